@@ -1,0 +1,58 @@
+# make                  build/reid, the command
+# make install          header, kernels, command, man page, completion, reid.pc; DESTDIR and PREFIX are honoured
+# make clean
+#
+# Needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
+
+PREFIX  ?= /usr/local
+CFLAGS  ?= -O2 -g
+WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
+ALL_CFLAGS = -std=c99 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
+LIBRARIES  = -lm -ldl $(LDLIBS)
+VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
+
+REID = reid options help embed match inspect \
+       inputs boxes boxes_json boxes_csv json csv \
+       picture sniff jpeg exif pipeline stream models \
+       output output_meta npy results gallery gallery_file \
+       text files say reid_impl stb_image_impl
+REID_OBJECTS = $(REID:%=build/%.o)
+
+all: build/reid
+
+build/reid: $(REID_OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(REID_OBJECTS) $(LIBRARIES)
+
+build/%.o: tools/%.c Makefile | build
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+build/reid.1: build/reid
+	build/reid help --man > $@
+
+build/reid.bash: build/reid
+	build/reid help --completion bash > $@
+
+build/reid.pc: tools/reid.pc.in Makefile reid.h | build
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' tools/reid.pc.in > $@
+
+build:
+	mkdir -p $@
+
+install: build/reid build/reid.1 build/reid.bash
+	rm -f build/reid.pc # PREFIX may be another than last time
+	$(MAKE) build/reid.pc
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+	    $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	install -m 755 build/reid $(DESTDIR)$(PREFIX)/bin/reid
+	install -m 644 reid.h $(DESTDIR)$(PREFIX)/include/reid.h
+	install -m 644 build/reid.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/reid.pc
+	install -m 644 build/reid.1 $(DESTDIR)$(PREFIX)/share/man/man1/reid.1
+	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
+	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
+	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
+
+clean:
+	rm -f build/*.o build/*.d build/reid build/reid.1 build/reid.bash build/reid.pc
+
+.PHONY: all install clean
+-include $(REID_OBJECTS:.o=.d)

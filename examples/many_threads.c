@@ -1,0 +1,105 @@
+/* Demonstrates how to share one handle between 32 threads, without a lock of your own.
+
+     cc -O2 many_threads.c -o many_threads -lm
+     ./many_threads resnet50.safetensors a.jpg b.jpg c.jpg
+
+   Every thread embeds every picture, one at a time, and compares the bits with one call for all pictures:
+
+     32 threads, 96 embeddings, 0 differ from one call with 3 pictures */
+#define _GNU_SOURCE 1
+#define STB_IMAGE_IMPLEMENTATION
+#include <stb/stb_image.h>
+#define REID_IMPLEMENTATION
+#include "../reid.h"
+#include <pthread.h>
+
+#define THREADS 32
+
+typedef struct shared { /* read by all threads, written by none */
+    reid_ctx *ctx;
+    const reid_image *pictures; /* [n] */
+    const float *expected;      /* (n, dim): from one call */
+    int n, dim;
+} shared;
+
+typedef struct worker {
+    const shared *all;
+    pthread_t thread;
+    int number, done, different;
+    reid_error error; /* one for each thread: the handle keeps none */
+} worker;
+
+static void *work(void *argument) {
+    worker *w = (worker *)argument;
+    const shared *s = w->all;
+    size_t row = (size_t)s->dim;
+    float *embedding = (float *)malloc(row * sizeof *embedding);
+    for (int i = 0; i < s->n; i++) {
+        int at = (w->number + i) % s->n; /* threads start at different pictures */
+        if (reid_embed_ex(s->ctx, &s->pictures[at], 1, embedding, &w->error) != REID_OK) break;
+        w->different += memcmp(embedding, s->expected + row * (size_t)at, row * sizeof *embedding) != 0;
+        w->done++;
+    }
+    free(embedding);
+    return NULL;
+}
+
+/* Returns 1 when all threads ran and all bits agree. */
+static int run_threads(const shared *s) {
+    static worker workers[THREADS];
+    int started = 0, done = 0, different = 0;
+    for (; started < THREADS; started++) {
+        worker *w = &workers[started];
+        w->all = s;
+        w->number = started;
+        if (pthread_create(&w->thread, NULL, work, w) != 0) break;
+    }
+    for (int i = 0; i < started; i++) {
+        pthread_join(workers[i].thread, NULL);
+        done += workers[i].done;
+        different += workers[i].different;
+        if (workers[i].done < s->n) fprintf(stderr, "many_threads: thread %d: %s\n", i, workers[i].error.text);
+    }
+    printf("%d threads, %d embeddings, %d differ from one call with %d pictures\n", started, done, different, s->n);
+    return started == THREADS && done == THREADS * s->n && different == 0;
+}
+
+/* Loads the pictures and computes what every thread must find. */
+static reid_result prepare(shared *s, reid_image *pictures, char **paths, float **expected, reid_error *error) {
+    for (int i = 0; i < s->n; i++) {
+        reid_result r = reid_image_load(paths[i], &pictures[i], error);
+        if (r != REID_OK) return r;
+    }
+    *expected = (float *)malloc((size_t)s->n * (size_t)s->dim * sizeof **expected);
+    s->pictures = pictures;
+    s->expected = *expected;
+    return reid_embed_ex(s->ctx, pictures, s->n, *expected, error);
+}
+
+int main(int argc, char **argv) {
+    reid_image pictures[16] = REID_INIT;
+    int n = argc - 2, limit = (int)(sizeof pictures / sizeof *pictures), ok = 0;
+    if (n < 1 || n > limit) {
+        fprintf(stderr, "usage: %s WEIGHTS PICTURE ... (at most %d)\n", argv[0], limit);
+        return 2;
+    }
+    float *expected = NULL;
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_ctx *ctx;
+    desc.weights = argv[1];
+    desc.error = &error;
+    desc.lanes = 2; /* two calls compute at once, the other 30 wait in order; more lanes cost more memory */
+
+    reid_result r = reid_create(&desc, &ctx);
+    if (r == REID_OK) {
+        shared s = {ctx, NULL, NULL, n, reid_dim(ctx)};
+        r = prepare(&s, pictures, argv + 2, &expected, &error);
+        ok = r == REID_OK && run_threads(&s);
+    }
+    if (r != REID_OK) fprintf(stderr, "many_threads: %s\n", error.text);
+    for (int i = 0; i < n; i++) reid_image_free(&pictures[i]);
+    free(expected);
+    reid_destroy(ctx);
+    return !ok;
+}

@@ -1,0 +1,4227 @@
+/* reid.h - is this the same person, deer, car or face?
+
+   Turns a crop into an embedding: a vector whose cosine with another crop's vector says how alike the two look. Runs
+   ResNet-50, multi-scale ResNet-50 and EfficientNet from the weight files that PyTorch users already have, with nothing
+   but libc, libm and pthreads. Version 0.1.0. Public domain or MIT-0, as you prefer: see LICENSE.
+
+   DO THIS
+
+       #define REID_IMPLEMENTATION     in exactly one .c or .cpp file, before any system header
+       #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
+
+   and include reid.h without the define everywhere else. A one-file program may also define REID_STATIC: every function
+   becomes static. Compile with -O2 and link with -lm -lpthread. -ffast-math is refused.
+
+   CONTENTS        grep -n '>>' reid.h
+       >>api         declarations, each with its contract
+       >>platform    CPU count, floating-point control word          \
+       >>errors      result codes                                    |
+       >>memory      allocation, checked arithmetic                  |
+       >>file        safetensors: bytes to tensors                   | the audit path: read this and you have
+       >>image       boxes, Pillow's resampling, presets             | checked the mathematics
+       >>arch        the networks as tables                          |
+       >>plan        tables to a list of operations                  |
+       >>threads     the team of a lane                              |
+       >>cpu         the list to loops: packing, tiles, running      |
+       >>kernels     inner loops, once per instruction set           /
+       >>public      reid_create, reid_embed and the queries
+
+   QUICK START     (examples/hello.c is this, with error messages)
+
+       reid_desc desc = REID_INIT;
+       desc.weights = "resnet50.safetensors";
+       reid_ctx *ctx;
+       if (reid_create(&desc, &ctx) != REID_OK) return 1;
+       reid_image image = {pixels, width, height, 0, REID_RGB8, NULL};
+       float *embedding = malloc(sizeof(float) * reid_dim(ctx));
+       reid_embed(ctx, &image, 1, embedding);
+       reid_destroy(ctx);
+
+   reid.h DOES NOT detect (bring your own boxes), train, track, decode JPEG or PNG (include stb_image.h first and
+   reid_image_load appears), print, exit, abort, install signal handlers, call setlocale, or keep anything global.
+
+   OPTIONS         macros, defined before the include
+       REID_IMPLEMENTATION   compile the implementation here
+       REID_STATIC           all functions static, for one-file programs
+       REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
+       REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
+       REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
+
+   AT RUN TIME
+       REID_CPU_ISA=scalar|avx2|avx512 forces an instruction set (desc.cpu_isa comes before it).
+       This version computes on the CPU; asking for REID_DEVICE_CUDA is an error that says so.
+
+   INPUT
+       8-bit pixels, rows from the top, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box cuts out one
+       detection without copying: a frame with twenty boxes is twenty reid_image that share their pixels. A box equals
+       cropping first: no filter tap reads outside it.
+       A preset says how pixels become the network's input: resampling filter, sizes, mean and standard deviation. It
+       is part of the result: a wrong one does not fail, it makes every cosine meaningless. The order of choice is
+       desc.preset, the key `reid.preset` in the file's metadata, the network's default.
+
+           preset           resize        network input   filter     normalisation
+           torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
+           torchvision-v2   short 232     224 x 224       bilinear   ImageNet
+           effnet-b0        short 256     224 x 224       bicubic    ImageNet      (b1: 256, 240; b2: 288, 288;
+                                                                                    b3: 320, 300)
+           torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
+           fastreid         straight      256 x 128       bicubic    ImageNet
+           tao              straight      256 x 128       bilinear   std 0.226 in every channel
+           mega             straight      288 x 288       bilinear   ImageNet
+           miewid           straight      440 x 440       bilinear   ImageNet
+           arcface          straight      112 x 112       bilinear   (x - 127.5) / 127.5
+           facenet          straight      160 x 160       bilinear   (x - 127.5) / 128
+           openvino-bgr     straight      256 x 128       bilinear   none: 0 ... 255, channels B, G, R
+
+       desc.height and desc.width replace the crop; the resize edge then becomes round(max(h, w) * resize / crop).
+       Resampling equals Pillow's up to 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
+       bit; later Pillows take the columns of tall images first. So results are exact from pixels on: PNG, PPM, raw.
+       JPEG decoders differ among themselves by about 2 levels a channel.
+
+   OUTPUT
+       One row of reid_dim floats an image, of unit length unless desc.raw. The cosine of two rows is reid_cosine.
+           resnet50               2048   average pool of layer4
+           resnet50-multiscale     512   4 x 128: layer2 pooled to 4x4, layer3 to 2x2, layer4 to 1x1, and the same
+                                         1x1 vector again, each flattened (channel, row, column) and through its own
+                                         linear layer reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
+           efficientnet_b0 ... b3 1280, 1280, 1408, 1536: average pool; or 512 with `projection.{weight,bias}`
+       A cosine means nothing before it is calibrated on known pairs: trained networks put strangers at 0.3 to 0.95,
+       depending on the network. desc.flip averages with the mirrored image before normalisation.
+
+   WEIGHT FILE
+       safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
+       network exactly once with the exact shape; F32, F16, BF16 or F64; finite; batch-norm variance + epsilon > 0; byte
+       ranges that cover the data exactly. Names are torchvision's; the prefixes module. model. backbone. _orig_mod. are
+       dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` may be there. Anything else is refused by name
+       (desc.allow_unused accepts it). The file is read once, with pread, and packed as it is read; it is never mapped,
+       so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
+       Metadata keys that are read: reid.preset, reid.last_stride ("1" or "2").
+       A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
+       of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
+       splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
+
+   FINGERPRINT
+       32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
+       be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
+           reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
+           input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
+           flip 0|1 / raw 0|1 / for every tensor in plan order: NAME [D, D, ...] D0D1
+       where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
+       values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
+       device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
+
+   ERRORS AND LOGGING
+       Functions that can fail return reid_result: 0 is success, negative is failure. On failure out-parameters are
+       zeroed, nothing leaks, and the handle stays usable and destroyable. The detail (tensor, path, number) goes into a
+       reid_error that the caller owns: desc.error for reid_create, the last argument of the others. desc.log_fn hears
+       about fall-backs. Callbacks must not throw, longjmp or call back into the same handle.
+
+   MEMORY
+       Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
+       which gets the size back; reid_embed allocates nothing. reid_query_desc tells the bytes. desc.memory_limit
+       bounds their sum: the batch shrinks to fit. (Starting threads allocates stacks, which are the system's.)
+
+   THREADS
+       Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
+       order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
+       With desc.parallel_fn the caller's pool is used instead. A handle does not survive fork: in the child every call
+       returns REID_ERR_FORKED, and reid_destroy only frees memory.
+
+   DETERMINISM AND TOLERANCES
+       The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
+       batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
+       code lacks the fused multiply-add and differs in the last places. The caller's rounding mode or flush-to-zero
+       changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised
+       embedding, tested for every network and instruction set (typically below 1e-6, as PyTorch's own FP32).
+
+   SECURITY
+       Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
+       the file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
+       description says, so it must tell the truth about their memory. */
+
+#ifndef REID__PASS
+#if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
+#ifdef _FEATURES_H
+#error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
+#endif
+#define _GNU_SOURCE 1
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>api
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifndef REID_H
+#define REID_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define REID_VERSION 100 /* major * 10000 + minor * 100 + patch */
+#define REID_VERSION_STRING "0.1.0"
+
+#ifndef REID_API
+#ifdef REID_STATIC
+#if defined(__GNUC__)
+#define REID_API static __attribute__((unused))
+#else
+#define REID_API static
+#endif
+#else
+#define REID_API extern
+#endif
+#endif
+
+/* `reid_desc desc = REID_INIT;` zeroes every field in C and C++ without a warning; zero always means "the default". */
+#ifdef __cplusplus
+#define REID_INIT {}
+extern "C" {
+#else
+#define REID_INIT {0}
+#endif
+
+/* Every result: REID_OK or an error, its value, its text. The detail (which tensor, which path) is in reid_error. */
+#define REID_RESULTS(X)                                                                                                \
+    X(REID_OK, 0, "success")                                                                                           \
+    X(REID_ERR_INVALID_ARG, -1, "invalid argument")                                                                    \
+    X(REID_ERR_OUT_OF_MEMORY, -2, "out of memory")                                                                     \
+    X(REID_ERR_MEMORY_LIMIT, -3, "memory_limit is too small for a batch of one")                                       \
+    X(REID_ERR_SYSTEM, -4, "the operating system refused a mutex or a condition variable")                             \
+    X(REID_ERR_FORKED, -5, "this handle was created before a fork; create one in each process")                        \
+    X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
+    X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
+    X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
+    X(REID_ERR_NOT_SAFETENSORS, -13, "this is not a safetensors file")                                                 \
+    X(REID_ERR_HEADER_SIZE, -14, "the header length is zero, over the limit, or beyond the end of the file")           \
+    X(REID_ERR_HEADER_JSON, -15, "the header is not valid JSON")                                                       \
+    X(REID_ERR_HEADER_FIELD, -16, "a header entry lacks a field, repeats one, or has an unknown or mistyped one")      \
+    X(REID_ERR_HEADER_LIMIT, -17, "too many tensors, too many dimensions, or a name that is too long")                 \
+    X(REID_ERR_DUPLICATE_TENSOR, -18, "a tensor name stands twice (perhaps once with a prefix)")                       \
+    X(REID_ERR_UNKNOWN_DTYPE, -19, "unknown dtype")                                                                    \
+    X(REID_ERR_TENSOR_SIZE, -20, "shape times dtype does not equal the tensor's byte range")                           \
+    X(REID_ERR_DATA_LAYOUT, -21, "the tensors overlap, leave a hole, or do not end where the file ends")               \
+    X(REID_ERR_UNKNOWN_NETWORK, -30, "the tensors belong to no network that reid.h knows")                             \
+    X(REID_ERR_TENSOR_MISSING, -31, "a tensor that the network needs is missing")                                      \
+    X(REID_ERR_TENSOR_UNEXPECTED, -32, "a tensor that the network does not have")                                      \
+    X(REID_ERR_TENSOR_SHAPE, -33, "a tensor has the wrong shape")                                                      \
+    X(REID_ERR_TENSOR_DTYPE, -34, "a tensor has a dtype that weights cannot have")                                     \
+    X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
+    X(REID_ERR_BN_VARIANCE, -36, "a batch-norm variance plus epsilon is not positive")                                 \
+    X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
+    X(REID_ERR_INPUT_SIZE, -41, "unusable input size")                                                                 \
+    X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
+    X(REID_ERR_DEVICE, -43, "the device asked for cannot be used")                                                     \
+    X(REID_ERR_ISA, -45, "this CPU lacks the instruction set asked for")                                               \
+    X(REID_ERR_PRECISION, -46, "the device does not offer this precision")                                             \
+    X(REID_ERR_IMAGE, -50, "invalid image description")                                                                \
+    X(REID_ERR_BOX, -51, "the box is empty or lies outside the image")                                                 \
+    X(REID_ERR_EMBEDDING, -52, "the embedding is zero or not finite, so it has no direction")
+
+typedef enum reid_result {
+#define REID__ENUM(id, value, text) id = value,
+    REID_RESULTS(REID__ENUM)
+#undef REID__ENUM
+    REID__RESULT_FORCE_INT = -32768
+} reid_result;
+
+typedef enum reid_device { REID_DEVICE_AUTO, REID_DEVICE_CPU, REID_DEVICE_CUDA } reid_device;
+typedef enum reid_precision { REID_PRECISION_DEFAULT, REID_FP32, REID_FP16, REID_BF16 } reid_precision;
+typedef enum reid_isa { REID_ISA_AUTO, REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512 } reid_isa;
+typedef enum reid_format { REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8 } reid_format;
+typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
+
+/* Which linear head turns pooled features into the embedding. */
+typedef enum reid_head {
+    REID_HEAD_AUTO,   /* the one whose tensors the file holds, else none */
+    REID_HEAD_NONE,   /* pooled features as they are; head tensors in the file stay unused */
+    REID_HEAD_FILE,   /* the head must be in the file */
+    REID_HEAD_SEEDED  /* made from head_seed by the generator in the manual; part of the fingerprint */
+} reid_head;
+
+/* What one tensor of a weight file is to a network: see reid_check_weights. */
+typedef enum reid_tensor_status {
+    REID_TENSOR_USED,
+    REID_TENSOR_MISSING,     /* the network needs it, the file lacks it */
+    REID_TENSOR_MISMATCH,    /* there, with the wrong shape or dtype */
+    REID_TENSOR_IGNORED,     /* known and harmless: classifier, num_batches_tracked, another head */
+    REID_TENSOR_UNEXPECTED   /* no network part of that name */
+} reid_tensor_status;
+
+/* Filled by a failing call when the caller passes one; empty after success. The caller owns it. */
+typedef struct reid_error {
+    reid_result code;
+    char text[2048];
+} reid_error;
+
+/* Integer pixels, origin top left. Clipped to the image; nothing left is REID_ERR_BOX. */
+typedef struct reid_box {
+    int x, y, width, height;
+} reid_box;
+
+/* One picture, or one detection in it. Neither pixels nor box are copied or kept. */
+typedef struct reid_image {
+    const void *pixels;  /* rows from the top, 8 bits a channel */
+    int width, height;   /* pixels, 1 … REID_MAX_SIDE */
+    ptrdiff_t stride;    /* bytes from row to row; 0: width times the format's bytes */
+    reid_format format;  /* alpha is dropped, grey is repeated */
+    const reid_box *box; /* NULL: the whole image */
+} reid_image;
+
+#define REID_MAX_SIDE 1000000
+#define REID_MAX_INPUT 4096 /* pixels, each side of the network's input */
+
+typedef void (*reid_log_fn)(reid_log_level level, reid_result id, const char *message, void *user);
+typedef void (*reid_task_fn)(void *task, int index);
+/* Calls fn(task, i) for every i in 0 … count-1, in any order and on any threads, and returns when all are done. */
+typedef void (*reid_parallel_fn)(reid_task_fn fn, void *task, int count, void *user);
+typedef void (*reid_tensor_fn)(const char *name, reid_tensor_status status, const char *note, void *user);
+
+/* What reid_create is asked for. Zero everywhere (REID_INIT) plus `weights` is a complete request. */
+typedef struct reid_desc {
+    const char *weights;      /* path of a safetensors file … */
+    const void *weights_data; /* … or its bytes in memory, needed only during reid_create */
+    size_t weights_size;
+
+    const char *network;      /* reid_network_name(i); NULL: found from tensor names and shapes */
+    const char *preset;       /* reid_preset_name(i); NULL: `reid.preset` in the file, else the network's default */
+    int height, width;        /* network input in pixels; 0, 0: the preset's. Both or neither */
+    int last_stride;          /* of ResNet's layer4: 1 or 2; 0: `reid.last_stride` in the file, else 2 */
+    reid_head head;
+    uint64_t head_seed;       /* for REID_HEAD_SEEDED */
+    int flip;                 /* 1: average with the mirrored image before L2 normalisation */
+    int raw;                  /* 1: leave out L2 normalisation */
+    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused */
+
+    reid_device device;
+    int device_index;         /* which GPU */
+    reid_precision precision; /* default: FP32 on the CPU */
+    reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
+    int batch;                /* most images computed together; 0: chosen for the network. Never changes the bits */
+    int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
+    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 */
+    size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
+
+    /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
+    void *(*alloc_fn)(size_t size, void *user);
+    void (*free_fn)(void *ptr, size_t size, void *user);
+    void *alloc_user;
+    reid_log_fn log_fn;       /* NULL: silent */
+    void *log_user;
+    reid_parallel_fn parallel_fn; /* the caller's thread pool instead of ours; `threads` says how many it has */
+    void *parallel_user;
+    reid_error *error;        /* where reid_create puts the detail when it fails */
+} reid_desc;
+
+/* What the zeros of a reid_desc became. */
+typedef struct reid_info {
+    int version;            /* REID_VERSION of the implementation */
+    int optimized;          /* 0: compiled without -O, many times slower */
+    char network[32];
+    char head[32];          /* "none", "file" or "seeded" */
+    uint64_t head_seed;
+    char preset[32];
+    int height, width;      /* network input */
+    int resize_edge;        /* short side after resizing, before the crop; 0: straight to height × width */
+    int last_stride;
+    int dim;                /* floats in an embedding */
+    int flip, raw;
+    char device[16];        /* "cpu" or "cuda:0" */
+    char chip[64];
+    char isa[16];           /* "scalar", "avx2", "avx512" */
+    char precision[8];
+    int batch, threads, lanes;
+    int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
+    int64_t macs;           /* multiply-adds per image */
+    size_t weight_bytes;    /* packed weights */
+    size_t arena_bytes;     /* activations and scratch, all lanes */
+    size_t total_bytes;     /* everything allocated through alloc_fn */
+    char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
+} reid_info;
+
+typedef struct reid_ctx reid_ctx;
+
+/* One operation of the plan, for printing and for audits. Shapes are of one image, NHWC. */
+typedef struct reid_op_info {
+    const char *name;       /* the weights' name, "layer1.0.conv2" */
+    const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
+    const char *activation; /* "", "relu", "silu" */
+    int in_h, in_w, in_c, out_h, out_w, out_c;
+    int kernel_h, kernel_w, stride, pad;
+    int adds_residual;      /* 1: adds another activation before the activation function */
+    int scales_input;       /* 1: multiplies its input by squeeze-excite factors while loading it */
+    int64_t macs;           /* multiply-adds per image */
+    int64_t parameters;
+    int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
+} reid_op_info;
+
+/* Creates a handle: reads and checks the weights, folds batch norm, packs, allocates everything.
+
+   Parameters      desc: see reid_desc; copied, so that it may go away. out: receives the handle, NULL on failure.
+   Returns         REID_OK or the first error; its detail is in desc->error.
+   Errors          any of REID_RESULTS but REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
+   Thread safety   any thread; handles are independent of each other. */
+REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
+
+/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
+
+   Thread safety   no other call on this handle may be running. */
+REID_API void reid_destroy(reid_ctx *ctx);
+
+/* Computes embeddings.
+
+   Parameters      images: n descriptions; n may be 0. out: (n, reid_dim(ctx)) float32, row i for images[i];
+                   L2-normalised unless desc.raw. A row's bits depend on its pixels alone, not on n, its place, or the
+                   threads. error (of reid_embed_ex; may be NULL): the detail of a failure, e.g. which image.
+   Returns         REID_OK, or an error after which all of out is zeroed. All descriptions are checked before anything
+                   runs; one bad image fails the call.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE and REID_ERR_BOX (with the index), REID_ERR_EMBEDDING,
+                   REID_ERR_FORKED.
+   Thread safety   any number of threads on one handle. No allocation. */
+REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out);
+REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
+
+/* The pixels that the network would see: cropped to the box, resized, centre-cropped, before normalisation.
+
+   Parameters      out: (height, width, 3) uint8 RGB, the input size of reid_query_desc.
+   Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
+   Thread safety   any number of threads on one handle. */
+REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
+
+/* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
+REID_API int reid_dim(const reid_ctx *ctx);
+
+/* What the zeros of the desc became. info is zeroed first. Thread safety: any thread. */
+REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
+
+/* The plan, operation by operation: reid_op_count of them, in order of execution.
+
+   Returns         REID_OK, or REID_ERR_INVALID_ARG for an index out of range (info is zeroed).
+   Thread safety   any thread. The strings live as long as the handle. */
+REID_API int reid_op_count(const reid_ctx *ctx);
+REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info);
+
+/* Compares a weight file with a network without loading it: calls fn once for every tensor of either.
+
+   Parameters      desc: as for reid_create (weights, network, head, last_stride, allocator, error are used).
+                   network: receives the name that was given or found, at most 31 characters; may be NULL.
+   Returns         REID_OK when reid_create would accept names, shapes and dtypes, else the first error it would give.
+                   fn is called for every tensor all the same, unless the file itself cannot be read.
+   Errors          the file's, header's and tensor errors of REID_RESULTS.
+   Thread safety   any thread. */
+REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]);
+
+/* Value of one key of the file's `__metadata__` map, e.g. "reid.preset".
+
+   Returns         REID_OK and the text in value (empty if the key is not there), or an error of the file.
+                   REID_ERR_INVALID_ARG if the text does not fit.
+   Thread safety   any thread. */
+REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *key, char *value, size_t size);
+
+/* Cosine of two vectors of dim floats, -1 … 1, computed in double; 0 if one of them is zero. Also right for raw
+   embeddings. Thread safety: any thread. */
+REID_API double reid_cosine(const float *a, const float *b, int dim);
+
+/* Names, for option lists: index 0, 1, 2 …, NULL past the end. Thread safety: any thread. */
+REID_API const char *reid_network_name(int index);
+REID_API const char *reid_preset_name(int index);
+
+/* The text of a result code ("success", …), never NULL; its identifier ("REID_OK", …). */
+REID_API const char *reid_result_string(reid_result result);
+REID_API const char *reid_result_name(reid_result result);
+
+/* REID_VERSION and REID_VERSION_STRING of the compiled implementation. */
+REID_API int reid_version(void);
+REID_API const char *reid_version_string(void);
+
+/* With stb_image.h included before reid.h (compile with -D_GNU_SOURCE, define STB_IMAGE_IMPLEMENTATION in one file):
+   decodes a file (JPEG, PNG, BMP, ...) to RGB8.
+
+   Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
+                   orientation is not applied.
+   Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
+   Thread safety   any thread. */
+#ifdef STBI_VERSION
+REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_error *error);
+REID_API void reid_image_free(reid_image *image);
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* REID_H */
+
+/* Stop here if you only need the API. */
+
+#if defined(REID_IMPLEMENTATION) && !defined(REID__IMPLEMENTED)
+#define REID__IMPLEMENTED
+
+#ifdef __FAST_MATH__
+#error "reid.h: -ffast-math changes results (flush to zero, reassociation, no NaN); compile this file without it"
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>platform
+   Everything that is the operating system's or the CPU's: includes, thread counts, the floating-point control word.
+   ------------------------------------------------------------------------------------------------------------------ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
+#define REID__LANES 16 /* floats: every pixel is padded to a multiple of this, so that no kernel needs a mask */
+
+static int reid__min(int a, int b) { return a < b ? a : b; }
+static int reid__max(int a, int b) { return a > b ? a : b; }
+static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
+static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
+
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits: every entry and every worker runs
+   between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions masked. */
+static unsigned reid__fp_enter(void) {
+#if defined(__x86_64__)
+    unsigned saved = _mm_getcsr();
+    _mm_setcsr(0x1f80);
+    return saved;
+#else
+    return 0;
+#endif
+}
+
+static void reid__fp_leave(unsigned saved) {
+#if defined(__x86_64__)
+    _mm_setcsr(saved);
+#else
+    (void)saved;
+#endif
+}
+
+/* Reads a small text file into buf without stdio (which allocates). Returns 0 when there is none. */
+static int reid__read_text(const char *path, char *buf, size_t size) {
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    ssize_t n = read(fd, buf, size - 1);
+    close(fd);
+    buf[n > 0 ? n : 0] = 0;
+    return n > 0;
+}
+
+/* CPUs that this process may keep busy: its affinity mask, capped by the cgroup quota (v2, then v1). */
+static int reid__cpu_count(void) {
+    char text[128];
+    long quota = 0, period = 0;
+    int n = 1;
+#ifdef __linux__
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0) n = CPU_COUNT(&set);
+    if (reid__read_text("/sys/fs/cgroup/cpu.max", text, sizeof text)) {
+        char *end = text;
+        quota = strtol(text, &end, 10); /* "max 100000" gives 0: no quota */
+        period = strtol(end, NULL, 10);
+    } else if (reid__read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", text, sizeof text)) {
+        quota = strtol(text, NULL, 10);
+        if (reid__read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text)) period = strtol(text, NULL, 10);
+    }
+#endif
+    if (quota > 0 && period > 0) n = reid__min(n, (int)reid__max(1, (int)(quota / period)));
+    return reid__max(n, 1);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>errors
+   ------------------------------------------------------------------------------------------------------------------ */
+REID_API const char *reid_result_string(reid_result result) {
+    switch ((int)result) {
+#define REID__CASE(id, value, text) \
+    case value: return text;
+        REID_RESULTS(REID__CASE)
+#undef REID__CASE
+    default: return "unknown result";
+    }
+}
+
+REID_API const char *reid_result_name(reid_result result) {
+    switch ((int)result) {
+#define REID__CASE(id, value, text) \
+    case value: return #id;
+        REID_RESULTS(REID__CASE)
+#undef REID__CASE
+    default: return "REID_ERR_UNKNOWN";
+    }
+}
+
+/* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 3, 4)))
+#endif
+static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
+    if (e) {
+        va_list args;
+        va_start(args, format);
+        vsnprintf(e->text, sizeof e->text, format, args);
+        va_end(args);
+        e->code = code;
+    }
+    return code;
+}
+
+static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes) {
+    return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "no memory for %s (%llu bytes)", what, (unsigned long long)bytes);
+}
+
+static void reid__clear_error(reid_error *e) {
+    if (e) e->code = REID_OK, e->text[0] = 0;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>memory
+   All memory comes through here: aligned, counted, with the size given back at free. Sizes are computed with
+   reid__mul and reid__add, which say when they overflow.
+   ------------------------------------------------------------------------------------------------------------------ */
+typedef struct reid__mem {
+    void *(*alloc_fn)(size_t size, void *user);
+    void (*free_fn)(void *ptr, size_t size, void *user);
+    void *user;
+    size_t used; /* bytes now allocated */
+} reid__mem;
+
+static void *reid__default_alloc(size_t size, void *user) {
+    (void)user;
+    return malloc(size);
+}
+
+static void reid__default_free(void *ptr, size_t size, void *user) {
+    (void)size, (void)user;
+    free(ptr);
+}
+
+static void reid__mem_init(reid__mem *mem, const reid_desc *desc) {
+    mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
+    mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
+    mem->user = desc->alloc_user;
+    mem->used = 0;
+}
+
+static int reid__mul(size_t a, size_t b, size_t *out) {
+    if (b && a > SIZE_MAX / b) return 0;
+    *out = a * b;
+    return 1;
+}
+
+static int reid__add(size_t a, size_t b, size_t *out) {
+    if (a > SIZE_MAX - b) return 0;
+    *out = a + b;
+    return 1;
+}
+
+/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. The pointer that the allocator gave stands in the
+   word before the block. */
+static void *reid__alloc(reid__mem *mem, size_t size) {
+    size_t whole;
+    if (!reid__add(size, REID__ALIGN + sizeof(void *), &whole)) return NULL;
+    char *raw = (char *)mem->alloc_fn(whole, mem->user);
+    if (!raw) return NULL;
+    uintptr_t at = ((uintptr_t)raw + sizeof(void *) + REID__ALIGN - 1) & ~(uintptr_t)(REID__ALIGN - 1);
+    void *block = (void *)at;
+    memcpy((char *)block - sizeof(void *), &raw, sizeof(void *));
+    mem->used += whole;
+    return block;
+}
+
+/* `size` is what reid__alloc was asked for. NULL is allowed. */
+static void reid__free(reid__mem *mem, void *block, size_t size) {
+    void *raw;
+    if (!block) return;
+    size += REID__ALIGN + sizeof(void *);
+    memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));
+    mem->used -= size;
+    mem->free_fn(raw, size, mem->user);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>file
+   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data to the end of the file.
+       {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
+   There is one way in, reid__weights_open. What it lets through needs no second check: each range has the size that its
+   shape and dtype ask for, the ranges cover the data exactly, and every name stands once.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__MAX_HEADER ((size_t)1 << 24) /* bytes; a network of 500 tensors needs 60 thousand */
+#define REID__MAX_TENSORS 16384
+#define REID__MAX_META 1024 /* metadata keys */
+#define REID__MAX_DIMS 8
+#define REID__MAX_NAME 511 /* bytes of UTF-8 */
+
+/* Every dtype that the format has, with its width in bits. */
+#define REID__DTYPES(X)                                                                                                \
+    X(F64, 64) X(F32, 32) X(F16, 16) X(BF16, 16) X(I64, 64) X(I32, 32) X(I16, 16) X(I8, 8) X(U8, 8) X(BOOL, 8)         \
+    X(U64, 64) X(U32, 32) X(U16, 16) X(C64, 64) X(F8_E4M3, 8) X(F8_E5M2, 8) X(F8_E8M0, 8) X(F8_E4M3FNUZ, 8)            \
+    X(F8_E5M2FNUZ, 8) X(F6_E2M3, 6) X(F6_E3M2, 6) X(F4, 4)
+
+typedef enum reid__dtype {
+#define REID__ENUM(id, bits) REID__##id,
+    REID__DTYPES(REID__ENUM)
+#undef REID__ENUM
+    REID__DTYPE_COUNT
+} reid__dtype;
+
+static const struct {
+    const char *name;
+    int bits;
+} reid__dtypes[] = {
+#define REID__ROW(id, bits) {#id, bits},
+    REID__DTYPES(REID__ROW)
+#undef REID__ROW
+};
+
+typedef struct reid__tensor {
+    const char *name;      /* canonical: file_name without the prefixes that wrappers put before it */
+    const char *file_name; /* as it stands in the file */
+    reid__dtype dtype;
+    int ndim;
+    size_t shape[REID__MAX_DIMS];
+    size_t count;        /* elements; 1 for a scalar, whose ndim is 0 */
+    uint64_t begin, end; /* bytes, from the start of the data */
+} reid__tensor;
+
+typedef struct reid__meta {
+    const char *key, *value;
+} reid__meta;
+
+typedef struct reid__weights {
+    const char *path;            /* for messages; "weights_data" when the bytes are in memory */
+    const unsigned char *memory; /* the bytes, or NULL: read from fd */
+    int fd, fd_open;             /* fd counts only if fd_open, so that a zeroed struct has none */
+    uint64_t size, data_start;   /* bytes: the whole file; length and header */
+    void *block;                 /* one allocation for the three arrays below */
+    size_t block_size;
+    reid__tensor *tensors;       /* sorted by name */
+    reid__meta *meta;            /* in the order of the file */
+    char *header;                /* JSON and a 0 byte; once parsed: the strings that the other two point to */
+    size_t count, max_count, meta_count, max_meta_count, header_size;
+} reid__weights;
+
+static const char *reid__dtype_name(reid__dtype d) { return d < REID__DTYPE_COUNT ? reid__dtypes[d].name : "?"; }
+
+static uint32_t reid__le16(const unsigned char *p) { return (uint32_t)p[0] | (uint32_t)p[1] << 8; }
+static uint32_t reid__le32(const unsigned char *p) { return reid__le16(p) | reid__le16(p + 2) << 16; }
+static uint64_t reid__le64(const unsigned char *p) { return reid__le32(p) | (uint64_t)reid__le32(p + 4) << 32; }
+
+static void reid__swap(char *a, char *b, size_t size) {
+    char t[64];
+    for (size_t n; size > 0; a += n, b += n, size -= n) {
+        n = size < sizeof t ? size : sizeof t;
+        memcpy(t, a, n), memcpy(a, b, n), memcpy(b, t, n);
+    }
+}
+
+/* Heapsort: no slow case that a hostile file could ask for, and no memory, which the C library's qsort may allocate. */
+static void reid__sort(void *base, size_t count, size_t size, int (*compare)(const void *, const void *)) {
+    char *a = (char *)base;
+    size_t start = count / 2, end = count;
+    while (end > 1) {
+        if (start > 0) start--;                     /* first make every parent at least as large as its children, */
+        else reid__swap(a, a + --end * size, size); /* then take the largest off, one after another */
+        for (size_t root = start, child; (child = 2 * root + 1) < end; root = child) {
+            if (child + 1 < end && compare(a + child * size, a + (child + 1) * size) < 0) child++;
+            if (compare(a + root * size, a + child * size) >= 0) break;
+            reid__swap(a + root * size, a + child * size, size);
+        }
+    }
+}
+
+/* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
+
+/* Like reid__fail, with the path (its end, if it is long) in front. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
+                                      ...) {
+    if (e) {
+        size_t length = strlen(w->path), most = 500, cut = length > most ? length - most : 0;
+        int used = snprintf(e->text, sizeof e->text, "%s%s: ", cut ? "..." : "", w->path + cut);
+        va_list args;
+        va_start(args, format);
+        vsnprintf(e->text + used, sizeof e->text - (size_t)used, format, args);
+        va_end(args);
+        e->code = code;
+    }
+    return code;
+}
+
+/* Not strerror, which may write to a shared buffer. */
+static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, reid_result code) {
+    const char *why = errno == ENOENT   ? "no such file"
+                      : errno == EACCES ? "permission denied"
+                      : errno == EISDIR ? "it is a directory"
+                      : errno == EMFILE ? "too many open files"
+                      : errno == EIO    ? "input/output error: a failing disk or a lost network drive?"
+                                        : "the operating system refused";
+    return reid__weights_fail(w, e, code, "%s (errno %d)", why, errno);
+}
+
+static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
+    struct stat st;
+    if (desc->weights_data) {
+        w->path = "weights_data";
+        w->memory = (const unsigned char *)desc->weights_data;
+        w->size = desc->weights_size;
+        return REID_OK;
+    }
+    w->path = desc->weights;
+    do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
+    while (w->fd < 0 && errno == EINTR);
+    if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
+    w->fd_open = 1;
+    if (fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
+    const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
+    if (!S_ISREG(st.st_mode))
+        return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s; weights must be a regular file", kind);
+    w->size = (uint64_t)st.st_size;
+    return REID_OK;
+}
+
+/* Bytes [at, at + size), which reid__weights_open has found to lie in the file: an early end means that it changed. */
+static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void *to, size_t size, reid_error *e) {
+    char *out = (char *)to;
+    if (w->memory) {
+        memcpy(out, w->memory + at, size);
+        return REID_OK;
+    }
+    while (size > 0) {
+        ssize_t n = pread(w->fd, out, size, (off_t)at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
+        if (n == 0)
+            return reid__weights_fail(w, e, REID_ERR_FILE_SHORT, "it had %zu bytes when it was opened, now it has %zu",
+                                      (size_t)w->size, (size_t)at);
+        out += n, at += (uint64_t)n, size -= (size_t)n;
+    }
+    return REID_OK;
+}
+
+/* What people pass instead of a safetensors file, and what to do about it; NULL: none of these. */
+static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
+    static const char torch[] = "a PyTorch checkpoint (.pth, .pt); make safetensors of it with: reid convert";
+    static const char page[] = "a web page, perhaps what a failed download left; download the file again";
+    static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
+    static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
+    static const char picture[] = "a picture; give the file with the network's weights";
+    static const struct {
+        size_t at;
+        const char *magic, *what;
+    } rows[] = {
+        {0, "PK\003\004", torch},        /* zip: torch 1.6 and later */
+        {0, "\200\002\212\012", torch},  /* pickle of a long integer: before 1.6 */
+        {257, "ustar", torch},           /* tar: before 0.2 */
+        {0, "\200\002}", torch}, {0, "\200\002c", torch}, {0, "\200\004\225", torch}, /* other pickles */
+        {0, "version https://git-lfs", "a Git LFS pointer, not the file itself; fetch it with: git lfs pull"},
+        {0, "<!DOC", page}, {0, "<!doc", page}, {0, "<html", page}, {0, "<HTML", page}, {0, "<?xml", page},
+        {0, "{\"", json}, {0, "{\n", json}, {0, "{ ", json},
+        {0, "GGUF", other}, {0, "\211HDF", other}, {0, "\223NUMPY", other}, {0, "\010\007\022", other},
+        {0, "\010\010\022", other}, {0, "\010\011\022", other},
+        {0, "\211PNG", picture}, {0, "\377\330\377", picture},
+        {0, "\037\213", "gzip data; unpack it first"},
+    };
+    size_t digits = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        size_t n = strlen(rows[i].magic);
+        if (size >= rows[i].at + n && memcmp(p + rows[i].at, rows[i].magic, n) == 0) return rows[i].what;
+    }
+    while (digits < size && p[digits] >= '0' && p[digits] <= '9') digits++;
+    if (digits > 0 && digits < size && (p[digits] == '\n' || p[digits] == '\r'))
+        return "text that starts with a count, as .wts does; make safetensors of it with: reid convert";
+    return NULL;
+}
+
+/* Allocates the block and reads the JSON into it. The header's length bounds the rest: a tensor takes at least 49 bytes
+   of JSON, a metadata pair 5. The limits keep every sum far below SIZE_MAX. */
+static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_error *e) {
+    unsigned char start[512];
+    size_t known = w->size < sizeof start ? (size_t)w->size : sizeof start;
+    if (known == 0) return reid__weights_fail(w, e, REID_ERR_NOT_SAFETENSORS, "it is empty");
+    reid_result r = reid__weights_bytes(w, 0, start, known, e);
+    if (r) return r;
+    uint64_t length = known < 8 ? 0 : reid__le64(start);
+    int size_ok = length > 0 && length <= REID__MAX_HEADER && length <= w->size - 8;
+    if (!size_ok || start[8] != '{') {
+        const char *what = reid__mistaken_file(start, known); /* asked only here: it cannot refuse a good file */
+        if (what) return reid__weights_fail(w, e, REID_ERR_NOT_SAFETENSORS, "it looks like %s", what);
+        if (size_ok) return reid__weights_fail(w, e, REID_ERR_HEADER_JSON, "the header does not start with '{'");
+        return reid__weights_fail(w, e, REID_ERR_HEADER_SIZE, "header length %llu in a file of %zu bytes (limit: %zu)",
+                                  (unsigned long long)length, (size_t)w->size, REID__MAX_HEADER);
+    }
+    w->data_start = 8 + length;
+    w->header_size = (size_t)length;
+    w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
+    w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
+    w->block_size = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
+    w->block = reid__alloc(mem, w->block_size);
+    if (!w->block) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", w->block_size);
+    w->tensors = (reid__tensor *)w->block;
+    w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
+    w->header = (char *)(w->meta + w->max_meta_count);
+    w->header[w->header_size] = 0;
+    return reid__weights_bytes(w, 8, w->header, w->header_size, e);
+}
+
+/* --- JSON. Each function reads one rule of the grammar and returns 1, or keeps the error in `result` and returns 0.
+   The text ends with a 0 byte that no rule takes, so that none can run past it. Strings are decoded to the front of
+   the text that has been read: none is longer decoded than written, so `out` never overtakes `at`. --- */
+typedef struct reid__json {
+    const reid__weights *weights;
+    reid_error *error;
+    reid_result result;
+    const char *tensor; /* the one being read, for messages, or NULL */
+    char *at, *out;
+} reid__json;
+
+/* `name` ends the message in quotes; it and j->tensor may be NULL. */
+static int reid__json_fail(reid__json *j, reid_result code, const char *what, const char *name) {
+    const char *before = j->tensor ? "tensor \"" : "", *after = j->tensor ? "\": " : "", *quote = name ? "\"" : "";
+    j->result = reid__weights_fail(j->weights, j->error, code, "byte %zu: %s%s%s%s%s%s%s",
+                                   (size_t)(j->at - j->weights->header) + 8, before, j->tensor ? j->tensor : "", after,
+                                   what, quote, name ? name : "", quote);
+    return 0;
+}
+
+static int reid__json_bad(reid__json *j, const char *what) {
+    return reid__json_fail(j, REID_ERR_HEADER_JSON, what, NULL);
+}
+
+static void reid__json_space(reid__json *j) {
+    while (*j->at == ' ' || *j->at == '\t' || *j->at == '\n' || *j->at == '\r') j->at++;
+}
+
+static int reid__json_take(reid__json *j, char c, const char *expected) {
+    reid__json_space(j);
+    if (*j->at != c) return reid__json_bad(j, expected);
+    j->at++;
+    return 1;
+}
+
+/* Takes the first character of a value. If a value of another type stands there, the JSON is sound, the field wrong. */
+static int reid__json_value(reid__json *j, char c, const char *expected) {
+    reid__json_space(j);
+    if (*j->at != c && *j->at && strchr("\"{[-0123456789tfn", *j->at))
+        return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
+    return reid__json_take(j, c, expected);
+}
+
+/* for (i = 0; reid__json_next(j, close, i); i++) reads the elements up to `close`; it ends at an error, too. */
+static int reid__json_next(reid__json *j, char close, size_t index) {
+    reid__json_space(j);
+    if (*j->at != close) return index == 0 || reid__json_take(j, ',', "expected ',' or the end of the list");
+    j->at++;
+    return 0;
+}
+
+static int reid__is_digit(char c) { return c >= '0' && c <= '9'; }
+
+static int reid__json_integer(reid__json *j, uint64_t *value) {
+    static const char expected[] = "expected an integer of at most 63 bits, without sign, fraction or exponent";
+    reid__json_space(j);
+    if (!reid__is_digit(*j->at)) return reid__json_value(j, '0', expected);
+    if (j->at[0] == '0' && reid__is_digit(j->at[1])) return reid__json_bad(j, "a number starts with 0");
+    for (*value = 0; reid__is_digit(*j->at); j->at++) {
+        unsigned digit = (unsigned)(*j->at - '0');
+        if (*value > ((uint64_t)INT64_MAX - digit) / 10)
+            return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
+        *value = *value * 10 + digit;
+    }
+    if (*j->at && strchr(".eE", *j->at)) return reid__json_fail(j, REID_ERR_HEADER_FIELD, expected, NULL);
+    return 1;
+}
+
+/* Bytes of the UTF-8 sequence that starts at text; 0: overlong, a surrogate, above U+10FFFF, or cut short. */
+static int reid__utf8_length(const char *text) {
+    const unsigned char *p = (const unsigned char *)text;
+    int n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f)) return 0;
+    if ((p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f)) return 0;
+    for (int i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    return n;
+}
+
+static char *reid__utf8_put(char *out, unsigned code) {
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* continuation bytes */
+    *out++ = (char)(first[more] | code >> 6 * more);
+    while (more-- > 0) *out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
+    return out;
+}
+
+/* One UTF-16 unit, written as \uXXXX. */
+static int reid__json_unit(reid__json *j, unsigned *unit) {
+    static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+    if (j->at[0] != '\\' || j->at[1] != 'u') return reid__json_bad(j, "an unknown escape, or half a surrogate pair");
+    j->at += 2;
+    *unit = 0;
+    for (int i = 0; i < 4; i++, j->at++) {
+        const char *digit = *j->at ? strchr(digits, *j->at) : NULL;
+        if (!digit) return reid__json_bad(j, "\\u needs four hexadecimal digits");
+        *unit = *unit << 4 | (unsigned)((digit - digits) % 16);
+    }
+    return 1;
+}
+
+static int reid__json_escape(reid__json *j) {
+    static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    const char *letter = j->at[1] ? strchr(letters, j->at[1]) : NULL;
+    unsigned code, low;
+    if (letter) {
+        *j->out++ = meanings[letter - letters];
+        j->at += 2;
+        return 1;
+    }
+    if (!reid__json_unit(j, &code)) return 0;
+    if (code >= 0xd800 && code < 0xdc00) {
+        if (!reid__json_unit(j, &low)) return 0;
+        code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xdc00;
+    }
+    if (code == 0 || (code >= 0xdc00 && code < 0xe000)) return reid__json_bad(j, "a NUL, or half a surrogate pair");
+    j->out = reid__utf8_put(j->out, code);
+    return 1;
+}
+
+/* What follows the opening quote, decoded and ended by a 0 byte. */
+static int reid__json_string(reid__json *j, const char **text) {
+    *text = j->out;
+    while (*j->at != '"') {
+        int n = reid__utf8_length(j->at);
+        if (n == 0 || (n == 1 && *j->at < ' '))
+            return reid__json_bad(j, "a string with a control character, with invalid UTF-8, or without end");
+        if (*j->at == '\\') {
+            if (!reid__json_escape(j)) return 0;
+            continue;
+        }
+        while (n-- > 0) *j->out++ = *j->at++;
+    }
+    j->at++;
+    *j->out++ = 0;
+    return 1;
+}
+
+/* A string that may appear in messages: short, and without control characters (up to U+001F, U+007F to U+009F). */
+static int reid__json_name(reid__json *j, const char **name) {
+    if (!reid__json_string(j, name)) return 0;
+    if (strlen(*name) > REID__MAX_NAME) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "a name is too long", NULL);
+    for (const unsigned char *p = (const unsigned char *)*name; *p; p++)
+        if (*p < ' ' || *p == 0x7f || (*p == 0xc2 && p[1] < 0xa0)) return reid__json_bad(j, "a control character");
+    return 1;
+}
+
+static int reid__json_key(reid__json *j, const char **key) {
+    return reid__json_take(j, '"', "expected a name in double quotes") && reid__json_name(j, key) &&
+           reid__json_take(j, ':', "expected ':'");
+}
+
+/* --- header: what the JSON must say --- */
+static int reid__header_dtype(reid__json *j, reid__dtype *dtype) {
+    const char *name;
+    int i = 0;
+    if (!reid__json_value(j, '"', "expected a dtype in double quotes") || !reid__json_name(j, &name)) return 0;
+    while (i < REID__DTYPE_COUNT && strcmp(name, reid__dtypes[i].name) != 0) i++;
+    if (i == REID__DTYPE_COUNT) return reid__json_fail(j, REID_ERR_UNKNOWN_DTYPE, "unknown dtype ", name);
+    *dtype = (reid__dtype)i;
+    return 1;
+}
+
+static int reid__header_integers(reid__json *j, uint64_t values[REID__MAX_DIMS], int *count) {
+    int n;
+    if (!reid__json_value(j, '[', "expected a list of integers")) return 0;
+    for (n = 0; reid__json_next(j, ']', (size_t)n); n++) {
+        if (n == REID__MAX_DIMS) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many dimensions", NULL);
+        if (!reid__json_integer(j, &values[n])) return 0;
+    }
+    *count = n;
+    return j->result == REID_OK;
+}
+
+/* Shape times dtype must be the number of bytes, in arithmetic that cannot wrap. */
+static int reid__header_size(reid__json *j, reid__tensor *t, const uint64_t *sides) {
+    size_t bits = 0;
+    int i, fits = 1;
+    for (i = 0, t->count = 1; i < t->ndim; i++) {
+        t->shape[i] = (size_t)sides[i];
+        fits = fits && t->shape[i] == sides[i] && reid__mul(t->count, t->shape[i], &t->count);
+    }
+    fits = fits && reid__mul(t->count, (size_t)reid__dtypes[t->dtype].bits, &bits);
+    if (!fits) return reid__json_fail(j, REID_ERR_TENSOR_SIZE, "the size of its shape overflows", NULL);
+    if (bits % 8 == 0 && t->begin <= t->end && t->end - t->begin == bits / 8) return 1;
+    j->result = reid__weights_fail(j->weights, j->error, REID_ERR_TENSOR_SIZE,
+                                   "tensor \"%s\": %zu elements of %s do not fill bytes %zu to %zu", t->file_name,
+                                   t->count, reid__dtype_name(t->dtype), (size_t)t->begin, (size_t)t->end);
+    return 0;
+}
+
+static int reid__header_tensor(reid__json *j, reid__tensor *t) {
+    static const char *const fields[] = {"dtype", "shape", "data_offsets"};
+    uint64_t sides[REID__MAX_DIMS], offsets[REID__MAX_DIMS];
+    int i, seen[3] = {0, 0, 0}, offset_count = 0;
+    const char *key;
+    if (!reid__json_value(j, '{', "expected an object with dtype, shape and data_offsets")) return 0;
+    for (size_t n = 0; reid__json_next(j, '}', n); n++) {
+        if (!reid__json_key(j, &key)) return 0;
+        for (i = 0; i < 3 && strcmp(key, fields[i]) != 0; i++) {}
+        if (i == 3) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "unknown field ", key);
+        if (seen[i]++) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "a second field ", key);
+        if (i == 0 && !reid__header_dtype(j, &t->dtype)) return 0;
+        if (i == 1 && !reid__header_integers(j, sides, &t->ndim)) return 0;
+        if (i == 2 && !reid__header_integers(j, offsets, &offset_count)) return 0;
+    }
+    if (j->result) return 0;
+    for (i = 0; i < 3; i++)
+        if (!seen[i]) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "no field ", fields[i]);
+    if (offset_count != 2) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "data_offsets must be two integers", NULL);
+    t->begin = offsets[0], t->end = offsets[1];
+    return reid__header_size(j, t, sides);
+}
+
+/* The value of a `__metadata__` key; NULL if there is none. */
+static const char *reid__weights_meta(const reid__weights *w, const char *key) {
+    for (size_t i = 0; i < w->meta_count; i++)
+        if (strcmp(w->meta[i].key, key) == 0) return w->meta[i].value;
+    return NULL;
+}
+
+static int reid__header_metadata(reid__json *j, reid__weights *w) {
+    if (!reid__json_value(j, '{', "expected an object of strings")) return 0;
+    for (; reid__json_next(j, '}', w->meta_count); w->meta_count++) {
+        reid__meta *pair = &w->meta[w->meta_count];
+        if (w->meta_count == w->max_meta_count) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many keys", NULL);
+        if (!reid__json_key(j, &pair->key)) return 0;
+        if (reid__weights_meta(w, pair->key)) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "a second ", pair->key);
+        if (!reid__json_value(j, '"', "expected a string") || !reid__json_string(j, &pair->value)) return 0;
+    }
+    return j->result == REID_OK;
+}
+
+/* Training wrappers put these before every name, sometimes several of them. */
+static const char *reid__canonical_name(const char *name) {
+    static const char *const prefixes[] = {"module.", "model.", "backbone.", "_orig_mod."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0];) {
+        size_t n = strlen(prefixes[i]);
+        if (strncmp(name, prefixes[i], n) == 0) name += n, i = 0;
+        else i++;
+    }
+    return name;
+}
+
+static int reid__header_parse(reid__json *j, reid__weights *w) {
+    int metadata_seen = 0;
+    const char *name;
+    if (!reid__json_take(j, '{', "expected '{'")) return 0;
+    for (size_t n = 0; reid__json_next(j, '}', n); n++) {
+        if (!reid__json_key(j, &name)) return 0;
+        if (strcmp(name, "__metadata__") == 0) {
+            if (metadata_seen++) return reid__json_fail(j, REID_ERR_HEADER_FIELD, "a second ", name);
+            if (!reid__header_metadata(j, w)) return 0;
+            continue;
+        }
+        if (w->count == w->max_count) return reid__json_fail(j, REID_ERR_HEADER_LIMIT, "too many tensors", NULL);
+        reid__tensor *t = &w->tensors[w->count++];
+        t->file_name = j->tensor = name;
+        t->name = reid__canonical_name(name);
+        if (!reid__header_tensor(j, t)) return 0;
+        j->tensor = NULL;
+    }
+    if (j->result) return 0;
+    while (*j->at == ' ') j->at++;
+    return j->at == w->header + w->header_size || reid__json_bad(j, "only spaces may follow the JSON object");
+}
+
+static int reid__compare_offsets(const void *a, const void *b) {
+    const reid__tensor *x = (const reid__tensor *)a, *y = (const reid__tensor *)b;
+    if (x->begin != y->begin) return x->begin < y->begin ? -1 : 1;
+    return x->end < y->end ? -1 : x->end > y->end; /* empty tensors before the one that starts where they stand */
+}
+
+static int reid__compare_names(const void *a, const void *b) {
+    return strcmp(((const reid__tensor *)a)->name, ((const reid__tensor *)b)->name);
+}
+
+static reid_result reid__weights_names(reid__weights *w, reid_error *e) {
+    reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
+    for (size_t i = 1; i < w->count; i++) {
+        const reid__tensor *t = &w->tensors[i - 1];
+        if (strcmp(t[0].name, t[1].name) == 0)
+            return reid__weights_fail(w, e, REID_ERR_DUPLICATE_TENSOR, "\"%s\" and \"%s\"", t[0].file_name,
+                                      t[1].file_name);
+    }
+    return REID_OK;
+}
+
+/* In order of offset, each tensor starts where the one before ends, and the last ends with the file. */
+static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
+    uint64_t at = 0, data_size = w->size - w->data_start;
+    reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_offsets);
+    for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
+        const reid__tensor *t = &w->tensors[i];
+        if (t->begin != at)
+            return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT,
+                                      "tensor \"%s\" starts at byte %zu, the data before it ends at byte %zu",
+                                      t->file_name, (size_t)t->begin, (size_t)at);
+    }
+    reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names); /* as reid__weights_find needs them */
+    if (at == data_size) return REID_OK;
+    return reid__weights_fail(w, e, REID_ERR_DATA_LAYOUT, "its tensors need %zu bytes of data, it has %zu%s",
+                              (size_t)at, (size_t)data_size, at > data_size ? ": was it downloaded completely?" : "");
+}
+
+/* Safe on a zeroed struct; leaves one. */
+static void reid__weights_close(reid__weights *w, reid__mem *mem) {
+    if (w->fd_open) close(w->fd);
+    reid__free(mem, w->block, w->block_size);
+    memset(w, 0, sizeof *w);
+}
+
+/* Reads and checks everything but the tensors' values. On failure *w is closed. */
+static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, reid__mem *mem, reid_error *e) {
+    memset(w, 0, sizeof *w);
+    if (!desc->weights == !desc->weights_data)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "give either weights (a path) or weights_data (bytes in memory)");
+    reid_result r = reid__weights_source(w, desc, e);
+    if (!r) r = reid__weights_header(w, mem, e);
+    if (!r) {
+        reid__json j = {w, e, REID_OK, NULL, w->header, w->header};
+        reid__header_parse(&j, w);
+        r = j.result;
+    }
+    if (!r) r = reid__weights_names(w, e);
+    if (!r) r = reid__weights_layout(w, e);
+    if (r) reid__weights_close(w, mem);
+    return r;
+}
+
+/* NULL if there is none. */
+static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
+    size_t low = 0, high = w->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(canonical_name, w->tensors[middle].name);
+        if (order == 0) return &w->tensors[middle];
+        if (order < 0) high = middle;
+        else low = middle + 1;
+    }
+    return NULL;
+}
+
+/* --- values --- */
+
+/* Exact: FP32 has room for every half, denormals included. */
+static uint32_t reid__half_bits(uint32_t half) {
+    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
+    if (exponent == 31) return sign | 0x7f800000 | fraction << 13;
+    if (exponent == 0) {
+        if (fraction == 0) return sign;
+        for (exponent = 1; !(fraction & 0x400); exponent--) fraction <<= 1; /* wraps below 0; adding 112 undoes it */
+    }
+    return sign | (exponent + 112) << 23 | (fraction & 0x3ff) << 13;
+}
+
+/* One F32, BF16, F16 or F64 as the bits of an FP32; a double is rounded to nearest even. */
+static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
+    if (dtype == REID__F32) return reid__le32(p);
+    if (dtype == REID__BF16) return reid__le16(p) << 16;
+    if (dtype == REID__F16) return reid__half_bits(reid__le16(p));
+    uint64_t bits = reid__le64(p);
+    uint32_t result;
+    double wide;
+    memcpy(&wide, &bits, sizeof wide);
+    float narrow = (float)wide;
+    memcpy(&result, &narrow, sizeof result);
+    return result;
+}
+
+/* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
+static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
+                                      float *out, reid_error *e) {
+    unsigned char chunk[16384];
+    size_t size = (size_t)reid__dtypes[t->dtype].bits / 8, n;
+    if (t->dtype != REID__F64 && t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16)
+        return reid__weights_fail(w, e, REID_ERR_TENSOR_DTYPE, "tensor \"%s\" is %s; weights are F32, F16, BF16 or F64",
+                                  t->file_name, reid__dtype_name(t->dtype));
+    if (first > t->count || count > t->count - first)
+        return reid__weights_fail(w, e, REID_ERR_INVALID_ARG, "tensor \"%s\" has no such elements", t->file_name);
+    for (; count > 0; first += n, out += n, count -= n) {
+        n = count < sizeof chunk / size ? count : sizeof chunk / size;
+        reid_result r = reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, chunk, n * size, e);
+        if (r) return r;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t bits = reid__element_bits(t->dtype, chunk + i * size);
+            if ((bits & 0x7f800000) == 0x7f800000) /* the bits, not isfinite, which a compiler option can remove */
+                return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu", t->file_name,
+                                          first + i);
+            memcpy(out + i, &bits, sizeof bits);
+        }
+    }
+    return REID_OK;
+}
+
+/* --- digest: XXH64 of a byte stream with seed 0 and with seed 1, side by side. The definition is public:
+   https://github.com/Cyan4973/xxHash/blob/dev/doc/xxhash_spec.md. It tells models apart; it is no signature. --- */
+#define REID__P1 UINT64_C(0x9e3779b185ebca87)
+#define REID__P2 UINT64_C(0xc2b2ae3d27d4eb4f)
+#define REID__P3 UINT64_C(0x165667b19e3779f9)
+#define REID__P4 UINT64_C(0x85ebca77c2b2ae63)
+#define REID__P5 UINT64_C(0x27d4eb2f165667c5)
+
+typedef struct reid__digest {
+    uint64_t lane[2][4];    /* [seed][word of a stripe]: eight multiplications that do not wait for each other */
+    uint64_t size;          /* bytes so far */
+    unsigned char tail[32]; /* the size % 32 bytes of a stripe that is not full yet */
+} reid__digest;
+
+static uint64_t reid__rotate(uint64_t x, int bits) { return x << bits | x >> (64 - bits); }
+static uint64_t reid__mix(uint64_t lane, uint64_t word) { return reid__rotate(lane + word * REID__P2, 31) * REID__P1; }
+
+static void reid__digest_init(reid__digest *d) {
+    static const uint64_t start[4] = {REID__P1 + REID__P2, REID__P2, 0, 0 - REID__P1};
+    memset(d, 0, sizeof *d);
+    for (int i = 0; i < 4; i++) d->lane[0][i] = start[i], d->lane[1][i] = start[i] + 1;
+}
+
+static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t stripes) {
+    uint64_t lane[2][4];
+    memcpy(lane, d->lane, sizeof lane);
+    for (; stripes > 0; stripes--, p += 32) {
+        for (int i = 0; i < 4; i++) {
+            uint64_t word = reid__le64(p + 8 * i);
+            lane[0][i] = reid__mix(lane[0][i], word);
+            lane[1][i] = reid__mix(lane[1][i], word);
+        }
+    }
+    memcpy(d->lane, lane, sizeof lane);
+}
+
+static void reid__digest_update(reid__digest *d, const void *data, size_t size) {
+    const unsigned char *p = (const unsigned char *)data;
+    size_t held = (size_t)(d->size % 32), take = size < 32 - held ? size : 32 - held;
+    if (size == 0) return;
+    d->size += size;
+    if (held > 0) {
+        memcpy(d->tail + held, p, take);
+        if (held + take < 32) return;
+        reid__digest_stripes(d, d->tail, 1);
+        p += take, size -= take;
+    }
+    reid__digest_stripes(d, p, size / 32);
+    memcpy(d->tail, p + size / 32 * 32, size % 32);
+}
+
+static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
+    for (unsigned seed = 0; seed < 2; seed++) {
+        const uint64_t *a = d->lane[seed];
+        const unsigned char *p = d->tail, *end = p + d->size % 32;
+        uint64_t h = seed + REID__P5;
+        if (d->size >= 32) {
+            h = reid__rotate(a[0], 1) + reid__rotate(a[1], 7) + reid__rotate(a[2], 12) + reid__rotate(a[3], 18);
+            for (int i = 0; i < 4; i++) h = (h ^ reid__mix(0, a[i])) * REID__P1 + REID__P4;
+        }
+        h += d->size;
+        for (; end - p >= 8; p += 8) h = reid__rotate(h ^ reid__mix(0, reid__le64(p)), 27) * REID__P1 + REID__P4;
+        for (; end - p >= 4; p += 4) h = reid__rotate(h ^ reid__le32(p) * REID__P1, 23) * REID__P2 + REID__P3;
+        for (; p < end; p++) h = reid__rotate(h ^ *p * REID__P5, 11) * REID__P1;
+        h = (h ^ h >> 33) * REID__P2;
+        h = (h ^ h >> 29) * REID__P3;
+        out[seed] = h ^ h >> 32;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>image
+   From the caller's pixels to the network's input: check the description, crop to the box, resize, centre-crop,
+   normalise.
+
+   Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
+   channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
+   columns, rounded to 8 bits after each of the two. Weights are computed in double, then fixed to 22 fractional bits;
+   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later take columns first
+   where the height shrinks much more than the width; we keep the order of all versions before, which trained the
+   checkpoints.
+
+   The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
+   ------------------------------------------------------------------------------------------------------------------ */
+typedef enum reid__filter { REID__BILINEAR, REID__BICUBIC } reid__filter;
+
+typedef struct reid__preset {
+    char name[24];
+    reid__filter filter;
+    int resize;              /* short side after resizing, then centre crop; 0: straight to height x width */
+    int height, width;       /* network input (the crop) */
+    double scale;            /* pixel value is multiplied by this first: 1/255 or 1 */
+    double mean[3], std[3];  /* in the order of the network's channels */
+    int bgr;                 /* 1: the network wants B, G, R */
+} reid__preset;
+
+#define REID__MEAN {0.485, 0.456, 0.406} /* of ImageNet, as torchvision states it */
+#define REID__STD {0.229, 0.224, 0.225}
+
+/* BoxMOT's preset is missing on purpose: it resizes with OpenCV, whose pixels differ from Pillow's. */
+static const reid__preset reid__presets[] = {
+    {"torchvision-v1", REID__BILINEAR, 256, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"torchvision-v2", REID__BILINEAR, 232, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b0",      REID__BICUBIC,  256, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b1",      REID__BICUBIC,  256, 240, 240, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b2",      REID__BICUBIC,  288, 288, 288, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"effnet-b3",      REID__BICUBIC,  320, 300, 300, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"torchreid",      REID__BILINEAR, 0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"fastreid",       REID__BICUBIC,  0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"strongbaseline", REID__BILINEAR, 0,   256, 128, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"tao",            REID__BILINEAR, 0,   256, 128, 1.0 / 255, REID__MEAN, {0.226, 0.226, 0.226}, 0},
+    {"mega",           REID__BILINEAR, 0,   288, 288, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"miewid",         REID__BILINEAR, 0,   440, 440, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"arcface",        REID__BILINEAR, 0,   112, 112, 1.0, {127.5, 127.5, 127.5}, {127.5, 127.5, 127.5}, 0},
+    {"facenet",        REID__BILINEAR, 0,   160, 160, 1.0, {127.5, 127.5, 127.5}, {128.0, 128.0, 128.0}, 0},
+    {"openvino-bgr",   REID__BILINEAR, 0,   256, 128, 1.0, {0.0, 0.0, 0.0}, {1.0, 1.0, 1.0}, 1},
+};
+#undef REID__MEAN
+#undef REID__STD
+
+#define REID__PRESET_COUNT ((int)(sizeof reid__presets / sizeof reid__presets[0]))
+
+REID_API const char *reid_preset_name(int index) {
+    return index >= 0 && index < REID__PRESET_COUNT ? reid__presets[index].name : NULL;
+}
+
+/* NULL when there is none of that name. */
+static const reid__preset *reid__preset_find(const char *name) {
+    for (int i = 0; i < REID__PRESET_COUNT; i++)
+        if (strcmp(reid__presets[i].name, name) == 0) return &reid__presets[i];
+    return NULL;
+}
+
+/* A preset bound to an input size. */
+typedef struct reid__prep {
+    reid__preset preset;
+    int height, width;  /* network input */
+    int resize_edge;    /* short side after resizing; 0: straight to height x width */
+    float lut[3][256];  /* pixel value to network input, in the order of the network's channels */
+} reid__prep;
+
+/* The product rounded to double. A compiler may fuse a multiplication with the addition that follows (GCC does so by
+   default where there is an FMA instruction), which rounds once instead of twice and so gives other bits; the volatile
+   store forbids it. Products by powers of two are exact and need no such care. */
+static double reid__product(double a, double b) {
+    volatile double rounded = a * b;
+    return rounded;
+}
+
+/* Height and width 0 mean the preset's. Another size replaces the crop, and the resize edge grows in proportion. */
+static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, int height, int width, reid_error *e) {
+    int crop = reid__max(preset->height, preset->width);
+    memset(p, 0, sizeof *p);
+    if (!height && !width) height = preset->height, width = preset->width;
+    if (height < 1 || width < 1 || height > REID_MAX_INPUT || width > REID_MAX_INPUT)
+        return reid__fail(e, REID_ERR_INPUT_SIZE,
+                          "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
+                          "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
+    p->preset = *preset;
+    p->height = height;
+    p->width = width;
+    p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
+    for (int c = 0; c < 3; c++)
+        for (int v = 0; v < 256; v++)
+            p->lut[c][v] = (float)((reid__product(v, preset->scale) - preset->mean[c]) / preset->std[c]);
+    return REID_OK;
+}
+
+/* (pixels, 3) uint8 RGB to float, in the order of the network's channels. */
+static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float *out, int pixels) {
+    int first = p->preset.bgr ? 2 : 0;
+    for (int i = 0; i < pixels; i++, rgb += 3, out += 3) {
+        out[0] = p->lut[0][rgb[first]];
+        out[1] = p->lut[1][rgb[1]];
+        out[2] = p->lut[2][rgb[2 - first]];
+    }
+}
+
+/* Bytes of a pixel, and where red, green and blue stand in it. */
+typedef struct reid__layout {
+    int bytes, r, g, b;
+} reid__layout;
+
+static const reid__layout reid__layouts[] = {
+    {3, 0, 1, 2}, /* REID_RGB8 */
+    {3, 2, 1, 0}, /* REID_BGR8 */
+    {4, 0, 1, 2}, /* REID_RGBA8 */
+    {1, 0, 0, 0}, /* REID_GRAY8 */
+};
+
+static ptrdiff_t reid__image_stride(const reid_image *image) {
+    return image->stride ? image->stride : (ptrdiff_t)image->width * reid__layouts[image->format].bytes;
+}
+
+/* Clips one side of a box to 0 … size. Returns 0 when nothing is left. The sum may pass INT_MAX, hence 64 bits. */
+static int reid__clip(int at, int length, int size, int *clipped_at, int *clipped_length) {
+    int64_t end = (int64_t)at + reid__max(length, 0);
+    *clipped_at = reid__max(at, 0);
+    *clipped_length = (int)(end < size ? end : size) - *clipped_at;
+    return *clipped_length > 0;
+}
+
+/* Checks one description: afterwards every pixel of *roi, the part of the box that lies in the image, can be read.
+   `index` names the image in the message. */
+static reid_result reid__image_check(const reid_image *image, int index, reid_box *roi, reid_error *e) {
+    int w = image->width, h = image->height, format = (int)image->format;
+    reid_box all = {0, 0, w, h};
+    *roi = all;
+    if (!image->pixels)
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: pixels is NULL; it must point to the first row", index);
+    if (w < 1 || h < 1 || w > REID_MAX_SIDE || h > REID_MAX_SIDE)
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: width x height is %d x %d; each side must be 1 to %d", index, w,
+                          h, REID_MAX_SIDE);
+    if (format < REID_RGB8 || format > REID_GRAY8)
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: unknown format %d; use one of enum reid_format", index, format);
+    ptrdiff_t row = (ptrdiff_t)w * reid__layouts[format].bytes, stride = reid__image_stride(image);
+    if (stride < row)
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: stride is %td bytes, but a row has %td; give 0 if rows follow "
+                          "each other without a gap", index, stride, row);
+    if (stride > PTRDIFF_MAX / h)
+        return reid__fail(e, REID_ERR_IMAGE, "image %d: %d rows of %td bytes are more than memory can hold", index, h,
+                          stride);
+    if (!image->box) return REID_OK;
+    const reid_box box = *image->box;
+    int columns = reid__clip(box.x, box.width, w, &roi->x, &roi->width);
+    int rows = reid__clip(box.y, box.height, h, &roi->y, &roi->height);
+    if (!columns || !rows)
+        return reid__fail(e, REID_ERR_BOX, "image %d: the box x %d, y %d, width %d, height %d has no pixel of the "
+                          "%d x %d image", index, box.x, box.y, box.width, box.height, w, h);
+    return REID_OK;
+}
+
+/* The source pixels first … end-1 that make up one output pixel. */
+typedef struct reid__window {
+    int first, end;
+    double center;       /* in source pixels; the middle of the first pixel is 0.5 */
+    double sum;          /* of the weights */
+    const int32_t *taps; /* (end - first) fixed-point weights; NULL: reid__tap computes them as they are needed */
+} reid__window;
+
+/* One direction of a resize followed by a centre crop, and the work on it: source lines arrive in order, and each is
+   added, times its weight, to the sums of every output line whose window holds it. */
+typedef struct reid__axis {
+    reid__filter filter;
+    int source;             /* pixels in the box */
+    int64_t resized;        /* pixels after resizing; up to REID_MAX_SIDE * REID_MAX_INPUT, hence 64 bits */
+    int64_t skipped;        /* resized pixels before the crop; negative: so many zero pixels of padding */
+    double scale;           /* source pixels per resized pixel */
+    double support;         /* half the length of a window: shrinking stretches the filter */
+    double shrink;          /* 1 / stretch: source pixels to the filter's argument */
+    reid__window *windows;  /* (count), of the output lines asked for */
+    int count;
+    int open;               /* windows before this one are complete */
+    int lanes;              /* values in a line, a multiple of REID__LANES */
+    int32_t *sums;          /* (count, lanes) */
+} reid__axis;
+
+/* Pixels after torchvision's Resize: int(edge * long / short), the short side becoming the edge itself. */
+static int64_t reid__resized(int side, int other, int edge) {
+    return side <= other ? edge : (int64_t)edge * side / other;
+}
+
+static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int64_t resized, int crop) {
+    int64_t spare = resized - crop;
+    double stretch;
+    a->filter = filter;
+    a->source = source;
+    a->resized = resized;
+    /* CenterCrop: int(round(spare / 2.0)), Python rounding a half to the even neighbour. An image smaller than the crop
+       gets (crop - resized) // 2 pixels of padding before it. */
+    a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
+    a->scale = (double)source / (double)resized;
+    stretch = a->scale < 1.0 ? 1.0 : a->scale;
+    a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
+    a->shrink = 1.0 / stretch;
+}
+
+/* The triangle, and Keys' cubic convolution with a = -1/2: (a + 2)x³ - (a + 3)x² + 1 up to 1, ax³ - 5ax² + 8ax - 4a
+   up to 2. Factored and ordered as in Pillow, for the last bit depends on it. */
+static double reid__filter_at(reid__filter filter, double x) {
+    if (x < 0.0) x = -x;
+    if (filter == REID__BILINEAR) return x < 1.0 ? 1.0 - x : 0.0;
+    if (x < 1.0) return reid__product((reid__product(1.5, x) - 2.5) * x, x) + 1.0;
+    if (x < 2.0) return (reid__product(reid__product(x - 5.0, x) + 8.0, x) - 4.0) * -0.5;
+    return 0.0;
+}
+
+static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
+    return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
+}
+
+/* The window of line `index` of the crop. Where nothing is resized it holds one weight of 1 (others are 0), so Pillow's
+   shortcut for that case needs no code. Padding has an empty window at the end of the source that it adjoins. */
+static void reid__window_init(reid__window *w, const reid__axis *a, int index) {
+    int64_t at = a->skipped + index;
+    memset(w, 0, sizeof *w);
+    if (at >= a->resized) w->first = w->end = a->source;
+    if (at < 0 || at >= a->resized) return;
+    w->center = reid__product((double)at + 0.5, a->scale);
+    w->first = reid__max((int)(w->center - a->support + 0.5), 0);
+    w->end = reid__min((int)(w->center + a->support + 0.5), a->source);
+    for (int i = w->first; i < w->end; i++) w->sum += reid__weight(a, w, i);
+}
+
+/* 32, less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
+#define REID__TAP_BITS 22
+
+/* A weight in fixed point, rounded half away from zero. */
+static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
+    double tap = reid__weight(a, w, at) / w->sum * (1 << REID__TAP_BITS);
+    return (int32_t)(tap < 0.0 ? tap - 0.5 : tap + 0.5);
+}
+
+/* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
+static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
+}
+
+/* Sums to pixels. They begin with one half, so that shifting (arithmetically, to 10 bits and a sign) rounds. */
+static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) {
+            int16_t v = (int16_t)(sums[i + k] >> REID__TAP_BITS);
+            v = v < 0 ? 0 : v;
+            line[i + k] = (uint8_t)(v > 255 ? 255 : v);
+        }
+}
+
+static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
+
+static void reid__axis_begin(reid__axis *a) {
+    size_t n = (size_t)a->count * (size_t)a->lanes;
+    for (size_t i = 0; i < n; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = 1 << (REID__TAP_BITS - 1);
+    a->open = 0;
+}
+
+/* Adds source line `at`, which must lie before the end of the last window. */
+static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
+    while (a->windows[a->open].end <= at) a->open++;
+    for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
+        const reid__window *w = &a->windows[i];
+        reid__add_line(reid__axis_sums(a, i), line, w->taps ? w->taps[at - w->first] : reid__tap(a, w, at), a->lanes);
+    }
+}
+
+#define REID__TILE 16    /* source rows that go through the horizontal pass together */
+#define REID__TAPS 16384 /* 64 KiB, enough for a bicubic source 4096 pixels wide; further taps are computed per tile */
+
+/* One band of a resize. Along x, a line is one column of a tile, (REID__TILE, RGB); along y, a row of the crop. */
+typedef struct reid__resizer {
+    const uint8_t *pixels; /* of the box */
+    ptrdiff_t stride;
+    const reid__layout *layout;
+    reid__axis x, y;
+    uint8_t *rows;         /* (REID__TILE, y.lanes) the tile after the horizontal pass */
+} reid__resizer;
+
+/* Offsets into the scratch memory. REID_MAX_INPUT keeps all sizes far below SIZE_MAX. */
+typedef struct reid__scratch {
+    size_t columns, lines, taps, rows, column_sums, line_sums, end;
+} reid__scratch;
+
+static size_t reid__place(size_t *end, size_t bytes) {
+    size_t at = *end;
+    *end += (bytes + REID__ALIGN - 1) / REID__ALIGN * REID__ALIGN;
+    return at;
+}
+
+static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
+    reid__scratch s;
+    size_t width = (size_t)p->width, height = (size_t)rows, lanes = (size_t)reid__round_up(3 * p->width, REID__LANES);
+    s.end = 0;
+    s.columns = reid__place(&s.end, width * sizeof(reid__window));
+    s.lines = reid__place(&s.end, height * sizeof(reid__window));
+    s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
+    s.rows = reid__place(&s.end, REID__TILE * lanes);
+    s.column_sums = reid__place(&s.end, width * REID__TILE * 3 * sizeof(int32_t));
+    s.line_sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
+    return s;
+}
+
+/* Bytes of scratch for a band of `rows` output rows, whatever the size of the source. */
+static size_t reid__prep_scratch(const reid__prep *p, int rows) { return reid__scratch_plan(p, rows).end; }
+
+/* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__axis_add. */
+static void reid__init_columns(reid__axis *x, int32_t *taps) {
+    int used = 0;
+    for (int i = 0; i < x->count; i++) {
+        reid__window *w = &x->windows[i];
+        reid__window_init(w, x, i);
+        if (w->end - w->first > REID__TAPS - used) continue;
+        w->taps = taps + used;
+        for (int at = w->first; at < w->end; at++) taps[used++] = reid__tap(x, w, at);
+    }
+}
+
+static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
+                               int y0, int y1, char *scratch) {
+    reid__scratch s = reid__scratch_plan(p, y1 - y0);
+    int w = roi->width, h = roi->height, edge = p->resize_edge;
+    r->layout = &reid__layouts[image->format];
+    r->stride = reid__image_stride(image);
+    r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
+    r->rows = (uint8_t *)scratch + s.rows;
+
+    reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+    r->x.windows = (reid__window *)(void *)(scratch + s.columns);
+    r->x.count = p->width;
+    r->x.lanes = REID__TILE * 3;
+    r->x.sums = (int32_t *)(void *)(scratch + s.column_sums);
+    reid__init_columns(&r->x, (int32_t *)(void *)(scratch + s.taps));
+
+    reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
+    r->y.windows = (reid__window *)(void *)(scratch + s.lines);
+    r->y.count = y1 - y0;
+    r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
+    r->y.sums = (int32_t *)(void *)(scratch + s.line_sums);
+    for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
+    memset(r->rows, 0, REID__TILE * (size_t)r->y.lanes); /* the pass over y reads the padding of the rows too */
+}
+
+/* Resizes source rows y … y+count-1, at most REID__TILE, along x into r->rows. A short tile repeats its last row. */
+static void reid__resize_tile(reid__resizer *r, int y, int count) {
+    uint8_t block[REID__TILE][REID__TILE * 3]; /* (source column, source row, RGB) */
+    const reid__layout l = *r->layout;
+    int end = r->x.windows[r->x.count - 1].end;
+    reid__axis_begin(&r->x);
+    for (int x = r->x.windows[0].first, n; x < end; x += n) {
+        n = reid__min(end - x, REID__TILE);
+        for (int k = 0; k < REID__TILE; k++) {
+            const uint8_t *pixel = r->pixels + (y + reid__min(k, count - 1)) * r->stride + (ptrdiff_t)x * l.bytes;
+            for (int i = 0; i < n; i++, pixel += l.bytes) {
+                block[i][3 * k] = pixel[l.r];
+                block[i][3 * k + 1] = pixel[l.g];
+                block[i][3 * k + 2] = pixel[l.b];
+            }
+        }
+        for (int i = 0; i < n; i++) reid__axis_add(&r->x, x + i, block[i]);
+    }
+    for (int x = 0; x < r->x.count; x++) {
+        reid__round_line(block[0], reid__axis_sums(&r->x, x), r->x.lanes);
+        for (int k = 0; k < REID__TILE; k++) memcpy(r->rows + (ptrdiff_t)k * r->y.lanes + 3 * x, &block[0][3 * k], 3);
+    }
+}
+
+/* Rows y0 … y1-1 of what the network sees, as (y1 - y0, width, 3) uint8 RGB, mirrored left to right if `flip`.
+   roi: from reid__image_check. scratch: reid__prep_scratch(p, y1 - y0) bytes, REID__ALIGN-aligned. */
+static void reid__prep_rows(const reid__prep *p, const reid_image *image, const reid_box *roi, int flip, int y0, int y1,
+                            uint8_t *out, void *scratch) {
+    reid__resizer r;
+    reid__resizer_init(&r, p, image, roi, y0, y1, (char *)scratch);
+    int end = r.y.windows[r.y.count - 1].end;
+    reid__axis_begin(&r.y);
+    for (int y = r.y.windows[0].first, n; y < end; y += n) {
+        n = reid__min(end - y, REID__TILE);
+        reid__resize_tile(&r, y, n);
+        for (int k = 0; k < n; k++) reid__axis_add(&r.y, y + k, r.rows + (ptrdiff_t)k * r.y.lanes);
+    }
+    for (int y = 0; y < r.y.count; y++, out += (ptrdiff_t)p->width * 3) {
+        reid__round_line(r.rows, reid__axis_sums(&r.y, y), r.y.lanes);
+        if (!flip) memcpy(out, r.rows, (size_t)p->width * 3);
+        else for (int x = 0; x < p->width; x++) memcpy(out + 3 * (p->width - 1 - x), r.rows + 3 * x, 3);
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>arch
+   The networks, as tables. What looks alike but is not (where the stride sits, BN epsilon, padding) is a column here
+   and never an `if` in a kernel.
+   ------------------------------------------------------------------------------------------------------------------ */
+typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
+
+typedef struct reid__arch {
+    char name[24];
+    reid__family family;
+    double width, depth;  /* EfficientNet's multipliers of channels and of repeats */
+    double bn_eps;        /* 1e-5 in torchvision; weights that come from TensorFlow want 1e-3 */
+    int multiscale;       /* ResNet: four pooled parts with a linear layer each, reid__scales */
+    int stride_in_1x1;    /* ResNet: a block's stride sits in its first 1x1 (Caffe) instead of its 3x3 (torchvision) */
+    int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
+    int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
+    char preset[24];      /* default preprocessing */
+} reid__arch;
+
+static const reid__arch reid__archs[] = {
+    /* name                 family              width depth bn_eps multi s1x1 mpad same preset */
+    {"resnet50",            REID__RESNET,       1.0,  1.0,  1e-5,  0,    0,   1,   0,   "torchvision-v1"},
+    {"resnet50-multiscale", REID__RESNET,       1.0,  1.0,  1e-5,  1,    0,   1,   0,   "torchvision-v1"},
+    {"efficientnet_b0",     REID__EFFICIENTNET, 1.0,  1.0,  1e-5,  0,    0,   0,   0,   "effnet-b0"},
+    {"efficientnet_b1",     REID__EFFICIENTNET, 1.0,  1.1,  1e-5,  0,    0,   0,   0,   "effnet-b1"},
+    {"efficientnet_b2",     REID__EFFICIENTNET, 1.1,  1.2,  1e-5,  0,    0,   0,   0,   "effnet-b2"},
+    {"efficientnet_b3",     REID__EFFICIENTNET, 1.2,  1.4,  1e-5,  0,    0,   0,   0,   "effnet-b3"},
+};
+#define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
+
+/* ResNet-50: He et al., "Deep Residual Learning for Image Recognition", table 1. */
+static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
+    {3, 64, 256, 1},
+    {4, 128, 512, 2},
+    {6, 256, 1024, 2},
+    {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
+};
+
+/* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
+static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
+    {1, 3, 1, 16, 1},
+    {6, 3, 2, 24, 2},
+    {6, 5, 2, 40, 2},
+    {6, 3, 2, 80, 3},
+    {6, 5, 1, 112, 3},
+    {6, 5, 2, 192, 4},
+    {6, 3, 1, 320, 1},
+};
+
+/* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
+   concatenated in this order. The last two share one pooled vector (bins 0: the one before). */
+static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
+    {2, 4, "reduce_layer2"},
+    {3, 2, "reduce_layer3"},
+    {4, 1, "reduce_layer4"},
+    {4, 0, "reduce_avgpool"},
+};
+#define REID__SCALE_DIM 128
+#define REID__PROJECTION_DIM 512 /* EfficientNet's optional linear head, `projection.{weight,bias}` */
+
+REID_API const char *reid_network_name(int index) {
+    return index >= 0 && index < REID__ARCHS ? reid__archs[index].name : NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>plan
+   A table is expanded to a flat list of operations over numbered buffers. Everything else reads only this list: which
+   tensors the file must hold, how large the buffers are and where they lie, the executors, reid_query_op.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__MAX_OPS 192
+#define REID__NONE (-1)
+#define REID__NAME 56 /* bytes of an operation's name */
+
+typedef enum reid__kind {
+    REID__CONV,      /* groups 1; also what computes REID__LINEAR */
+    REID__DEPTHWISE, /* groups = channels; writes the sum of each of its rows to `sums` for the squeeze */
+    REID__MAXPOOL,
+    REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
+    REID__POOL,      /* adaptive average */
+    REID__LINEAR,    /* a convolution whose kernel covers its whole input, with a bias instead of batch norm */
+    REID__NORMALISE  /* L2, at the very end: reid__finish */
+} reid__kind;
+
+typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
+
+/* One activation tensor, (n, h, w, c) with c padded to REID__LANES. The network's input is (n, h, w, 3) instead, with
+   its zero border of border_y, border_x stored, so that the stem needs no bounds checks. */
+typedef struct reid__buffer {
+    int h, w, c;
+    int border_y, border_x;
+    int first, last;  /* operations between which it lives */
+    size_t floats;    /* per image */
+    size_t offset;    /* floats per image from the start of the arena */
+} reid__buffer;
+
+typedef struct reid__op {
+    char name[REID__NAME], bn[REID__NAME];       /* "layer1.0.conv2", "layer1.0.bn2": where its tensors are */
+    reid__kind kind;
+    reid__act act;
+    int in, out;                 /* buffers */
+    int residual, scale, sums;   /* buffers or REID__NONE */
+    int ih, iw, ic, oh, ow, oc;  /* true channel counts, not padded */
+    int kh, kw, stride, pad_y, pad_x;
+    int hidden;                  /* REID__SQUEEZE: channels between its two layers */
+    int channel;                 /* first channel written in `out`: parts of a concatenation */
+    int seeded;                  /* tensors come from the generator */
+    double bn_eps;
+    size_t weight, bias;         /* offsets in the packed weights, floats */
+    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE */
+} reid__op;
+
+typedef struct reid__plan {
+    const reid__arch *arch;
+    int height, width, last_stride, dim;
+    int op_count, buffer_count;
+    int embedding;               /* the buffer that holds the result */
+    size_t arena_floats;         /* per image */
+    size_t weight_floats;
+    int overflow;                /* more operations than fit, or an output without pixels */
+    reid__op ops[REID__MAX_OPS];
+    reid__buffer buffers[REID__MAX_OPS * 2];
+} reid__plan;
+
+/* One tensor that an operation needs. */
+typedef struct reid__want {
+    char name[REID__NAME + 16];
+    int ndim;
+    size_t shape[4];
+} reid__want;
+
+static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
+
+static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
+    if (p->buffer_count == REID__MAX_OPS * 2) {
+        p->overflow = 1;
+        return 0;
+    }
+    reid__buffer *b = &p->buffers[p->buffer_count];
+    b->h = h, b->w = w, b->c = reid__padded(c);
+    b->floats = (size_t)h * (size_t)w * (size_t)b->c;
+    return p->buffer_count++;
+}
+
+/* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
+   p->overflow makes reid__plan_build fail. */
+static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, int in_channels, const char *name) {
+    if (p->op_count == REID__MAX_OPS) {
+        p->overflow = 1;
+        p->op_count--;
+    }
+    reid__op *op = &p->ops[p->op_count++];
+    memset(op, 0, sizeof *op);
+    snprintf(op->name, sizeof op->name, "%s", name);
+    op->kind = kind;
+    op->in = in;
+    op->residual = op->scale = op->sums = REID__NONE;
+    op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = in_channels;
+    op->kh = op->kw = op->stride = 1;
+    op->bn_eps = p->arch->bn_eps;
+    return op;
+}
+
+/* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
+   the odd pixel of padding at the end), otherwise `pad` on both sides. */
+static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
+    if (same) {
+        int out = reid__ceil_div(in, stride);
+        *pad_before = reid__max(0, (out - 1) * stride + k - in) / 2;
+        return out;
+    }
+    *pad_before = pad;
+    return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+}
+
+/* Convolution + batch norm + activation. Returns the output buffer. */
+static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc, int k, int stride, reid__act act,
+                          const char *name, const char *bn) {
+    reid__op *op = reid__add_op(p, kind, in, ic, name);
+    int same = p->arch->same_padding;
+    snprintf(op->bn, sizeof op->bn, "%s", bn);
+    op->act = act;
+    op->kh = op->kw = k;
+    op->stride = stride;
+    op->oc = oc;
+    op->oh = reid__output_size(op->ih, k, stride, (k - 1) / 2, same, &op->pad_y);
+    op->ow = reid__output_size(op->iw, k, stride, (k - 1) / 2, same, &op->pad_x);
+    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
+    op->out = reid__add_buffer(p, op->oh, op->ow, oc);
+    return op->out;
+}
+
+static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
+
+static int reid__add_pool(reid__plan *p, int in, int channels, int bins) {
+    reid__op *op = reid__add_op(p, REID__POOL, in, channels, "avgpool");
+    op->oh = op->ow = bins;
+    op->oc = channels;
+    op->out = reid__add_buffer(p, bins, bins, channels);
+    return op->out;
+}
+
+/* Linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
+static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel, int oc, const char *name,
+                             int seeded) {
+    reid__op *op = reid__add_op(p, REID__LINEAR, in, ic, name);
+    op->kh = op->ih, op->kw = op->iw;
+    op->oh = op->ow = 1;
+    op->oc = oc;
+    op->out = out;
+    op->channel = channel;
+    op->seeded = seeded;
+}
+
+/* The image buffer: room for the stem's window at every output position, border included. */
+static int reid__add_image(reid__plan *p, int k, int stride) {
+    int id = reid__add_buffer(p, p->height, p->width, 3), same = p->arch->same_padding;
+    reid__buffer *b = &p->buffers[id];
+    int oh = reid__output_size(p->height, k, stride, (k - 1) / 2, same, &b->border_y);
+    int ow = reid__output_size(p->width, k, stride, (k - 1) / 2, same, &b->border_x);
+    int rows = reid__max((oh - 1) * stride + k, b->border_y + p->height);
+    int columns = reid__max((ow - 1) * stride + k, b->border_x + p->width);
+    b->c = 3;
+    b->floats = (size_t)reid__round_up(rows * columns * 3, REID__LANES);
+    return id;
+}
+
+/* Floats from one stored row of the image to the next. */
+static int reid__image_row(const reid__plan *p, const reid__op *stem) {
+    const reid__buffer *b = &p->buffers[stem->in];
+    return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
+}
+
+static void reid__names(char name[REID__NAME], char bn[REID__NAME], const char *block, const char *conv, const char *norm) {
+    snprintf(name, REID__NAME, "%s.%s", block, conv);
+    snprintf(bn, REID__NAME, "%s.%s", block, norm);
+}
+
+static int reid__bottleneck(reid__plan *p, int x, int ic, int mid, int out, int stride, const char *block,
+                            int project) {
+    char name[REID__NAME], bn[REID__NAME];
+    int s1 = p->arch->stride_in_1x1 ? stride : 1, s3 = p->arch->stride_in_1x1 ? 1 : stride, shortcut = x;
+    if (project) {
+        reid__names(name, bn, block, "downsample.0", "downsample.1");
+        shortcut = reid__add_conv(p, REID__CONV, x, ic, out, 1, stride, REID__LINEAR_ACT, name, bn);
+    }
+    reid__names(name, bn, block, "conv1", "bn1");
+    int y = reid__add_conv(p, REID__CONV, x, ic, mid, 1, s1, REID__RELU, name, bn);
+    reid__names(name, bn, block, "conv2", "bn2");
+    y = reid__add_conv(p, REID__CONV, y, mid, mid, 3, s3, REID__RELU, name, bn);
+    reid__names(name, bn, block, "conv3", "bn3");
+    y = reid__add_conv(p, REID__CONV, y, mid, out, 1, 1, REID__RELU, name, bn);
+    reid__last_op(p)->residual = shortcut;
+    return y;
+}
+
+static int reid__add_maxpool(reid__plan *p, int in, int channels) {
+    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, channels, "maxpool");
+    int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
+    op->kh = op->kw = 3, op->stride = 2, op->oc = channels;
+    op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
+    op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
+    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
+    op->out = reid__add_buffer(p, op->oh, op->ow, channels);
+    return op->out;
+}
+
+static void reid__expand_resnet(reid__plan *p, int seeded) {
+    int channels = 64, scale = 0, pooled = 0;
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 3, 64, 7, 2, REID__RELU, "conv1", "bn1");
+    x = reid__add_maxpool(p, x, 64);
+    if (p->arch->multiscale) {
+        p->dim = 4 * REID__SCALE_DIM;
+        p->embedding = reid__add_buffer(p, 1, 1, p->dim);
+    }
+    for (int layer = 0; layer < 4; layer++) {
+        int out = reid__resnet50[layer].out, stride = reid__resnet50[layer].stride;
+        if (layer == 3) stride = p->last_stride;
+        for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
+            char name[40];
+            snprintf(name, sizeof name, "layer%d.%d", layer + 1, block);
+            x = reid__bottleneck(p, x, channels, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
+            channels = out;
+        }
+        for (; p->arch->multiscale && scale < 4 && reid__scales[scale].layer == layer + 1; scale++) {
+            if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, channels, reid__scales[scale].bins);
+            reid__add_linear(p, pooled, channels, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
+                             reid__scales[scale].name, seeded);
+        }
+    }
+    if (!p->arch->multiscale) {
+        p->dim = channels;
+        p->embedding = reid__add_pool(p, x, channels, 1);
+    }
+}
+
+/* Channels times the width multiplier, to the nearest multiple of 8 but not more than a tenth below. */
+static int reid__scale_channels(int channels, double width) {
+    double wanted = channels * width;
+    int rounded = reid__max(8, (int)(wanted + 4) / 8 * 8);
+    return rounded < 0.9 * wanted ? rounded + 8 : rounded;
+}
+
+static void reid__part_names(char name[REID__NAME], char bn[REID__NAME], const char *block, int part) {
+    snprintf(name, REID__NAME, "%s.%d.0", block, part);
+    snprintf(bn, REID__NAME, "%s.%d.1", block, part);
+}
+
+/* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block". */
+static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int kernel, int stride, const char *block) {
+    char name[REID__NAME], bn[REID__NAME];
+    int mid = reid__scale_channels(ic, expand), part = 0, input = x;
+    if (expand != 1) {
+        reid__part_names(name, bn, block, part++);
+        x = reid__add_conv(p, REID__CONV, x, ic, mid, 1, 1, REID__SILU, name, bn);
+    }
+    reid__part_names(name, bn, block, part++);
+    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, mid, kernel, stride, REID__SILU, name, bn);
+    reid__op *depthwise = reid__last_op(p);
+    depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
+    int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
+
+    snprintf(name, sizeof name, "%s.%d", block, part++);
+    reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, mid, name);
+    squeeze->ih = pixels_h, squeeze->iw = pixels_w;
+    squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
+    squeeze->hidden = reid__max(1, ic / 4);
+    squeeze->out = reid__add_buffer(p, 1, 1, mid);
+    int factors = squeeze->out;
+
+    reid__part_names(name, bn, block, part);
+    x = reid__add_conv(p, REID__CONV, x, mid, out, 1, 1, REID__LINEAR_ACT, name, bn);
+    reid__last_op(p)->scale = factors;
+    if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
+    return x;
+}
+
+static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
+    double width = p->arch->width;
+    int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 3, 2), 3, channels, 3, 2, REID__SILU, "features.0.0",
+                           "features.0.1");
+    for (int stage = 0; stage < 7; stage++) {
+        int out = reid__scale_channels(reid__efficientnet[stage].out, width);
+        int blocks = (int)ceil(reid__efficientnet[stage].blocks * p->arch->depth);
+        for (int i = 0; i < blocks; i++) {
+            char block[40];
+            snprintf(block, sizeof block, "features.%d.%d.block", stage + 1, i);
+            x = reid__mbconv(p, x, channels, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
+                             i ? 1 : reid__efficientnet[stage].stride, block);
+            channels = out;
+        }
+    }
+    x = reid__add_conv(p, REID__CONV, x, channels, last, 1, 1, REID__SILU, "features.8.0", "features.8.1");
+    p->dim = last;
+    p->embedding = reid__add_pool(p, x, last, 1);
+    if (head != REID_HEAD_NONE) {
+        int pooled = p->embedding;
+        p->dim = REID__PROJECTION_DIM;
+        p->embedding = reid__add_buffer(p, 1, 1, p->dim);
+        reid__add_linear(p, pooled, last, p->embedding, 0, p->dim, "projection", head == REID_HEAD_SEEDED);
+    }
+}
+
+/* When each buffer is first written and last read. */
+static void reid__lifetimes(reid__plan *p) {
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].first = p->op_count, p->buffers[i].last = -1;
+    p->buffers[p->ops[0].in].first = -1; /* the image is there before the first operation */
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        const int touched[5] = {op->in, op->out, op->residual, op->scale, op->sums};
+        for (int j = 0; j < 5; j++) {
+            if (touched[j] == REID__NONE) continue;
+            reid__buffer *b = &p->buffers[touched[j]];
+            b->first = reid__min(b->first, i);
+            b->last = reid__max(b->last, i);
+        }
+    }
+    p->buffers[p->embedding].last = p->op_count;
+}
+
+/* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
+   start is the end of some placed buffer (or zero), so only those are tried. */
+static size_t reid__buffer_offset(const reid__plan *p, int id) {
+    const reid__buffer *b = &p->buffers[id];
+    size_t best = SIZE_MAX;
+    for (int candidate = -1; candidate < id; candidate++) {
+        size_t at = candidate < 0 ? 0 : p->buffers[candidate].offset + p->buffers[candidate].floats;
+        int free_here = at < best;
+        for (int i = 0; free_here && i < id; i++) {
+            const reid__buffer *o = &p->buffers[i];
+            int together = b->first <= o->last && o->first <= b->last;
+            if (together && at < o->offset + o->floats && o->offset < at + b->floats) free_here = 0;
+        }
+        if (free_here) best = at;
+    }
+    return best;
+}
+
+/* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
+static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
+
+static void reid__assign_offsets(reid__plan *p) {
+    for (int i = 0; i < p->buffer_count; i++) {
+        reid__buffer *b = &p->buffers[i];
+        b->offset = reid__buffer_offset(p, i);
+        if (b->offset + b->floats > p->arena_floats) p->arena_floats = b->offset + b->floats;
+    }
+    for (int i = 0; i < p->op_count; i++) {
+        reid__op *op = &p->ops[i];
+        size_t taps = (size_t)op->kh * (size_t)op->kw, at = p->weight_floats;
+        if (op->kind == REID__MAXPOOL || op->kind == REID__POOL || op->kind == REID__NORMALISE) continue;
+        int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
+        size_t k = op->kind == REID__DEPTHWISE ? taps : taps * (size_t)op->ic;
+        op->weight = at, at += reid__matrix(k, n);
+        op->bias = at, at += (size_t)reid__padded(n);
+        if (op->kind == REID__SQUEEZE) {
+            op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
+            op->bias2 = at, at += (size_t)reid__padded(op->oc);
+        }
+        p->weight_floats = at;
+    }
+}
+
+/* Expands a network for one input size. head is resolved already: NONE, FILE or SEEDED. Returns 0 if the input is too
+   small for it. */
+static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
+                            reid_head head) {
+    memset(p, 0, sizeof *p);
+    p->arch = arch;
+    p->height = height, p->width = width;
+    p->last_stride = last_stride;
+    if (arch->family == REID__RESNET)
+        reid__expand_resnet(p, head == REID_HEAD_SEEDED);
+    else
+        reid__expand_efficientnet(p, head);
+    reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
+    op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
+    if (p->overflow) return 0;
+    reid__lifetimes(p);
+    reid__assign_offsets(p);
+    return 1;
+}
+
+static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
+                                  int d2, int d3) {
+    snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
+    want->ndim = ndim;
+    want->shape[0] = (size_t)d0, want->shape[1] = (size_t)d1, want->shape[2] = (size_t)d2, want->shape[3] = (size_t)d3;
+    return want + 1;
+}
+
+/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most 5. */
+static int reid__wants(const reid__op *op, reid__want *want) {
+    reid__want *w = want;
+    switch (op->kind) {
+    case REID__CONV:
+    case REID__DEPTHWISE:
+        w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
+        w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
+        w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
+        w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
+        w = reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
+        break;
+    case REID__SQUEEZE:
+        w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
+        w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
+        w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
+        w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
+        break;
+    case REID__LINEAR:
+        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+        w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        break;
+    case REID__MAXPOOL:
+    case REID__POOL:
+    case REID__NORMALISE: break;
+    }
+    return (int)(w - want);
+}
+
+static int64_t reid__op_macs(const reid__op *op) {
+    int64_t pixels = (int64_t)op->oh * op->ow, taps = (int64_t)op->kh * op->kw;
+    switch (op->kind) {
+    case REID__CONV:
+    case REID__LINEAR: return pixels * op->oc * taps * op->ic;
+    case REID__DEPTHWISE: return pixels * op->oc * taps;
+    case REID__SQUEEZE: return (int64_t)2 * op->ic * op->hidden;
+    default: return 0;
+    }
+}
+
+/* Learned numbers: weights, biases, BN scale and shift; running statistics are not counted. */
+static int64_t reid__op_parameters(const reid__op *op) {
+    reid__want wants[5];
+    int64_t sum = 0;
+    int n = reid__wants(op, wants);
+    for (int i = 0; i < reid__min(n, op->kind == REID__SQUEEZE ? 4 : 3); i++) {
+        int64_t count = 1;
+        for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
+        sum += count;
+    }
+    return sum;
+}
+
+/* Activations in and out per image plus the operation's weights once, FP32. */
+static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
+    int64_t floats = (int64_t)p->buffers[op->in].floats + (int64_t)op->oh * op->ow * reid__padded(op->oc);
+    if (op->residual != REID__NONE) floats += (int64_t)p->buffers[op->residual].floats;
+    if (op->scale != REID__NONE) floats += (int64_t)p->buffers[op->scale].floats;
+    if (op->sums != REID__NONE) floats += (int64_t)p->buffers[op->sums].floats;
+    return 4 * (floats + reid__op_parameters(op));
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>threads
+   A fixed team per lane. The caller is member 0; the others spin for a moment between two jobs (an operation takes
+   microseconds) and then sleep. Work is split by index alone, so which thread runs what never changes a result.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__SPINS 2000
+#define REID__STACK (512 * 1024) /* bytes: musl's default would be 128 KiB */
+
+#if defined(__x86_64__)
+#define REID__PAUSE() _mm_pause()
+#else
+#define REID__PAUSE() sched_yield()
+#endif
+
+typedef struct reid__team reid__team;
+
+typedef struct reid__member {
+    reid__team *team;
+    int index;
+    pthread_t thread;
+} reid__member;
+
+struct reid__team {
+    int size;                /* threads, the caller counted */
+    int started;             /* of ours: size - 1, or 0 with a caller's pool */
+    reid__member *members;   /* [size] */
+    reid_parallel_fn parallel_fn;
+    void *parallel_user;
+    pthread_mutex_t mutex;   /* only for going to sleep and waking up */
+    pthread_cond_t wake;
+    int sleeping, stop, spins;
+    reid_task_fn fn;         /* the job: fn(task, i) for i in 0 … count-1 */
+    void *task;
+    int count;
+    unsigned generation;     /* one more for every job */
+    int pending;             /* members that have not finished it */
+};
+
+static void reid__team_share(reid__team *team, int index) {
+    for (int i = index; i < team->count; i += team->size) team->fn(team->task, i);
+}
+
+/* Blocks until the generation differs from `seen`. The sleeper announces itself before it looks again, the waker
+   changes the generation before it looks for sleepers, both sequentially consistent: one of them always sees the
+   other. */
+static unsigned reid__team_wait(reid__team *team, unsigned seen) {
+    unsigned now;
+    for (int i = 0; i < team->spins; i++) {
+        now = __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE);
+        if (now != seen) return now;
+        REID__PAUSE();
+    }
+    pthread_mutex_lock(&team->mutex);
+    __atomic_add_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
+    while ((now = __atomic_load_n(&team->generation, __ATOMIC_SEQ_CST)) == seen)
+        pthread_cond_wait(&team->wake, &team->mutex);
+    __atomic_sub_fetch(&team->sleeping, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&team->mutex);
+    return now;
+}
+
+static void reid__team_signal(reid__team *team) {
+    __atomic_add_fetch(&team->generation, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&team->sleeping, __ATOMIC_SEQ_CST) == 0) return;
+    pthread_mutex_lock(&team->mutex);
+    pthread_cond_broadcast(&team->wake);
+    pthread_mutex_unlock(&team->mutex);
+}
+
+static void *reid__member_main(void *arg) {
+    reid__member *me = (reid__member *)arg;
+    reid__team *team = me->team;
+    unsigned seen = 0;
+    reid__fp_enter();
+    for (;;) {
+        seen = reid__team_wait(team, seen);
+        if (__atomic_load_n(&team->stop, __ATOMIC_ACQUIRE)) return NULL;
+        reid__team_share(team, me->index);
+        __atomic_sub_fetch(&team->pending, 1, __ATOMIC_RELEASE);
+    }
+}
+
+/* Our floating-point settings around a task on a thread that is not ours. */
+static void reid__foreign_task(void *arg, int index) {
+    reid__team *team = (reid__team *)arg;
+    unsigned saved = reid__fp_enter();
+    team->fn(team->task, index);
+    reid__fp_leave(saved);
+}
+
+/* fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
+static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int count) {
+    team->fn = fn, team->task = task, team->count = count;
+    if (team->parallel_fn && count > 1) {
+        team->parallel_fn(reid__foreign_task, team, count, team->parallel_user);
+        return;
+    }
+    if (team->started == 0 || count == 1) {
+        for (int i = 0; i < count; i++) fn(task, i);
+        return;
+    }
+    __atomic_store_n(&team->pending, team->started, __ATOMIC_RELEASE);
+    reid__team_signal(team);
+    reid__team_share(team, 0);
+    for (int i = 0; __atomic_load_n(&team->pending, __ATOMIC_ACQUIRE) > 0; i++) {
+        if (i < team->spins) REID__PAUSE();
+        else sched_yield();
+    }
+}
+
+/* Starts size - 1 threads with all signals blocked. If the system refuses some, the team is smaller: every member's
+   share is by index modulo size, so size shrinks with it. */
+static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
+    memset(team, 0, sizeof *team);
+    team->size = 1;
+    team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
+    team->spins = size > reid__cpu_count() ? 1 : REID__SPINS; /* more threads than CPUs: spinning only steals time */
+    if (pthread_mutex_init(&team->mutex, NULL) != 0) return REID_ERR_SYSTEM;
+    if (pthread_cond_init(&team->wake, NULL) != 0) {
+        pthread_mutex_destroy(&team->mutex);
+        return REID_ERR_SYSTEM;
+    }
+    team->members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *team->members);
+    if (!team->members) {
+        pthread_cond_destroy(&team->wake);
+        pthread_mutex_destroy(&team->mutex);
+        return REID_ERR_OUT_OF_MEMORY;
+    }
+    if (team->parallel_fn) {
+        team->size = size;
+        return REID_OK;
+    }
+    sigset_t all, before;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int has_attr = pthread_attr_init(&attr) == 0 && pthread_attr_setstacksize(&attr, REID__STACK) == 0;
+    /* Members read team->size only after the first job is signalled, when it is final. */
+    for (int i = 1; i < size; i++) {
+        reid__member *member = &team->members[i];
+        member->team = team, member->index = i;
+        if (pthread_create(&member->thread, has_attr ? &attr : NULL, reid__member_main, member) != 0) break;
+        team->started++;
+    }
+    if (has_attr) pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    team->size = team->started + 1;
+    return REID_OK;
+}
+
+/* `forked`: the threads are the parent's, there is nothing to join. size: as given to reid__team_start. */
+static void reid__team_stop(reid__team *team, reid__mem *mem, int size, int forked) {
+    if (!team->members) return;
+    if (!forked) {
+        __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
+        reid__team_signal(team);
+        for (int i = 1; i <= team->started; i++) pthread_join(team->members[i].thread, NULL);
+        pthread_cond_destroy(&team->wake);
+        pthread_mutex_destroy(&team->mutex);
+    }
+    reid__free(mem, team->members, (size_t)size * sizeof *team->members);
+    team->members = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cpu
+   The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
+   batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
+   each pixel's inputs lie (reid__rows). B is packed once into panels of `nr` columns (reid__pack).
+
+   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread:
+   that is why the bits depend on none of them. AVX2 and AVX-512 use the same chain and give the same bits; scalar code
+   has no fused multiply-add and differs in the last place.
+   ------------------------------------------------------------------------------------------------------------------ */
+
+/* One tile: up to `mr` pixels times one panel. */
+typedef struct reid__tile {
+    const float *const *a; /* [rows][taps]: where kc inputs of one kernel position lie */
+    int taps, kc;          /* K = taps * kc */
+    const float *b;        /* [K][panel width] */
+    const float *bias;     /* [panel width] */
+    const float *residual; /* NULL, or added before the activation */
+    float *out;
+    ptrdiff_t residual_stride, out_stride; /* floats from pixel to pixel */
+    reid__act act;
+} reid__tile;
+
+typedef void (*reid__tile_fn)(const reid__tile *t);
+
+#define REID__MAX_MR 12
+
+/* What an instruction set provides; all of it is written once, in >>kernels. */
+typedef struct reid__kernels {
+    char name[16];
+    reid_isa isa;
+    int mr, nr;                             /* rows of a tile, columns of a panel */
+    reid__tile_fn tile[2][REID__MAX_MR];    /* [full panel, half panel][rows - 1] */
+    void (*depthwise)(const reid__op *op, int c, const float *in, const float *weight, const float *bias, int oy,
+                      float *out, float *sums);
+    void (*maxpool)(const reid__op *op, int c, const float *in, int oy, float *out);
+    void (*pool)(const reid__op *op, int c, const float *in, int bin, float *out);
+    void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
+    void (*scale)(const float *in, const float *factors, float *out, int c);
+} reid__kernels;
+
+#define REID__JOIN2(a, b) a##_##b
+#define REID__JOIN(a, b) REID__JOIN2(a, b)
+#define REID__F(name) REID__JOIN(reid__##name, REID__PASS)
+#define REID__INLINE static inline __attribute__((always_inline))
+#ifdef __clang__
+#define REID__UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define REID__UNROLLED _Pragma("GCC unroll 16")
+#endif
+
+#ifndef REID_SELF
+#define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
+#endif
+
+/* A first guess of 1/y from the bit pattern of y > 0, at most 13 % off: see reciprocal in >>kernels. */
+#define REID__GUESS_BITS 0x7ef311c7
+
+static inline float reid__guess(float y) {
+    uint32_t bits;
+    memcpy(&bits, &y, 4);
+    bits = REID__GUESS_BITS - bits;
+    memcpy(&y, &bits, 4);
+    return y;
+}
+
+/* p * 2^n where n stands in the low bits of t's pattern: see exp in >>kernels. */
+static inline float reid__scalb(float p, float t) {
+    uint32_t pb, tb;
+    memcpy(&pb, &p, 4);
+    memcpy(&tb, &t, 4);
+    pb += tb << 23;
+    memcpy(&p, &pb, 4);
+    return p;
+}
+
+#define REID__PASS scalar
+#define REID__V float
+#define REID__W 1
+#define REID__MR 2
+#define REID__NV 16
+#define REID__RUN 4
+#define REID__UNROLL
+#define REID__LOAD(p) (*(p))
+#define REID__STORE(p, v) (*(p) = (v))
+#define REID__SET1(x) (x)
+#define REID__FMA(a, b, c) ((a) * (b) + (c))
+#define REID__ADD(a, b) ((a) + (b))
+#define REID__SUB(a, b) ((a) - (b))
+#define REID__MUL(a, b) ((a) * (b))
+#define REID__DIV(a, b) ((a) / (b))
+#define REID__MAX(a, b) ((a) > (b) ? (a) : (b))
+#define REID__MIN(a, b) ((a) < (b) ? (a) : (b))
+#define REID__SCALB(p, t) reid__scalb(p, t)
+#define REID__GUESS(y) reid__guess(y)
+#include REID_SELF
+#undef REID__PASS
+
+#if defined(__x86_64__)
+#define REID__PASS avx2
+#define REID__V __m256
+#define REID__W 8
+#define REID__MR 6
+#define REID__NV 2
+#define REID__RUN 4
+#define REID__UNROLL REID__UNROLLED
+#define REID__LOAD(p) _mm256_loadu_ps(p)
+#define REID__STORE(p, v) _mm256_storeu_ps(p, v)
+#define REID__SET1(x) _mm256_set1_ps(x)
+#define REID__FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
+#define REID__ADD(a, b) _mm256_add_ps(a, b)
+#define REID__SUB(a, b) _mm256_sub_ps(a, b)
+#define REID__MUL(a, b) _mm256_mul_ps(a, b)
+#define REID__DIV(a, b) _mm256_div_ps(a, b)
+#define REID__MAX(a, b) _mm256_max_ps(a, b)
+#define REID__MIN(a, b) _mm256_min_ps(a, b)
+#define REID__SCALB(p, t)                                                                                              \
+    _mm256_castsi256_ps(                                                                                               \
+        _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23)))
+#define REID__GUESS(y)                                                                                                 \
+    _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(REID__GUESS_BITS), _mm256_castps_si256(y)))
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma")
+#endif
+#include REID_SELF
+#undef REID__PASS
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+#define REID__PASS avx512
+#define REID__V __m512
+#define REID__W 16
+#define REID__MR 12
+#define REID__NV 2
+#define REID__RUN 8
+#define REID__UNROLL REID__UNROLLED
+#define REID__LOAD(p) _mm512_loadu_ps(p)
+#define REID__STORE(p, v) _mm512_storeu_ps(p, v)
+#define REID__SET1(x) _mm512_set1_ps(x)
+#define REID__FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
+#define REID__ADD(a, b) _mm512_add_ps(a, b)
+#define REID__SUB(a, b) _mm512_sub_ps(a, b)
+#define REID__MUL(a, b) _mm512_mul_ps(a, b)
+#define REID__DIV(a, b) _mm512_div_ps(a, b)
+#define REID__MAX(a, b) _mm512_max_ps(a, b)
+#define REID__MIN(a, b) _mm512_min_ps(a, b)
+#define REID__SCALB(p, t)                                                                                              \
+    _mm512_castsi512_ps(                                                                                               \
+        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(t), 23)))
+#define REID__GUESS(y)                                                                                                 \
+    _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(REID__GUESS_BITS), _mm512_castps_si512(y)))
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx2,fma")
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#endif
+#include REID_SELF
+#undef REID__PASS
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC diagnostic pop
+#pragma GCC pop_options
+#endif
+#endif
+
+/* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
+static const reid__kernels *reid__kernels_for(reid_isa isa) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (isa == REID_ISA_AVX512) return avx2 && __builtin_cpu_supports("avx512f") ? &reid__kernels_avx512 : NULL;
+    if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
+#endif
+    return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
+}
+
+/* desc.cpu_isa, else REID_CPU_ISA, else the best there is. */
+static reid_result reid__kernels_choose(reid_isa isa, const reid__kernels **out, reid_error *e) {
+    static const char names[3][8] = {"scalar", "avx2", "avx512"};
+    const char *forced = getenv("REID_CPU_ISA");
+    if (isa == REID_ISA_AUTO && forced && *forced) {
+        for (int i = 0; i < 3; i++)
+            if (strcmp(forced, names[i]) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
+        if (isa == REID_ISA_AUTO)
+            return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2 or avx512", forced);
+    }
+    if (isa == REID_ISA_AUTO) {
+        for (int i = REID_ISA_AVX512; i >= REID_ISA_SCALAR; i--)
+            if ((*out = reid__kernels_for((reid_isa)i)) != NULL) return REID_OK;
+    }
+    if (isa < REID_ISA_SCALAR || isa > REID_ISA_AVX512)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
+    *out = reid__kernels_for(isa);
+    if (*out) return REID_OK;
+    return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
+                      names[isa - REID_ISA_SCALAR]);
+}
+
+/* --- packing ------------------------------------------------------------------------------------------------------ */
+
+/* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], multiplied by their
+   column's factor (batch norm's). Columns past the last stay zero. */
+static void reid__pack_panel(float *panel, int width, const float *rows, int columns, int ic, int taps,
+                             const double *factors) {
+    size_t k_count = (size_t)ic * (size_t)taps;
+    if (columns < width) memset(panel, 0, k_count * (size_t)width * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * k_count;
+        double factor = factors ? factors[j] : 1.0;
+        for (int t = 0; t < taps; t++) {
+            float *to = panel + (size_t)t * (size_t)ic * (size_t)width + j;
+            const float *from = row + t;
+            for (size_t i = 0; i < (size_t)ic; i++)
+                to[i * (size_t)width] = (float)(from[i * (size_t)taps] * factor);
+        }
+    }
+}
+
+/* Where weights come from while a network is packed. One per thread. */
+typedef struct reid__loader {
+    const reid__weights *file;
+    uint64_t seed;      /* of generated tensors */
+    float *rows;        /* staging: the rows of one panel */
+    float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
+    double *factors;    /* staging: gamma / sqrt(variance + eps) */
+} reid__loader;
+
+/* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
+   from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
+static void reid__generate(uint64_t seed, const char *name, size_t first, size_t count, size_t inputs, float *out) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    double bound = 1.0 / sqrt((double)inputs);
+    for (const char *c = name; *c; c++) hash = (hash ^ (uint64_t)(unsigned char)*c) * 0x100000001b3u;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t z = (hash ^ seed) + (uint64_t)(first + i + 1) * 0x9e3779b97f4a7c15u;
+        z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+        z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+        z ^= z >> 31;
+        out[i] = (float)(((double)(z >> 40) / 8388608.0 - 1.0) * bound);
+    }
+}
+
+/* Elements [first, first + count) of one tensor, into its digest too. */
+static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__want *want, size_t first,
+                               size_t count, float *out, reid__digest *digest, reid_error *e) {
+    if (op->seeded) {
+        reid__generate(l->seed, want->name, first, count, (size_t)op->ic * (size_t)op->kh * (size_t)op->kw, out);
+    } else {
+        reid_result r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
+        if (r != REID_OK) return r;
+    }
+    reid__digest_update(digest, out, count * sizeof *out);
+    return REID_OK;
+}
+
+/* Packs one matrix of N rows (ic, taps) panel by panel. */
+static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, const reid__want *want, int n, int ic,
+                                     int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
+                                     reid_error *e) {
+    size_t k = (size_t)ic * (size_t)taps;
+    reid__digest d;
+    reid__digest_init(&d);
+    for (int at = 0; at < n; at += nr) {
+        int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
+        reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
+        if (r != REID_OK) return r;
+        reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
+    }
+    reid__digest_final(&d, digest);
+    return REID_OK;
+}
+
+static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op, const reid__want *want, float *out,
+                                      uint64_t digest[2], reid_error *e) {
+    reid__digest d;
+    reid__digest_init(&d);
+    reid_result r = reid__fetch(l, op, want, 0, want->shape[0], out, &d, e);
+    reid__digest_final(&d, digest);
+    return r;
+}
+
+/* Batch norm in inference is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, both
+   in double. wants[1 … 4] are gamma, beta, mean, var; digests go to digests[1 … 4]. */
+static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
+                                         float *bias, uint64_t (*digests)[2], reid_error *e) {
+    int n = op->oc;
+    float *v = l->vectors;
+    for (int i = 0; i < 4; i++) {
+        reid_result r = reid__fetch_vector(l, op, &wants[i + 1], v + i * n, digests[i + 1], e);
+        if (r != REID_OK) return r;
+    }
+    for (int c = 0; c < n; c++) {
+        double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
+        if (!(var + op->bn_eps > 0))
+            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[4].name, c, var,
+                              op->bn_eps);
+        l->factors[c] = gamma / sqrt(var + op->bn_eps);
+        bias[c] = (float)(beta - mean * l->factors[c]);
+    }
+    return REID_OK;
+}
+
+/* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
+static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int nr, float *packed,
+                                 uint64_t (*digests)[2], reid_error *e) {
+    reid__want wants[5];
+    float *weight = packed + op->weight, *bias = packed + op->bias;
+    int taps = op->kh * op->kw, pad_n = reid__padded(op->oc);
+    reid_result r = REID_OK;
+    if (reid__wants(op, wants) == 0) return REID_OK;
+    memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
+    switch (op->kind) {
+    case REID__CONV:
+    case REID__DEPTHWISE:
+        r = reid__fold_batch_norm(l, op, wants, bias, digests, e);
+        if (r == REID_OK && op->kind == REID__CONV)
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, l->factors, weight, digests[0], e);
+        else if (r == REID_OK)
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
+        return r;
+    case REID__LINEAR:
+        r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, NULL, weight, digests[0], e);
+        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
+        return r;
+    case REID__SQUEEZE:
+        memset(packed + op->bias2, 0, (size_t)pad_n * sizeof *packed);
+        r = reid__pack_matrix(l, op, &wants[0], op->hidden, op->ic, 1, reid__padded(op->hidden), NULL, weight,
+                              digests[0], e);
+        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
+        if (r == REID_OK)
+            r = reid__pack_matrix(l, op, &wants[2], op->oc, op->hidden, 1, pad_n, NULL, packed + op->weight2,
+                                  digests[2], e);
+        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
+        return r;
+    default: return REID_OK;
+    }
+}
+
+/* Floats of `rows` and channels of `vectors` that a loader needs for this plan. */
+static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t *channels) {
+    *rows = *channels = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        size_t taps = (size_t)op->kh * (size_t)op->kw, oc = (size_t)op->oc, need = 0;
+        if (op->kind == REID__CONV || op->kind == REID__LINEAR)
+            need = (size_t)reid__min(nr, op->oc) * taps * (size_t)op->ic;
+        if (op->kind == REID__DEPTHWISE) need = oc * taps;
+        if (op->kind == REID__SQUEEZE) need = oc * (size_t)op->hidden;
+        if (need > *rows) *rows = need;
+        if (oc > *channels) *channels = oc;
+    }
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+#define REID__BLOCK_FLOATS 65536 /* inputs of a block of pixels: 256 KiB stay in L2 while panels pass by */
+#define REID__BLOCK_POINTERS 4096
+
+/* What one thread needs for itself, carved out of the lane's memory. */
+typedef struct reid__thread_memory {
+    const float **rows; /* [REID__BLOCK_POINTERS] */
+    float *block;       /* scaled inputs of a block, squeeze-excite vectors */
+    uint8_t *pixels;    /* (height, width, 3): the network's view of an image */
+    void *prep;         /* reid__prep_rows */
+} reid__thread_memory;
+
+/* One set of activations and threads: what one call computes with. */
+typedef struct reid__lane {
+    reid__team team;
+    float *arena;
+    reid__thread_memory *scratch; /* [threads] */
+    char *memory;           /* what `scratch` points into */
+    int busy;
+} reid__lane;
+
+/* Everything that running a network reads; the same for every call. */
+typedef struct reid__net {
+    const reid__plan *plan;
+    const reid__kernels *kernels;
+    const float *weights;  /* packed */
+    const float *zeros;    /* what lies outside an image: as many floats as the widest pixel has */
+    const reid__prep *prep;
+    int batch, threads;
+} reid__net;
+
+/* One operation on one batch: the argument of every part function. */
+typedef struct reid__job {
+    const reid__net *net;
+    reid__lane *lane;
+    const reid__op *op;
+    const reid_image *images;
+    int n;                 /* images */
+    int first, flip;       /* preprocessing: index in the call, mirror */
+    int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
+} reid__job;
+
+/* Image i of a buffer. */
+static float *reid__at(const reid__job *j, int buffer, int i) {
+    const reid__buffer *b = &j->net->plan->buffers[buffer];
+    return j->lane->arena + b->offset * (size_t)j->net->batch + b->floats * (size_t)i;
+}
+
+/* Part `index` of `parts` of [0, count), in order and as equal as can be. */
+static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, ptrdiff_t *to) {
+    *from = count * index / parts;
+    *to = count * (index + 1) / parts;
+}
+
+/* Fills rows[r][tap] for the `count` output pixels from m on (counted over all images). */
+static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const float **rows, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
+    int oy = pixel / op->ow, ox = pixel % op->ow;
+    int stem = in->c == 3, row = stem ? reid__image_row(j->net->plan, op) : in->w * in->c;
+    for (int r = 0; r < count; r++) {
+        const float *base = reid__at(j, op->in, image);
+        int y0 = oy * op->stride - op->pad_y, x0 = ox * op->stride - op->pad_x;
+        if (stem) { /* the border is stored: a whole kernel row is one run of kw * 3 floats */
+            y0 += in->border_y, x0 += in->border_x;
+            for (int ky = 0; ky < op->kh; ky++) *rows++ = base + (ptrdiff_t)(y0 + ky) * row + x0 * 3;
+        } else if (op->scale != REID__NONE) {
+            const float *pixel_in = base + (ptrdiff_t)y0 * row + x0 * in->c;
+            j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
+            *rows++ = block;
+            block += in->c;
+        } else {
+            for (int ky = 0; ky < op->kh; ky++)
+                for (int kx = 0; kx < op->kw; kx++) {
+                    int y = y0 + ky, x = x0 + kx, inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
+                    *rows++ = inside ? base + (ptrdiff_t)y * row + x * in->c : j->net->zeros;
+                }
+        }
+        if (++ox == op->ow) ox = 0, oy++;
+        if (oy == op->oh) oy = 0, image++;
+    }
+}
+
+/* All panels [from, to) for one block of pixels whose inputs are in `rows`. */
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const float *const *rows, int from, int to) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    const reid__plan *p = j->net->plan;
+    int stem = p->buffers[op->in].c == 3, nr = k->nr;
+    reid__tile t;
+    t.taps = stem ? op->kh : op->kh * op->kw;
+    t.kc = stem ? op->kw * 3 : op->ic;
+    t.act = op->act;
+    t.out_stride = p->buffers[op->out].c;
+    t.residual_stride = op->residual == REID__NONE ? 0 : p->buffers[op->residual].c;
+    size_t depth = (size_t)t.taps * (size_t)t.kc;
+    for (int panel = from; panel < to; panel++) {
+        int column = panel * nr, half = reid__padded(op->oc) - column < nr;
+        t.b = j->net->weights + op->weight + (size_t)column * depth;
+        t.bias = j->net->weights + op->bias + column;
+        int tiles = reid__ceil_div(count, k->mr), at = 0;
+        for (; tiles > 0; tiles--) { /* tiles of equal height, give or take one row */
+            int height = reid__ceil_div(count - at, tiles);
+            t.a = rows + (size_t)at * (size_t)t.taps;
+            t.out = reid__at(j, op->out, 0) + (m + at) * t.out_stride + op->channel + column;
+            t.residual = NULL;
+            if (op->residual != REID__NONE)
+                t.residual = reid__at(j, op->residual, 0) + (m + at) * t.residual_stride + column;
+            k->tile[half][height - 1](&t);
+            at += height;
+        }
+    }
+}
+
+static void reid__conv_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    const reid__thread_memory *s = &j->lane->scratch[index];
+    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), mr = j->net->kernels->mr;
+    int floats = j->net->plan->buffers[op->in].c * op->stride * op->stride;
+    int rows = reid__min(REID__BLOCK_FLOATS / floats, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    ptrdiff_t from, to, first, last;
+    rows = reid__max(rows / mr, 1) * mr;
+    reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
+    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
+    for (ptrdiff_t m = from; m < to && first < last; m += rows) {
+        int count = (int)(to - m < rows ? to - m : rows);
+        reid__rows(j, m, count, s->rows, s->block);
+        reid__conv_block(j, m, count, s->rows, (int)first, (int)last);
+    }
+}
+
+/* Cuts M pixels times N panels for the team: the grid with the least work in its largest part; of equals the one that
+   reads least (every part reads its pixels' inputs and its panels' weights). */
+static void reid__conv_grid(reid__job *j, int threads) {
+    const reid__op *op = j->op;
+    int mr = j->net->kernels->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
+    ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow, tiles = (pixels + mr - 1) / mr;
+    double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * op->kh * op->kw, best = -1;
+    for (int parts_n = 1; parts_n <= threads; parts_n++) {
+        int parts_m = threads / parts_n;
+        double work = (double)((tiles + parts_m - 1) / parts_m) * reid__ceil_div(panels, parts_n);
+        double reads = inputs * parts_n + weights * parts_m;
+        double cost = work * (1.0 + 1e-3 * reads / (inputs + weights));
+        if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
+    }
+}
+
+static void reid__depthwise_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c;
+    ptrdiff_t from, to;
+    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index, &from, &to);
+    for (ptrdiff_t row = from; row < to; row++) {
+        int image = (int)(row / op->oh), oy = (int)(row % op->oh);
+        j->net->kernels->depthwise(op, c, reid__at(j, op->in, image), j->net->weights + op->weight,
+                                   j->net->weights + op->bias, oy,
+                                   reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c,
+                                   reid__at(j, op->sums, image) + (ptrdiff_t)oy * c);
+    }
+}
+
+static void reid__maxpool_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c;
+    ptrdiff_t from, to;
+    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index, &from, &to);
+    for (ptrdiff_t row = from; row < to; row++) {
+        int image = (int)(row / op->oh), oy = (int)(row % op->oh);
+        j->net->kernels->maxpool(op, c, reid__at(j, op->in, image), oy,
+                                 reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c);
+    }
+}
+
+static void reid__pool_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow;
+    ptrdiff_t from, to;
+    reid__share((ptrdiff_t)j->n * bins, j->parts_m, index, &from, &to);
+    for (ptrdiff_t at = from; at < to; at++) {
+        int image = (int)(at / bins), bin = (int)(at % bins);
+        j->net->kernels->pool(op, c, reid__at(j, op->in, image), bin, reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
+    }
+}
+
+static void reid__squeeze_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    ptrdiff_t from, to;
+    reid__share(j->n, j->parts_m, index, &from, &to);
+    for (int i = (int)from; i < (int)to; i++)
+        j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
+                                 j->lane->scratch[index].block, reid__at(j, op->out, i));
+}
+
+/* One operation on the whole batch, on all threads. */
+static void reid__run_op(reid__job *j) {
+    const reid__op *op = j->op;
+    int threads = j->lane->team.size;
+    j->parts_m = threads, j->parts_n = 1;
+    switch (op->kind) {
+    case REID__CONV:
+    case REID__LINEAR:
+        reid__conv_grid(j, threads);
+        reid__parallel(&j->lane->team, reid__conv_part, j, j->parts_m * j->parts_n);
+        break;
+    case REID__DEPTHWISE: reid__parallel(&j->lane->team, reid__depthwise_part, j, threads); break;
+    case REID__MAXPOOL: reid__parallel(&j->lane->team, reid__maxpool_part, j, threads); break;
+    case REID__POOL: reid__parallel(&j->lane->team, reid__pool_part, j, threads); break;
+    case REID__SQUEEZE:
+        j->parts_m = reid__min(threads, j->n);
+        reid__parallel(&j->lane->team, reid__squeeze_part, j, j->parts_m);
+        break;
+    case REID__NORMALISE: break; /* after the average with the mirrored image: reid__finish */
+    }
+}
+
+/* Image `i` of the batch, rows [y0, y1): resized, normalised, written with its zero border. */
+static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const reid__thread_memory *s) {
+    const reid__prep *prep = j->net->prep;
+    const reid__op *stem = j->op;
+    const reid__buffer *b = &j->net->plan->buffers[stem->in];
+    int row = reid__image_row(j->net->plan, stem), rows = (int)(b->floats / (size_t)row);
+    float *out = reid__at(j, stem->in, i);
+    reid_box roi;
+    reid__image_check(&j->images[i], j->first + i, &roi, NULL); /* cannot fail: the call checked it before */
+    reid__prep_rows(prep, &j->images[i], &roi, j->flip, y0, y1, s->pixels, s->prep);
+    if (y0 == 0) memset(out, 0, (size_t)b->border_y * (size_t)row * sizeof *out);
+    for (int y = y0; y < y1; y++) {
+        float *to = out + (ptrdiff_t)(b->border_y + y) * row;
+        int right = 3 * (b->border_x + prep->width);
+        memset(to, 0, (size_t)(3 * b->border_x) * sizeof *to);
+        const uint8_t *pixels = s->pixels + (ptrdiff_t)(y - y0) * prep->width * 3;
+        reid__prep_normalise(prep, pixels, to + 3 * b->border_x, prep->width);
+        memset(to + right, 0, (size_t)(row - right) * sizeof *to);
+    }
+    int below = b->border_y + prep->height;
+    if (y1 == prep->height && below < rows)
+        memset(out + (ptrdiff_t)below * row, 0, (size_t)(rows - below) * (size_t)row * sizeof *out);
+}
+
+/* parts_m parts; each image is cut into parts_n bands of rows. */
+static void reid__prepare_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    ptrdiff_t from, to, y0, y1;
+    reid__share((ptrdiff_t)j->n * j->parts_n, j->parts_m, index, &from, &to);
+    for (ptrdiff_t at = from; at < to; at++) {
+        reid__share(j->net->prep->height, j->parts_n, (int)(at % j->parts_n), &y0, &y1);
+        if (y0 < y1) reid__prepare_rows(j, (int)(at / j->parts_n), (int)y0, (int)y1, &j->lane->scratch[index]);
+    }
+}
+
+/* n <= batch images to their (unnormalised) embeddings in the arena. */
+static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int first, int flip) {
+    reid__job j;
+    memset(&j, 0, sizeof j);
+    j.net = net, j.lane = lane, j.images = images, j.n = n, j.first = first, j.flip = flip;
+    j.op = &net->plan->ops[0];
+    j.parts_m = lane->team.size;
+    j.parts_n = reid__ceil_div(lane->team.size, n);
+    reid__parallel(&lane->team, reid__prepare_part, &j, j.parts_m);
+    for (int i = 0; i < net->plan->op_count; i++) {
+        j.op = &net->plan->ops[i];
+        reid__run_op(&j);
+    }
+}
+
+#endif /* REID_IMPLEMENTATION */
+#else /* REID__PASS */
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>kernels
+   Included once per instruction set from >>cpu. REID__V is a vector of REID__W floats; c is always a padded channel
+   count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
+   ------------------------------------------------------------------------------------------------------------------ */
+
+/* e^x for |x| < 87: x = n ln 2 + r, e^r by a polynomial (coefficients of Cephes' expf, error under 2 ulp). Adding
+   1.5 * 2^23 rounds x / ln 2 to an integer that then stands in the low bits of t, from where SCALB takes it. */
+REID__INLINE REID__V REID__F(exp)(REID__V x) {
+    const REID__V magic = REID__SET1(12582912.0f);
+    x = REID__MIN(REID__MAX(x, REID__SET1(-87.0f)), REID__SET1(87.0f));
+    REID__V t = REID__FMA(x, REID__SET1(1.44269504f), magic), n = REID__SUB(t, magic);
+    REID__V r = REID__FMA(n, REID__SET1(-0.693359375f), x); /* ln 2 in two parts: the first product is exact */
+    r = REID__FMA(n, REID__SET1(2.12194440e-4f), r);
+    REID__V p = REID__SET1(1.9875691500e-4f);
+    p = REID__FMA(p, r, REID__SET1(1.3981999507e-3f));
+    p = REID__FMA(p, r, REID__SET1(8.3334519073e-3f));
+    p = REID__FMA(p, r, REID__SET1(4.1665795894e-2f));
+    p = REID__FMA(p, r, REID__SET1(1.6666665459e-1f));
+    p = REID__FMA(p, r, REID__SET1(5.0000001201e-1f));
+    p = REID__FMA(p, REID__MUL(r, r), REID__ADD(r, REID__SET1(1.0f)));
+    return REID__SCALB(p, t);
+}
+
+/* 1/y for 1 <= y < 2^126: two steps r += r (e + e^2) with e = 1 - y r, each of which cubes the error (13 %, 2e-3,
+   1e-8). A quarter of the time of a division, and the same bits on every CPU. */
+REID__INLINE REID__V REID__F(reciprocal)(REID__V y) {
+    const REID__V one = REID__SET1(1.0f);
+    REID__V r = REID__GUESS(y), minus_y = REID__SUB(REID__SET1(0.0f), y);
+    for (int step = 0; step < 2; step++) {
+        REID__V e = REID__FMA(minus_y, r, one);
+        r = REID__FMA(r, REID__FMA(e, e, e), r);
+    }
+    return r;
+}
+
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. */
+REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
+    REID__V e = REID__F(exp)(REID__SUB(REID__SET1(0.0f), x));
+    return REID__MUL(a, REID__F(reciprocal)(REID__ADD(REID__SET1(1.0f), e)));
+}
+
+REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
+    if (act == REID__RELU) return REID__MAX(REID__SET1(0.0f), x); /* in this order a NaN stays one */
+    return act == REID__SILU ? REID__F(over_sigmoid)(x, x) : x;
+}
+
+/* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
+   weight vectors and mr inputs for mr * nv multiply-adds. */
+REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
+    REID__V acc[REID__MR][REID__NV];
+    const float *b = t->b;
+    int kc = t->kc, taps = t->taps;
+    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
+    for (int tap = 0; tap < taps; tap++) {
+        const float *a[REID__MR];
+        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = t->a[r * taps + tap];
+        for (ptrdiff_t k = 0; k < kc; k++, b += nv * REID__W) {
+            REID__V w[REID__NV];
+            REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
+            REID__UNROLL for (int r = 0; r < mr; r++) {
+                REID__V x = REID__SET1(a[r][k]);
+                REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__FMA(x, w[j], acc[r][j]);
+            }
+        }
+    }
+    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__UNROLL for (int j = 0; j < nv; j++) {
+            REID__V sum = acc[r][j];
+            if (t->residual) sum = REID__ADD(sum, REID__LOAD(t->residual + r * t->residual_stride + j * REID__W));
+            REID__STORE(t->out + r * t->out_stride + j * REID__W, REID__F(act)(sum, t->act));
+        }
+}
+
+/* `count` neighbouring output pixels of one channel vector, kernel rows [ky0, ky1). `in` points at the input under
+   kernel position (0, 0) of the first pixel. k, stride and count are constants wherever this is inlined, so that a row
+   of inputs is loaded once and stays in registers for all the pixels that see it. */
+REID__INLINE REID__V REID__F(depthwise_run)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
+                                            REID__V bias, int ky0, int ky1, float *out, REID__V sum, const int k,
+                                            const int stride, const int count) {
+    REID__V acc[REID__RUN], x[(REID__RUN - 1) * 2 + 5];
+    const int span = (count - 1) * stride + k;
+    REID__UNROLL for (int i = 0; i < count; i++) acc[i] = bias;
+    for (int ky = ky0; ky < ky1; ky++) {
+        const float *row = in + (ptrdiff_t)ky * op->iw * c, *w = weight + ky * k * c;
+        REID__UNROLL for (int i = 0; i < span; i++) x[i] = REID__LOAD(row + i * c);
+        REID__UNROLL for (int kx = 0; kx < k; kx++) {
+            REID__V wk = REID__LOAD(w + kx * c);
+            REID__UNROLL for (int i = 0; i < count; i++) acc[i] = REID__FMA(x[i * stride + kx], wk, acc[i]);
+        }
+    }
+    REID__UNROLL for (int i = 0; i < count; i++) {
+        acc[i] = REID__F(act)(acc[i], op->act);
+        REID__STORE(out + i * c, acc[i]);
+        sum = REID__ADD(sum, acc[i]);
+    }
+    return sum;
+}
+
+/* One output pixel whose window may leave the input: kernel columns [kx0, kx1) only. Same order of additions. */
+REID__INLINE REID__V REID__F(depthwise_edge)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
+                                             REID__V bias, int ky0, int ky1, int x0, float *out, REID__V sum) {
+    int kx0 = reid__max(0, -x0), kx1 = reid__min(op->kw, op->iw - x0);
+    REID__V acc = bias;
+    for (int ky = ky0; ky < ky1; ky++)
+        for (int kx = kx0; kx < kx1; kx++) {
+            REID__V x = REID__LOAD(in + ((ptrdiff_t)ky * op->iw + kx) * c);
+            acc = REID__FMA(x, REID__LOAD(weight + (ky * op->kw + kx) * c), acc);
+        }
+    acc = REID__F(act)(acc, op->act);
+    REID__STORE(out, acc);
+    return REID__ADD(sum, acc);
+}
+
+/* Output row oy of one channel vector. k 0: any kernel. */
+REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
+                                         const float *bias, int oy, float *out, float *sums, const int k,
+                                         const int stride) {
+    int y0 = oy * op->stride - op->pad_y, ky0 = reid__max(0, -y0), ky1 = reid__min(op->kh, op->ih - y0);
+    int inner0 = reid__ceil_div(op->pad_x, op->stride); /* pixels [inner0, inner1) see no border */
+    int inner1 = reid__min(op->ow, (op->iw + op->pad_x - op->kw + op->stride) / op->stride);
+    REID__V b = REID__LOAD(bias), sum = REID__SET1(0.0f);
+    for (int ox = 0; ox < op->ow;) {
+        int x0 = ox * op->stride - op->pad_x;
+        const float *x = in + ((ptrdiff_t)y0 * op->iw + x0) * c;
+        if (k && ox >= inner0 && ox + REID__RUN <= inner1) {
+            sum = REID__F(depthwise_run)(op, c, x, weight, b, ky0, ky1, out + ox * c, sum, k, stride, REID__RUN);
+            ox += REID__RUN;
+        } else if (k && ox >= inner0 && ox < inner1) {
+            sum = REID__F(depthwise_run)(op, c, x, weight, b, ky0, ky1, out + ox * c, sum, k, stride, 1);
+            ox += 1;
+        } else {
+            sum = REID__F(depthwise_edge)(op, c, x, weight, b, ky0, ky1, x0, out + ox * c, sum);
+            ox += 1;
+        }
+    }
+    REID__STORE(sums, sum);
+}
+
+/* Output row oy: in (ih, iw, c) -> out (ow, c), and sums (c): the sum of this row, left to right. */
+static void REID__F(depthwise)(const reid__op *op, int channels, const float *in, const float *weight,
+                               const float *bias, int oy, float *out, float *sums) {
+    int shape = op->kh == op->kw && op->stride <= 2 ? op->kw * 10 + op->stride : 0;
+    for (int v = 0; v < channels; v += REID__W) {
+#define REID__ROW(k, stride) \
+    REID__F(depthwise_row)(op, channels, in + v, weight + v, bias + v, oy, out + v, sums + v, k, stride)
+        switch (shape) {
+        case 31: REID__ROW(3, 1); break;
+        case 32: REID__ROW(3, 2); break;
+        case 51: REID__ROW(5, 1); break;
+        case 52: REID__ROW(5, 2); break;
+        default: REID__ROW(0, 1); break;
+        }
+#undef REID__ROW
+    }
+}
+
+/* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
+   it: zero for every finite x, NaN for others, and an overflow cannot pass unseen. */
+static void REID__F(maxpool)(const reid__op *op, int c, const float *in, int oy, float *out) {
+    int y0 = oy * op->stride - op->pad_y, top = reid__max(0, y0), bottom = reid__min(y0 + op->kh, op->ih);
+    for (int ox = 0; ox < op->ow; ox++, out += c) {
+        int x0 = ox * op->stride - op->pad_x, left = reid__max(0, x0), right = reid__min(x0 + op->kw, op->iw);
+        for (int v = 0; v < c; v += REID__W) {
+            REID__V best = REID__LOAD(in + ((ptrdiff_t)top * op->iw + left) * c + v), poison = REID__SET1(0.0f);
+            for (int y = top; y < bottom; y++)
+                for (int x = left; x < right; x++) {
+                    REID__V value = REID__LOAD(in + ((ptrdiff_t)y * op->iw + x) * c + v);
+                    best = REID__MAX(best, value);
+                    poison = REID__FMA(value, REID__SET1(0.0f), poison);
+                }
+            REID__STORE(out + v, REID__ADD(best, poison));
+        }
+    }
+}
+
+/* One bin of an adaptive average pool: rows floor(i H / bins) to ceil((i + 1) H / bins), columns likewise. Each row is
+   summed first, then the rows: shorter chains, smaller error. */
+static void REID__F(pool)(const reid__op *op, int c, const float *in, int bin, float *out) {
+    int by = bin / op->ow, bx = bin % op->ow;
+    int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
+    int left = bx * op->iw / op->ow, right = reid__ceil_div((bx + 1) * op->iw, op->ow);
+    REID__V count = REID__SET1((float)((bottom - top) * (right - left)));
+    for (int v = 0; v < c; v += REID__W) {
+        REID__V total = REID__SET1(0.0f);
+        for (int y = top; y < bottom; y++) {
+            REID__V row = REID__SET1(0.0f);
+            for (int x = left; x < right; x++)
+                row = REID__ADD(row, REID__LOAD(in + ((ptrdiff_t)y * op->iw + x) * c + v));
+            total = REID__ADD(total, row);
+        }
+        REID__STORE(out + v, REID__DIV(total, count));
+    }
+}
+
+/* out[nv vectors] = bias + x[k] * matrix[k][stride]. */
+REID__INLINE void REID__F(vector_matrix)(const float *x, int k_count, const float *matrix, int stride,
+                                         const float *bias, float *out, const int nv) {
+    REID__V acc[4];
+    REID__UNROLL for (int j = 0; j < nv; j++) acc[j] = REID__LOAD(bias + j * REID__W);
+    for (int k = 0; k < k_count; k++, matrix += stride) {
+        REID__V a = REID__SET1(x[k]);
+        REID__UNROLL for (int j = 0; j < nv; j++) acc[j] = REID__FMA(a, REID__LOAD(matrix + j * REID__W), acc[j]);
+    }
+    REID__UNROLL for (int j = 0; j < nv; j++) REID__STORE(out + j * REID__W, acc[j]);
+}
+
+static void REID__F(layer)(const float *x, int k_count, const float *matrix, int n, const float *bias, float *out) {
+    int v = 0;
+    for (; v + 4 * REID__W <= n; v += 4 * REID__W)
+        REID__F(vector_matrix)(x, k_count, matrix + v, n, bias + v, out + v, 4);
+    for (; v < n; v += REID__W) REID__F(vector_matrix)(x, k_count, matrix + v, n, bias + v, out + v, 1);
+}
+
+/* Squeeze-excite factors of one image: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c).
+   scratch: c + padded hidden floats. */
+static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch,
+                             float *out) {
+    float *mean = scratch, *hidden = scratch + c;
+    int h = reid__padded(op->hidden);
+    REID__V count = REID__SET1((float)op->ih * (float)op->iw);
+    for (int v = 0; v < c; v += REID__W) {
+        REID__V total = REID__SET1(0.0f);
+        for (int row = 0; row < op->ih; row++) total = REID__ADD(total, REID__LOAD(sums + (ptrdiff_t)row * c + v));
+        REID__STORE(mean + v, REID__DIV(total, count));
+    }
+    REID__F(layer)(mean, op->ic, weights + op->weight, h, weights + op->bias, hidden);
+    for (int v = 0; v < h; v += REID__W) REID__STORE(hidden + v, REID__F(act)(REID__LOAD(hidden + v), REID__SILU));
+    REID__F(layer)(hidden, op->hidden, weights + op->weight2, c, weights + op->bias2, out);
+    for (int v = 0; v < c; v += REID__W)
+        REID__STORE(out + v, REID__F(over_sigmoid)(REID__SET1(1.0f), REID__LOAD(out + v)));
+}
+
+/* One pixel times its image's squeeze-excite factors. */
+static void REID__F(scale)(const float *in, const float *factors, float *out, int c) {
+    for (int v = 0; v < c; v += REID__W) REID__STORE(out + v, REID__MUL(REID__LOAD(in + v), REID__LOAD(factors + v)));
+}
+
+/* The compiler needs the number of rows as a constant to keep the sums in registers: one function for each. */
+#define REID__TILE_ROWS(rows)                                                                                          \
+    static void REID__F(full_##rows)(const reid__tile *t) { REID__F(tile)(t, rows, REID__NV); }                        \
+    static void REID__F(half_##rows)(const reid__tile *t) { REID__F(tile)(t, rows, REID__NV / 2); }
+REID__TILE_ROWS(1)
+REID__TILE_ROWS(2)
+#if REID__MR > 2
+REID__TILE_ROWS(3)
+REID__TILE_ROWS(4)
+REID__TILE_ROWS(5)
+REID__TILE_ROWS(6)
+#endif
+#if REID__MR > 6
+REID__TILE_ROWS(7)
+REID__TILE_ROWS(8)
+REID__TILE_ROWS(9)
+REID__TILE_ROWS(10)
+REID__TILE_ROWS(11)
+REID__TILE_ROWS(12)
+#endif
+#undef REID__TILE_ROWS
+
+#if REID__MR == 2
+#define REID__TILES(width) {REID__F(width##_1), REID__F(width##_2), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+#elif REID__MR == 6
+#define REID__TILES(width)                                                                                             \
+    {REID__F(width##_1), REID__F(width##_2), REID__F(width##_3), REID__F(width##_4), REID__F(width##_5),               \
+     REID__F(width##_6), 0, 0, 0, 0, 0, 0}
+#else
+#define REID__TILES(width)                                                                                             \
+    {REID__F(width##_1), REID__F(width##_2), REID__F(width##_3),  REID__F(width##_4),  REID__F(width##_5),             \
+     REID__F(width##_6), REID__F(width##_7), REID__F(width##_8),  REID__F(width##_9),  REID__F(width##_10),            \
+     REID__F(width##_11), REID__F(width##_12)}
+#endif
+#define REID__STRING2(x) #x
+#define REID__STRING(x) REID__STRING2(x)
+#define REID__ISA_scalar REID_ISA_SCALAR
+#define REID__ISA_avx2 REID_ISA_AVX2
+#define REID__ISA_avx512 REID_ISA_AVX512
+static const reid__kernels REID__F(kernels) = {
+    REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__MR, REID__NV * REID__W,
+    {REID__TILES(full), REID__TILES(half)},
+    REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale)};
+
+#undef REID__TILES
+#undef REID__STRING
+#undef REID__STRING2
+#undef REID__ISA_scalar
+#undef REID__ISA_avx2
+#undef REID__ISA_avx512
+#undef REID__V
+#undef REID__W
+#undef REID__MR
+#undef REID__NV
+#undef REID__RUN
+#undef REID__UNROLL
+#undef REID__LOAD
+#undef REID__STORE
+#undef REID__SET1
+#undef REID__FMA
+#undef REID__ADD
+#undef REID__SUB
+#undef REID__MUL
+#undef REID__DIV
+#undef REID__MAX
+#undef REID__MIN
+#undef REID__SCALB
+#undef REID__GUESS
+#endif /* REID__PASS */
+
+#if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
+#define REID__FINISHED
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>public
+   The handle: reid_create, reid_embed and the queries.
+   ------------------------------------------------------------------------------------------------------------------ */
+struct reid_ctx {
+    reid__mem mem;
+    pid_t pid;                 /* of the process that created it: threads and locks do not survive a fork */
+    reid__plan *plan;
+    reid__prep *prep;
+    reid__net net;
+    float *weights, *zeros;
+    size_t zeros_floats;
+    reid__lane *lanes;
+    int lane_count, lane_threads;
+    size_t lane_bytes, arena_bytes;
+    int flip, raw;
+    pthread_mutex_t mutex;     /* guards the queue for lanes */
+    pthread_cond_t turn;
+    int has_mutex, has_turn;
+    unsigned next_ticket, now_serving;
+    reid_info info;
+};
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
+    char text[512];
+    va_list args;
+    if (!desc->log_fn) return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    desc->log_fn(level, id, text, desc->log_user);
+}
+
+/* --- which network a file holds ----------------------------------------------------------------------------------- */
+
+static int reid__starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+static int reid__ends(const char *text, const char *suffix) {
+    size_t n = strlen(text), m = strlen(suffix);
+    return n >= m && strcmp(text + n - m, suffix) == 0;
+}
+
+static int reid__is_head(const char *name) {
+    return reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
+           reid__starts(name, "projection.");
+}
+
+/* A tensor that the plan does not use: harmless (classifier, counters, a head that was not asked for) or unexpected. */
+static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
+    if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
+        return REID_TENSOR_IGNORED;
+    if (reid__is_head(name) && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
+    return desc->allow_unused ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
+}
+
+static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
+    size_t at = (size_t)snprintf(out, size, "[");
+    for (int i = 0; i < ndim && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
+    if (at < size) snprintf(out + at, size - at, "]");
+}
+
+/* Status of one wanted tensor; a mismatch or absence leaves its text in note. */
+static reid_tensor_status reid__want_status(const reid__weights *file, const reid__want *want, reid_result *code,
+                                            char *note, size_t size) {
+    const reid__tensor *t = reid__weights_find(file, want->name);
+    char have[96], need[96];
+    reid__shape_text(need, sizeof need, want->shape, want->ndim);
+    note[0] = 0;
+    *code = REID_OK;
+    if (!t) {
+        *code = REID_ERR_TENSOR_MISSING;
+        snprintf(note, size, "shape %s is needed", need);
+        return REID_TENSOR_MISSING;
+    }
+    if (t->ndim != want->ndim || memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0) {
+        reid__shape_text(have, sizeof have, t->shape, t->ndim);
+        *code = REID_ERR_TENSOR_SHAPE;
+        snprintf(note, size, "shape is %s, %s is needed", have, need);
+        return REID_TENSOR_MISMATCH;
+    }
+    if (t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16 && t->dtype != REID__F64) {
+        *code = REID_ERR_TENSOR_DTYPE;
+        snprintf(note, size, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+        return REID_TENSOR_MISMATCH;
+    }
+    return REID_TENSOR_USED;
+}
+
+/* What reid__match found. */
+typedef struct reid__match {
+    int wanted, matched, unexpected;
+    reid_result first;    /* the first error, its tensor and its note */
+    char name[640], note[256];
+} reid__match;
+
+static void reid__match_error(reid__match *m, reid_result code, const char *name, const char *note) {
+    if (m->first != REID_OK) return;
+    m->first = code;
+    snprintf(m->name, sizeof m->name, "%s", name);
+    snprintf(m->note, sizeof m->note, "%s", note);
+}
+
+/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. */
+static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
+                             reid_tensor_fn fn, void *user, reid__match *m) {
+    reid__want wants[5];
+    char note[256];
+    reid_result code;
+    memset(m, 0, sizeof *m);
+    memset(used, 0, (size_t)file->count);
+    for (int i = 0; i < p->op_count; i++) {
+        int count = p->ops[i].seeded ? 0 : reid__wants(&p->ops[i], wants);
+        for (int k = 0; k < count; k++, m->wanted++) {
+            reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
+            if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
+            if (status == REID_TENSOR_USED) m->matched++;
+            else reid__match_error(m, code, wants[k].name, note);
+            if (fn) fn(wants[k].name, status, note, user);
+        }
+    }
+    for (int i = 0; i < (int)file->count; i++) {
+        if (used[i]) continue;
+        const char *name = file->tensors[i].name;
+        reid_tensor_status status = reid__unused_status(desc, name);
+        if (status == REID_TENSOR_UNEXPECTED) {
+            m->unexpected++;
+            reid__match_error(m, REID_ERR_TENSOR_UNEXPECTED, name, "desc.allow_unused accepts such a file");
+        }
+        if (fn) fn(file->tensors[i].file_name, status, "", user);
+    }
+}
+
+/* desc.head for one network and file: NONE, FILE or SEEDED. */
+static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
+                                      reid_head *head, reid_error *e) {
+    int has_head = arch->multiscale || arch->family == REID__EFFICIENTNET;
+    *head = desc->head;
+    if (desc->head == REID_HEAD_AUTO)
+        *head = arch->multiscale || (has_head && reid__weights_find(file, "projection.weight")) ? REID_HEAD_FILE
+                                                                                                : REID_HEAD_NONE;
+    if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
+        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
+                          arch->multiscale ? "always has its head; resnet50 has none"
+                                           : "has no head; resnet50-multiscale has one");
+    return REID_OK;
+}
+
+/* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
+   On success p is the plan (for a 224x224 input: names and shapes do not depend on it) and m the comparison with it. */
+static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
+                                reid__match *m, reid_error *e) {
+    int best = -1, best_difference = INT_MAX, fits = 0;
+    for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
+        for (int i = 0; i < REID__ARCHS; i++) {
+            const reid__arch *arch = &reid__archs[i];
+            reid_head head;
+            if (pass == 1 && i != best) continue;
+            if (desc->network && strcmp(desc->network, arch->name) != 0) continue;
+            reid_result r = reid__resolve_head(desc, arch, file, &head, desc->network ? e : NULL);
+            if (r != REID_OK && desc->network) return r;
+            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
+            reid__match_plan(file, p, desc, used, NULL, NULL, m);
+            int difference = m->wanted - m->matched + m->unexpected;
+            if (difference < best_difference)
+                best_difference = difference, best = i, fits = m->matched * 2 >= m->wanted;
+        }
+        if (best < 0 && desc->network)
+            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", desc->network);
+        if (best < 0 || (!fits && !desc->network))
+            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its %d tensors fit neither a ResNet-50 nor an "
+                              "EfficientNet under torchvision's names; `reid convert` renames other dialects",
+                              file->path, (int)file->count);
+    }
+    return REID_OK;
+}
+
+static reid_result reid__match_result(const reid__match *m, const reid__plan *p, const reid__weights *file,
+                                      reid_error *e) {
+    if (m->first == REID_OK) return REID_OK;
+    return reid__fail(e, m->first, "%s: tensor %s: %s: %s (network %s)", file->path, m->name,
+                      reid_result_string(m->first), m->note, p->arch->name);
+}
+
+static reid_result reid__check_desc(const reid_desc *desc, reid_error *e) {
+    if (!desc->weights == !desc->weights_data)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "either desc.weights or desc.weights_data has to be given");
+    if (!desc->alloc_fn != !desc->free_fn)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
+    if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is no reid_head", (int)desc->head);
+    if (desc->last_stride < 0 || desc->last_stride > 2)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.last_stride is %d; it can be 1 or 2", desc->last_stride);
+    if (desc->batch < 0 || desc->threads < 0 || desc->lanes < 0 || desc->batch > 4096 || desc->threads > 1024 ||
+        desc->lanes > 1024)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch %d, threads %d, lanes %d: 0 to 4096, 1024, 1024",
+                          desc->batch, desc->threads, desc->lanes);
+    return REID_OK;
+}
+
+REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]) {
+    reid__mem mem;
+    reid__weights file;
+    reid__match m;
+    if (network) network[0] = 0;
+    if (!desc) return REID_ERR_INVALID_ARG;
+    int saved_errno = errno;
+    reid_error *e = desc->error;
+    reid__clear_error(e);
+    reid_result r = reid__check_desc(desc, e);
+    if (r != REID_OK) return r;
+    reid__mem_init(&mem, desc);
+    r = reid__weights_open(&file, desc, &mem, e);
+    if (r == REID_OK) {
+        reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
+        unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
+        r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
+        if (r == REID_OK) {
+            if (network) snprintf(network, 32, "%s", p->arch->name);
+            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m);
+            r = reid__match_result(&m, p, &file, e);
+        }
+        reid__free(&mem, used, (size_t)file.count + 1);
+        reid__free(&mem, p, sizeof *p);
+        reid__weights_close(&file, &mem);
+    }
+    errno = saved_errno;
+    return r;
+}
+
+REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *key, char *value, size_t size) {
+    reid__mem mem;
+    reid__weights file;
+    if (value && size) value[0] = 0;
+    if (!desc || !key || !value || !size) return REID_ERR_INVALID_ARG;
+    int saved_errno = errno;
+    reid__clear_error(desc->error);
+    reid_result r = reid__check_desc(desc, desc->error);
+    if (r != REID_OK) return r;
+    reid__mem_init(&mem, desc);
+    r = reid__weights_open(&file, desc, &mem, desc->error);
+    if (r == REID_OK) {
+        const char *text = reid__weights_meta(&file, key);
+        if (text && strlen(text) >= size)
+            r = reid__fail(desc->error, REID_ERR_INVALID_ARG, "the value of %s has %llu bytes", key,
+                           (unsigned long long)strlen(text));
+        else if (text) memcpy(value, text, strlen(text) + 1);
+        reid__weights_close(&file, &mem);
+    }
+    errno = saved_errno;
+    return r;
+}
+
+/* --- creating ----------------------------------------------------------------------------------------------------- */
+
+/* The work of reid_create that needs the file; freed at its end. */
+typedef struct reid__build {
+    const reid_desc *desc;
+    reid_error *e;
+    reid__weights file;
+    unsigned char *used;
+    reid__loader *loaders;        /* [threads] */
+    char *staging;
+    size_t staging_bytes, staging_each;
+    uint64_t (*digests)[5][2];    /* [op] of its tensors */
+    reid_result *results;         /* [op] */
+    reid_ctx *ctx;
+} reid__build;
+
+/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void reid__print_digest(reid__digest *d, const char *format, ...) {
+    char line[256];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    reid__digest_update(d, line, (size_t)reid__min(n, (int)sizeof line - 1));
+}
+
+static unsigned long long reid__double_bits(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, 8);
+    return bits;
+}
+
+static void reid__fingerprint(const reid__build *b, char out[33]) {
+    const reid_ctx *ctx = b->ctx;
+    const reid__plan *p = ctx->plan;
+    const reid__prep *prep = ctx->prep;
+    reid__digest d;
+    uint64_t hash[2];
+    reid__digest_init(&d);
+    reid__print_digest(&d, "reid fingerprint 1\nnetwork %s\nlast_stride %d\nhead %s\n", p->arch->name, p->last_stride,
+                       ctx->info.head);
+    if (strcmp(ctx->info.head, "seeded") == 0)
+        reid__print_digest(&d, "seed %llu\n", (unsigned long long)b->desc->head_seed);
+    reid__print_digest(&d, "input %d %d\nresize %d\nfilter %s\norder %s\nscale %016llx\n", p->height, p->width,
+                       prep->resize_edge, prep->preset.filter == REID__BILINEAR ? "bilinear" : "bicubic",
+                       prep->preset.bgr ? "bgr" : "rgb", reid__double_bits(prep->preset.scale));
+    for (int c = 0; c < 3; c++)
+        reid__print_digest(&d, "mean %016llx std %016llx\n", reid__double_bits(prep->preset.mean[c]),
+                           reid__double_bits(prep->preset.std[c]));
+    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->flip, ctx->raw);
+    for (int i = 0; i < p->op_count; i++) {
+        reid__want wants[5];
+        char shape[96];
+        int count = reid__wants(&p->ops[i], wants);
+        for (int k = 0; k < count; k++) {
+            reid__shape_text(shape, sizeof shape, wants[k].shape, wants[k].ndim);
+            reid__print_digest(&d, "%s %s %016llx%016llx\n", wants[k].name, shape,
+                               (unsigned long long)b->digests[i][k][0], (unsigned long long)b->digests[i][k][1]);
+        }
+    }
+    reid__digest_final(&d, hash);
+    snprintf(out, 33, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
+}
+
+static void reid__pack_part(void *task, int index) {
+    reid__build *b = (reid__build *)task;
+    const reid__plan *p = b->ctx->plan;
+    for (int i = index; i < p->op_count; i += b->ctx->lane_threads)
+        b->results[i] = reid__pack_op(&b->loaders[index], &p->ops[i], b->ctx->net.kernels->nr, b->ctx->weights,
+                                      b->digests[i], NULL);
+}
+
+/* Packs every operation on all threads; of several errors the first operation's is told. */
+static reid_result reid__pack_all(reid__build *b) {
+    reid__team *team = &b->ctx->lanes[0].team;
+    const reid__plan *p = b->ctx->plan;
+    reid__parallel(team, reid__pack_part, b, b->ctx->lane_threads);
+    for (int i = 0; i < p->op_count; i++) {
+        if (b->results[i] == REID_OK) continue;
+        reid_result again = reid__pack_op(&b->loaders[0], &p->ops[i], b->ctx->net.kernels->nr, b->ctx->weights,
+                                          b->digests[i], b->e); /* once more, for the text */
+        if (again != REID_OK) return again;
+        return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
+    }
+    return REID_OK;
+}
+
+/* Floats of `scratch.block` for one thread. */
+static size_t reid__block_floats(const reid__plan *p, int mr) {
+    size_t most = REID__BLOCK_FLOATS;
+    for (int i = 0; i < p->op_count; i++) {
+        size_t c = (size_t)p->buffers[p->ops[i].in].c;
+        if (c * (size_t)mr > most) most = c * (size_t)mr;
+        if (p->ops[i].kind == REID__SQUEEZE && c + (size_t)reid__padded(p->ops[i].hidden) > most)
+            most = c + (size_t)reid__padded(p->ops[i].hidden);
+    }
+    return most;
+}
+
+/* The parts of a thread's scratch memory: sizes rounded so that each starts aligned. */
+typedef struct reid__thread_sizes { size_t rows, block, pixels, prep, all; } reid__thread_sizes;
+
+static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
+
+static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, int mr) {
+    reid__thread_sizes s;
+    int taps = 1;
+    for (int i = 0; i < p->op_count; i++) taps = reid__max(taps, p->ops[i].kh * p->ops[i].kw);
+    s.rows = reid__aligned((size_t)reid__max(REID__BLOCK_POINTERS, taps * mr) * sizeof(const float *));
+    s.block = reid__aligned(reid__block_floats(p, mr) * sizeof(float));
+    s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
+    s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
+    s.all = s.rows + s.block + s.pixels + s.prep;
+    return s;
+}
+
+static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
+    reid_ctx *ctx = b->ctx;
+    int threads = ctx->lane_threads;
+    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->net.kernels->mr);
+    lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
+    lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
+    lane->scratch = (reid__thread_memory *)reid__alloc(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+    if (!lane->arena || !lane->memory || !lane->scratch)
+        return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
+    for (int i = 0; i < threads; i++) {
+        char *at = lane->memory + (size_t)i * size.all;
+        lane->scratch[i].rows = (const float **)(void *)at;
+        lane->scratch[i].block = (float *)(void *)(at + size.rows);
+        lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
+        lane->scratch[i].prep = at + size.rows + size.block + size.pixels;
+    }
+    reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
+    if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
+    if (lane->team.size < threads)
+        reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started", lane->team.size,
+                  threads);
+    return REID_OK;
+}
+
+static void reid__lane_free(reid_ctx *ctx, reid__lane *lane, int forked) {
+    reid__team_stop(&lane->team, &ctx->mem, ctx->lane_threads, forked);
+    reid__free(&ctx->mem, lane->scratch, (size_t)ctx->lane_threads * sizeof *lane->scratch);
+    reid__free(&ctx->mem, lane->memory, ctx->lane_bytes);
+    reid__free(&ctx->mem, lane->arena, ctx->arena_bytes);
+}
+
+/* Network, head, preset, input size: everything that a name or the file decides. */
+static reid_result reid__choose_network(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    const reid_desc *desc = b->desc;
+    reid__match m;
+    reid_head head;
+    const char *name = desc->preset, *stride = reid__weights_meta(&b->file, "reid.last_stride");
+    reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
+    if (r == REID_OK) r = reid__match_result(&m, ctx->plan, &b->file, b->e);
+    if (r != REID_OK) return r;
+    const reid__arch *arch = ctx->plan->arch;
+    reid__resolve_head(desc, arch, &b->file, &head, NULL);
+    if (!name) name = reid__weights_meta(&b->file, "reid.preset");
+    if (!name) name = arch->preset;
+    const reid__preset *preset = reid__preset_find(name);
+    if (!preset) return reid__fail(b->e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
+    r = reid__prep_init(ctx->prep, preset, desc->height, desc->width, b->e);
+    if (r != REID_OK) return r;
+    int last_stride = desc->last_stride ? desc->last_stride : 2;
+    if (!desc->last_stride && stride) {
+        if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
+            return reid__fail(b->e, REID_ERR_INVALID_ARG, "%s: reid.last_stride is \"%.20s\"; it can be 1 or 2",
+                              b->file.path, stride);
+        last_stride = stride[0] - '0';
+    }
+    if (!reid__plan_build(ctx->plan, arch, ctx->prep->height, ctx->prep->width, last_stride, head))
+        return reid__fail(b->e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", ctx->prep->height, ctx->prep->width,
+                          arch->name);
+    for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
+        if (!b->used[t - b->file.tensors])
+            reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
+    snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
+             head == REID_HEAD_NONE ? "none" : head == REID_HEAD_FILE ? "file" : "seeded");
+    return REID_OK;
+}
+
+/* The default keeps a batch's activations within reach of the last-level cache; then memory_limit has its say. */
+static reid_result reid__choose_batch(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    const reid__plan *p = ctx->plan;
+    size_t image = p->arena_floats * sizeof(float), lanes = (size_t)ctx->lane_count;
+    size_t bookkeeping = 65536 + lanes * (size_t)ctx->lane_threads * 256; /* small arrays, more than they take */
+    size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
+    fixed += lanes * ctx->lane_bytes;
+    int batch = b->desc->batch ? b->desc->batch : p->arch->family == REID__RESNET ? 8 : 4;
+    if (b->desc->memory_limit) {
+        size_t left = b->desc->memory_limit > fixed ? b->desc->memory_limit - fixed : 0;
+        size_t fit = left / (image * lanes);
+        if (fit < 1)
+            return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
+                              (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
+                              (unsigned long long)(fixed + image * lanes));
+        if (fit < (size_t)batch) batch = (int)fit;
+    }
+    if (!reid__mul(image, (size_t)batch, &ctx->arena_bytes))
+        return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
+    ctx->net.batch = batch;
+    return REID_OK;
+}
+
+static reid_result reid__alloc_staging(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    size_t threads = (size_t)ctx->lane_threads, ops = (size_t)ctx->plan->op_count;
+    size_t floats = b->staging_each / sizeof(float), channels, rows;
+    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
+    b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
+    b->loaders = (reid__loader *)reid__alloc(&ctx->mem, threads * sizeof *b->loaders);
+    b->digests = (uint64_t(*)[5][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
+    b->results = (reid_result *)reid__alloc(&ctx->mem, ops * sizeof *b->results);
+    if (!b->staging || !b->loaders || !b->digests || !b->results)
+        return reid__no_memory(b->e, "staging", b->staging_bytes);
+    memset(b->digests, 0, ops * sizeof *b->digests);
+    for (size_t i = 0; i < threads; i++) {
+        reid__loader *l = &b->loaders[i];
+        l->file = &b->file;
+        l->seed = b->desc->head_seed;
+        l->factors = (double *)(void *)(b->staging + i * floats * sizeof(float));
+        l->vectors = (float *)(l->factors + channels);
+        l->rows = l->vectors + 4 * channels;
+    }
+    return REID_OK;
+}
+
+static void reid__free_staging(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    size_t ops = ctx->plan ? (size_t)ctx->plan->op_count : 0;
+    reid__free(&ctx->mem, b->results, ops * sizeof *b->results);
+    reid__free(&ctx->mem, b->digests, ops * sizeof *b->digests);
+    reid__free(&ctx->mem, b->loaders, (size_t)ctx->lane_threads * sizeof *b->loaders);
+    reid__free(&ctx->mem, b->staging, b->staging_bytes);
+    reid__free(&ctx->mem, b->used, (size_t)b->file.count + 1);
+    reid__weights_close(&b->file, &ctx->mem);
+}
+
+/* What runs where: device, precision, instruction set, threads, lanes. */
+static reid_result reid__choose_device(reid__build *b) {
+    const reid_desc *desc = b->desc;
+    reid_ctx *ctx = b->ctx;
+    if (desc->device == REID_DEVICE_CUDA)
+        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and this version of reid.h computes on the CPU "
+                          "only; use REID_DEVICE_AUTO or REID_DEVICE_CPU");
+    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
+    if (desc->precision != REID_PRECISION_DEFAULT && desc->precision != REID_FP32)
+        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 only");
+    reid_result r = reid__kernels_choose(desc->cpu_isa, &ctx->net.kernels, b->e);
+    if (r != REID_OK) return r;
+    ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
+    ctx->lane_count = desc->lanes ? desc->lanes : 1;
+    return REID_OK;
+}
+
+/* The CPU's name as it calls itself. */
+static void reid__chip_name(char *out, size_t size) {
+    snprintf(out, size, "unknown CPU");
+#if defined(__x86_64__)
+    unsigned r[12];
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned *p = r + 4 * i;
+        __asm__("cpuid" : "=a"(p[0]), "=b"(p[1]), "=c"(p[2]), "=d"(p[3]) : "a"(0x80000002u + i), "c"(0));
+    }
+    char name[49];
+    memcpy(name, r, 48);
+    name[48] = 0;
+    const char *start = name;
+    while (*start == ' ') start++;
+    if (*start) snprintf(out, size, "%s", start);
+#endif
+}
+
+static void reid__fill_info(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    const reid__plan *p = ctx->plan;
+    reid_info *info = &ctx->info;
+    info->version = REID_VERSION;
+#ifdef __OPTIMIZE__
+    info->optimized = 1;
+#else
+    reid__log(b->desc, REID_LOG_WARNING, REID_OK, "reid.h was compiled without optimisation and is slow: use -O2");
+#endif
+    snprintf(info->network, sizeof info->network, "%s", p->arch->name);
+    snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
+    info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
+    info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
+    info->last_stride = p->last_stride;
+    info->dim = p->dim;
+    info->flip = ctx->flip, info->raw = ctx->raw;
+    snprintf(info->device, sizeof info->device, "cpu");
+    reid__chip_name(info->chip, sizeof info->chip);
+    snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
+    snprintf(info->precision, sizeof info->precision, "fp32");
+    info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
+    info->threads = ctx->lanes[0].team.size;
+    for (int i = 0; i < p->op_count; i++) {
+        info->macs += reid__op_macs(&p->ops[i]);
+        info->parameters += reid__op_parameters(&p->ops[i]);
+    }
+    info->weight_bytes = p->weight_floats * sizeof(float);
+    info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
+    reid__fingerprint(b, info->fingerprint);
+}
+
+static reid_result reid__create_cpu(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    size_t rows, channels, bytes = ctx->plan->weight_floats * sizeof(float);
+    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
+    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
+    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->net.kernels->mr).all;
+    if (!reid__mul(b->staging_each, (size_t)ctx->lane_threads, &b->staging_bytes) ||
+        !reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
+        return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
+                          ctx->lane_threads);
+    reid_result r = reid__choose_batch(b);
+    if (r != REID_OK) return r;
+
+    ctx->zeros_floats = 1;
+    for (int i = 0; i < ctx->plan->buffer_count; i++)
+        if ((size_t)ctx->plan->buffers[i].c > ctx->zeros_floats) ctx->zeros_floats = (size_t)ctx->plan->buffers[i].c;
+    ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
+    ctx->zeros = (float *)reid__alloc(&ctx->mem, ctx->zeros_floats * sizeof(float));
+    ctx->lanes = (reid__lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    if (ctx->lanes) memset(ctx->lanes, 0, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    if (!ctx->weights || !ctx->zeros || !ctx->lanes) return reid__no_memory(b->e, "weights", bytes);
+    memset(ctx->zeros, 0, ctx->zeros_floats * sizeof(float));
+    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
+    if (r == REID_OK) r = reid__alloc_staging(b);
+    if (r == REID_OK) r = reid__pack_all(b);
+    ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
+    if (r == REID_OK) reid__fill_info(b);
+    return r;
+}
+
+static reid_result reid__create(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    ctx->has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
+    ctx->has_turn = ctx->has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
+    if (!ctx->has_turn) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
+    reid_result r = reid__choose_device(b);
+    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &ctx->mem, b->e);
+    if (r != REID_OK) return r;
+    b->used = (unsigned char *)reid__alloc(&ctx->mem, (size_t)b->file.count + 1);
+    ctx->plan = (reid__plan *)reid__alloc(&ctx->mem, sizeof *ctx->plan);
+    ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
+    if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
+    memset(ctx->plan, 0, sizeof *ctx->plan);
+    r = reid__choose_network(b);
+    return r == REID_OK ? reid__create_cpu(b) : r;
+}
+
+REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
+    reid__mem mem;
+    reid__build b;
+    if (out) *out = NULL;
+    if (!desc || !out) return REID_ERR_INVALID_ARG;
+    int saved_errno = errno;
+    unsigned fp = reid__fp_enter();
+    memset(&b, 0, sizeof b);
+    b.desc = desc, b.e = desc->error;
+    reid__clear_error(b.e);
+    reid_result r = reid__check_desc(desc, b.e);
+    if (r == REID_OK) {
+        reid__mem_init(&mem, desc);
+        b.ctx = (reid_ctx *)reid__alloc(&mem, sizeof *b.ctx);
+        if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
+    }
+    if (b.ctx) {
+        memset(b.ctx, 0, sizeof *b.ctx);
+        b.ctx->mem = mem, b.ctx->pid = getpid();
+        b.ctx->flip = desc->flip != 0, b.ctx->raw = desc->raw != 0;
+        r = reid__create(&b);
+        reid__free_staging(&b);
+        b.ctx->info.total_bytes = b.ctx->mem.used;
+        if (r == REID_OK) *out = b.ctx;
+        else reid_destroy(b.ctx);
+    }
+    reid__fp_leave(fp);
+    errno = saved_errno;
+    return r;
+}
+
+REID_API void reid_destroy(reid_ctx *ctx) {
+    if (!ctx) return;
+    int saved_errno = errno, forked = ctx->pid != getpid();
+    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], forked);
+    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    reid__free(&ctx->mem, ctx->zeros, ctx->zeros_floats * sizeof(float));
+    reid__free(&ctx->mem, ctx->weights, ctx->plan ? ctx->plan->weight_floats * sizeof(float) : 0);
+    reid__free(&ctx->mem, ctx->prep, sizeof *ctx->prep);
+    reid__free(&ctx->mem, ctx->plan, sizeof *ctx->plan);
+    if (ctx->has_turn && !forked) pthread_cond_destroy(&ctx->turn);
+    if (ctx->has_mutex && !forked) pthread_mutex_destroy(&ctx->mutex);
+    reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
+    reid__free(&mem, ctx, sizeof *ctx);
+    errno = saved_errno;
+}
+
+/* --- embedding ---------------------------------------------------------------------------------------------------- */
+
+/* Waits for its turn and for a lane; first come, first served. */
+static reid__lane *reid__lane_take(reid_ctx *ctx) {
+    reid__lane *lane = NULL;
+    pthread_mutex_lock(&ctx->mutex);
+    unsigned ticket = ctx->next_ticket++;
+    for (;;) {
+        for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
+            if (!ctx->lanes[i].busy) lane = &ctx->lanes[i];
+        if (lane) break;
+        pthread_cond_wait(&ctx->turn, &ctx->mutex);
+    }
+    lane->busy = 1;
+    ctx->now_serving++;
+    pthread_cond_broadcast(&ctx->turn);
+    pthread_mutex_unlock(&ctx->mutex);
+    return lane;
+}
+
+static void reid__lane_give(reid_ctx *ctx, reid__lane *lane) {
+    pthread_mutex_lock(&ctx->mutex);
+    lane->busy = 0;
+    pthread_cond_broadcast(&ctx->turn);
+    pthread_mutex_unlock(&ctx->mutex);
+}
+
+/* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
+static int reid__is_finite(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return (bits & 0x7f800000u) != 0x7f800000u;
+}
+
+/* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
+static int reid__normalise(float *v, int dim, int raw) {
+    double sum = 0;
+    for (int i = 0; i < dim; i++) {
+        if (!reid__is_finite(v[i])) return 0;
+        sum += (double)v[i] * v[i];
+    }
+    if (raw) return 1;
+    if (!(sum > 0)) return 0;
+    double scale = 1.0 / sqrt(sum);
+    for (int i = 0; i < dim; i++) v[i] = (float)(v[i] * scale);
+    return 1;
+}
+
+/* n <= batch embeddings: both passes of a flip, then normalisation. `first` is the index of images[0] in the call. */
+static reid_result reid__finish(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int first, float *out,
+                                reid_error *e) {
+    const reid__plan *p = ctx->plan;
+    const reid__buffer *b = &p->buffers[p->embedding];
+    for (int flip = 0; flip <= ctx->flip; flip++) {
+        reid__run(&ctx->net, lane, images, n, first, flip);
+        for (int i = 0; i < n; i++) {
+            const float *from = lane->arena + b->offset * (size_t)ctx->net.batch + b->floats * (size_t)i;
+            float *to = out + (size_t)i * (size_t)p->dim;
+            for (int c = 0; c < p->dim; c++) to[c] = flip ? 0.5f * (to[c] + from[c]) : from[c];
+        }
+    }
+    for (int i = 0; i < n; i++)
+        if (!reid__normalise(out + (size_t)i * (size_t)p->dim, p->dim, ctx->raw))
+            return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", first + i,
+                              reid_result_string(REID_ERR_EMBEDDING));
+    return REID_OK;
+}
+
+static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *images, int n, const void *out,
+                                    reid_error *e) {
+    reid_box roi;
+    if (!ctx || n < 0 || (n > 0 && (!images || !out)))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "a handle, n >= 0, images and out are needed");
+    if (ctx->pid != getpid())
+        return reid__fail(e, REID_ERR_FORKED, "created in process %ld, called in %ld: create the handle after the fork",
+                          (long)ctx->pid, (long)getpid());
+    for (int i = 0; i < n; i++) {
+        reid_result r = reid__image_check(&images[i], i, &roi, e);
+        if (r != REID_OK) return r;
+    }
+    return REID_OK;
+}
+
+REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
+    int saved_errno = errno;
+    reid__clear_error(error);
+    reid_result r = reid__check_call(ctx, images, n, out, error);
+    if (r == REID_OK && n > 0) {
+        unsigned fp = reid__fp_enter();
+        reid__lane *lane = reid__lane_take(ctx);
+        for (int at = 0; at < n && r == REID_OK; at += ctx->net.batch)
+            r = reid__finish(ctx, lane, images + at, reid__min(ctx->net.batch, n - at), at,
+                             out + (size_t)at * (size_t)ctx->plan->dim, error);
+        reid__lane_give(ctx, lane);
+        reid__fp_leave(fp);
+    }
+    if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
+    errno = saved_errno;
+    return r;
+}
+
+REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out) {
+    return reid_embed_ex(ctx, images, n, out, NULL);
+}
+
+REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
+    int saved_errno = errno;
+    reid_box roi;
+    reid__clear_error(error);
+    reid_result r = reid__check_call(ctx, image, 1, out, error);
+    if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
+    if (r == REID_OK) {
+        unsigned fp = reid__fp_enter();
+        reid__lane *lane = reid__lane_take(ctx);
+        reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
+        reid__lane_give(ctx, lane);
+        reid__fp_leave(fp);
+    }
+    errno = saved_errno;
+    return r;
+}
+
+/* --- questions ---------------------------------------------------------------------------------------------------- */
+
+REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
+
+REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
+    if (!info) return REID_ERR_INVALID_ARG;
+    memset(info, 0, sizeof *info);
+    if (!ctx) return REID_ERR_INVALID_ARG;
+    *info = ctx->info;
+    return REID_OK;
+}
+
+REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
+
+REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
+    static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
+    static const char acts[3][8] = {"", "relu", "silu"};
+    if (!info) return REID_ERR_INVALID_ARG;
+    memset(info, 0, sizeof *info);
+    info->name = info->kind = info->activation = "";
+    if (!ctx || index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
+    const reid__op *op = &ctx->plan->ops[index];
+    info->name = op->name;
+    info->kind = kinds[op->kind];
+    info->activation = acts[op->act];
+    info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
+    info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
+    info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride, info->pad = op->pad_y;
+    info->adds_residual = op->residual != REID__NONE;
+    info->scales_input = op->scale != REID__NONE;
+    info->macs = reid__op_macs(op);
+    info->parameters = reid__op_parameters(op);
+    info->bytes = reid__op_bytes(ctx->plan, op);
+    return REID_OK;
+}
+
+REID_API double reid_cosine(const float *a, const float *b, int dim) {
+    double ab = 0, aa = 0, bb = 0;
+    for (int i = 0; i < dim; i++) {
+        ab += (double)a[i] * b[i];
+        aa += (double)a[i] * a[i];
+        bb += (double)b[i] * b[i];
+    }
+    return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
+}
+
+REID_API int reid_version(void) { return REID_VERSION; }
+REID_API const char *reid_version_string(void) { return REID_VERSION_STRING; }
+
+#ifdef STBI_VERSION
+REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_error *error) {
+    int channels;
+    reid__clear_error(error);
+    if (image) memset(image, 0, sizeof *image);
+    if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
+    FILE *file = fopen(path, "rb");
+    if (!file) return reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
+    fclose(file);
+    if (image->pixels) return REID_OK;
+    memset(image, 0, sizeof *image);
+    const char *reason = stbi_failure_reason();
+    return reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
+}
+
+REID_API void reid_image_free(reid_image *image) {
+    if (!image) return;
+    stbi_image_free((void *)(uintptr_t)image->pixels);
+    memset(image, 0, sizeof *image);
+}
+#endif
+#endif /* REID__FINISHED */

@@ -1,0 +1,189 @@
+/* emulator.h: what the parts of libcuda.so.1 share. Who does what:
+   settings.c   environment variables            report.c    fault reports, sticky faults, signals, ASan's last words
+   threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
+   warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
+   check.c      every load and store, races      memory.c    device and pinned memory
+   driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
+#ifndef REID_EMULATOR_H
+#define REID_EMULATOR_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_api.h"
+#include "kernel_abi.h"
+
+#if !defined(__x86_64__)
+#error "the emulator switches fibers in x86-64 assembly"
+#endif
+
+#ifdef __SANITIZE_ADDRESS__
+#define EMU_ASAN 1
+#define EMU_MODE "asan"
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#else
+#define EMU_ASAN 0
+#define EMU_MODE "plain"
+#endif
+
+#define EMU_API __attribute__((visibility("default")))
+#define EMU_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define EMU_MAX_DEVICES 8
+#define EMU_MAX_WORKERS 16
+#define EMU_MAX_THREADS 1024 /* of a block */
+#define EMU_WARPS (EMU_MAX_THREADS / 32)
+#define EMU_BARRIERS 16
+
+/* ---- settings.c ---- */
+typedef struct emu_settings {
+    int arch, sms, devices, driver_version, workers;
+    int check; /* kernels are compiled with a call per load and store */
+    int eager; /* stream work runs at once */
+    int trace, abort_on_report, print_live;
+    size_t memory; /* bytes of a device */
+    uint64_t seed; /* 0: threads and blocks in their natural order */
+    const char *fail;
+} emu_settings;
+const emu_settings *emu_get_settings(void);
+uint64_t emu_random(uint64_t *state);
+const char *emu_mode(void); /* "plain", "check" or "asan": kernels of another mode are refused */
+
+/* ---- memory.c ---- */
+typedef struct emu_context emu_context;
+typedef struct emu_written emu_written;
+typedef struct emu_cell emu_cell;
+typedef struct emu_allocation {
+    uintptr_t base;
+    size_t bytes;
+    emu_context *context;
+    unsigned long number;   /* counted from 1, for reports */
+    int pinned;             /* host memory of cuMemHostAlloc */
+    unsigned char *block;   /* what free() gets: the memory and its guards */
+    emu_written *words; /* check mode: the last write to every four bytes */
+    unsigned char *filled;  /* check mode: a bit per four bytes that have been written */
+} emu_allocation;
+CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer);
+CUresult emu_release(uintptr_t pointer, int pinned);
+void emu_release_all(emu_context *context);
+emu_allocation *emu_find(uintptr_t address);         /* device memory that contains the address, or NULL */
+emu_allocation *emu_find_pinned(uintptr_t address);  /* the same for pinned host memory */
+void emu_describe(uintptr_t address, char *text, size_t size); /* "12 bytes past the end of allocation #3 (64 bytes)" */
+void emu_mark_filled(uintptr_t address, size_t bytes);
+size_t emu_bytes_used(int device); /* -1: of all devices */
+size_t emu_allocations_of(const emu_context *context); /* NULL: of all; pinned ones too */
+int emu_guards_intact(char *text, size_t size); /* 0: something wrote beside an allocation, text says which */
+void emu_device_memory_open(int open);          /* ASan: device memory is poisoned while no device work runs */
+
+/* ---- threads.c: a CUDA thread is a fiber of the worker's OS thread ---- */
+typedef struct emu_worker emu_worker;
+typedef struct emu_copy {
+    unsigned to, bytes, source_bytes, group;
+    const void *from;
+} emu_copy;
+typedef enum { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_EXITED } emu_state;
+typedef struct emu_thread {
+    void *stack_pointer, *fake_stack;
+    unsigned index, warp, lane; /* in the block */
+    struct reid_emulator_uint3 position;
+    emu_state state;
+    unsigned barrier;                    /* EMU_AT_BARRIER */
+    enum reid_emulator_op op;            /* EMU_AT_WARP */
+    struct reid_emulator_lane *operands; /* EMU_AT_WARP */
+    int line;                            /* of the text, where it waits */
+    emu_copy *copies;                    /* cp.async not landed yet, oldest first */
+    unsigned copy_count, copy_capacity, groups;
+} emu_thread;
+int emu_stacks_create(emu_worker *worker);
+void emu_stacks_destroy(emu_worker *worker);
+void emu_thread_start(emu_worker *worker, unsigned index);
+void emu_thread_resume(emu_worker *worker, emu_thread *thread); /* returns when it waits, exits or faults */
+void emu_thread_yield(emu_worker *worker);                      /* back to the scheduler */
+_Noreturn void emu_thread_abandon(emu_worker *worker);
+uintptr_t emu_stack_base(const emu_worker *worker, unsigned index);
+size_t emu_stack_bytes(void);
+
+/* ---- launch.c ---- */
+typedef struct emu_module emu_module;
+typedef struct emu_function {
+    emu_module *module;
+    unsigned number; /* in the module's table */
+    int max_dynamic_shared, carveout;
+} emu_function;
+typedef struct emu_launch {
+    const emu_function *function;
+    unsigned grid[3], block[3], shared;
+    void **params; /* own copies: param_count pointers, then the bytes */
+    size_t params_bytes;
+} emu_launch;
+typedef struct emu_warp {
+    unsigned members, arrived; /* lanes that exist; lanes that wait at `op` */
+    enum reid_emulator_op op;
+    uint32_t clock, seen[EMU_WARPS]; /* check.c: this warp's time; the latest time of each warp that it is ordered after */
+} emu_warp;
+typedef struct emu_run { /* a launch in progress, shared by its workers */
+    const emu_launch *launch;
+    uint64_t blocks, next, stride, offset; /* blocks run in the order (i * stride + offset) % blocks */
+    CUresult fault;
+} emu_run;
+struct emu_worker {
+    emu_run *run;
+    const struct reid_emulator_module *instance; /* this worker's copy of the module: its own shared array */
+    const struct reid_emulator_kernel *kernel;
+    unsigned thread_count, warp_count, shared_bytes;
+    emu_thread *current; /* NULL: the scheduler runs */
+    emu_thread threads[EMU_MAX_THREADS];
+    emu_warp warps[EMU_WARPS];
+    unsigned barrier_arrived[EMU_BARRIERS], barrier_threads[EMU_BARRIERS], exited;
+    CUresult fault;
+    void *scheduler_stack, *scheduler_fake_stack;
+    const void *scheduler_bottom; /* ASan: the scheduler's own stack */
+    size_t scheduler_bytes;
+    unsigned char *stacks;
+    void (*entry)(emu_worker *worker); /* what a fresh fiber runs */
+    uint64_t random;
+    emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
+    uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
+    uint32_t clock, launch_clock, block_clock;
+    int used_atomics;                 /* this block synchronises with others: no race reports between blocks */
+    emu_allocation *recent[1024];     /* cache of emu_find by page */
+    unsigned recent_version;
+    char fault_text[256]; /* from a signal handler */
+};
+void emu_module_instance(const emu_module *module, emu_worker *worker, int number); /* driver_module.c */
+emu_worker *emu_worker_now(void); /* NULL outside a kernel */
+CUresult emu_run_launch(const emu_launch *launch);
+extern const struct reid_emulator_calls emu_kernel_calls;
+emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address);
+
+/* ---- warp.c, copies.c, check.c ---- */
+void emu_warp_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
+void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned source_bytes, int line);
+void emu_copy_commit(int line);
+void emu_copy_wait(unsigned groups_left, int line);
+void emu_copy_wait_all(int line);
+void emu_access(const void *address, unsigned bytes, int is_write, void *pc);
+void emu_undefined(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
+unsigned long long emu_atomic(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
+                              unsigned long long compare, int line);
+enum { EMU_READ, EMU_WRITE, EMU_COPY_ISSUED, EMU_COPY_LANDED, EMU_ATOMIC };
+void emu_check_shared(emu_worker *worker, const emu_thread *thread, unsigned offset, unsigned bytes, int how, int line,
+                      void *pc);
+void emu_check_global(emu_worker *worker, const emu_thread *thread, emu_allocation *a, uintptr_t address,
+                      unsigned bytes, int how, int line, void *pc);
+int emu_check_allocation(emu_allocation *allocation); /* 0: out of memory */
+int emu_check_begin(emu_worker *worker);              /* of a launch; 0: out of memory */
+void emu_check_block(emu_worker *worker);
+void emu_check_barrier(emu_worker *worker, const unsigned char *warps); /* a byte per warp: takes part */
+void emu_check_warp(emu_worker *worker, unsigned warp);
+
+/* ---- report.c ---- */
+void emu_report(const char *format, ...) EMU_PRINTF(1, 2); /* not about one thread */
+_Noreturn void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5); /* in a kernel */
+void emu_signals_begin(emu_worker *worker);
+void emu_signals_end(emu_worker *worker);
+void emu_where(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
+
+#endif

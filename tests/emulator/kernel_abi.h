@@ -1,0 +1,87 @@
+/* kernel_abi.h: what a compiled kernel file and the emulator know of each other.
+   It is the first part of the prelude (so it includes nothing) and is included by the emulator itself. C99 and C++17. */
+#ifndef REID_EMULATOR_KERNEL_ABI_H
+#define REID_EMULATOR_KERNEL_ABI_H
+
+#define REID_EMULATOR_ABI 1                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
+#define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
+
+/* Warp-wide operations: every lane of the warp has to arrive at the same one. */
+enum reid_emulator_op {
+    REID_EMULATOR_SYNCWARP,
+    REID_EMULATOR_SHFL_IDX,
+    REID_EMULATOR_SHFL_UP,
+    REID_EMULATOR_SHFL_DOWN,
+    REID_EMULATOR_SHFL_XOR,
+    REID_EMULATOR_BALLOT,
+    REID_EMULATOR_MMA_K8,
+    REID_EMULATOR_MMA_K16,
+    REID_EMULATOR_LDMATRIX,
+    REID_EMULATOR_LDMATRIX_TRANS
+};
+
+/* Atomic operations, on 4 or 8 bytes, unsigned. */
+enum reid_emulator_atomic {
+    REID_EMULATOR_ADD,
+    REID_EMULATOR_EXCHANGE,
+    REID_EMULATOR_SWAP_IF,
+    REID_EMULATOR_MAX,
+    REID_EMULATOR_MIN
+};
+
+/* Undefined behaviour that g++'s own checks found in a kernel. */
+enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMULATOR_SHIFT, REID_EMULATOR_ARITHMETIC };
+
+/* What one lane brings to a warp-wide operation, and takes away.
+   shuffle: value, lane (index, delta or mask), width -> value.   ballot: value (0 or 1) -> value (the mask).
+   mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r. */
+struct reid_emulator_lane {
+    unsigned value, lane, width, count;
+    const unsigned *a, *b;
+    float *d;
+    unsigned *r;
+};
+
+/* The emulator's functions, called by the prelude. `line`: of the kernel text. None of them returns after a fault. */
+struct reid_emulator_calls {
+    void (*barrier)(unsigned id, unsigned threads, int line); /* threads == 0: all of the block */
+    void (*warp)(enum reid_emulator_op op, unsigned mask, struct reid_emulator_lane *lane, int line);
+    unsigned (*shared_address)(const void *pointer, int line);
+    void (*copy_async)(unsigned destination, const void *source, unsigned bytes, unsigned source_bytes, int line);
+    void (*copy_commit)(int line);
+    void (*copy_wait)(unsigned groups_left, int line);
+    void (*copy_wait_all)(int line);
+    unsigned long long (*timer)(void);
+    void (*fence)(void);
+    unsigned long long (*atomic)(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
+                                 unsigned long long compare, int line); /* returns what was there before */
+    void (*trap)(int line);
+    void (*access)(const void *address, unsigned bytes, int is_write, void *pc); /* an ordinary load or store */
+    void (*undefined)(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
+};
+
+struct reid_emulator_uint3 {
+    unsigned x, y, z;
+};
+
+struct reid_emulator_kernel {
+    const char *name;
+    void (*call)(void **params);
+    const unsigned *param_bytes;
+    unsigned param_count;
+    unsigned max_threads; /* of __launch_bounds__; 0: not given */
+};
+
+/* The one symbol that the emulator looks up in a module. */
+struct reid_emulator_module {
+    unsigned abi;
+    const char *meta; /* "arch=90a mode=plain nvrtc=13.0 options=..." */
+    const struct reid_emulator_kernel *kernels;
+    unsigned kernel_count;
+    unsigned char *shared; /* NULL: the file declares no shared array */
+    struct reid_emulator_uint3 *thread_index, *block_index, *block_dim, *grid_dim;
+    const struct reid_emulator_calls **calls; /* filled in when the module is loaded */
+};
+
+#endif

@@ -1,0 +1,313 @@
+/* launch.c: runs a grid. Blocks run one after the other (or on several OS threads), in a shuffled order; within a block
+   the warps take turns, also shuffled, each running until all of its lanes wait for other warps. So a kernel that
+   forgot a barrier reads what has not been written yet. */
+#include <stdio.h>
+#include <time.h>
+
+#include "emulator.h"
+
+static __thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec")));
+emu_worker *emu_worker_now(void) { return emu_current_worker; }
+
+/* ---- what kernels call ---- */
+
+static void barrier(unsigned id, unsigned threads, int line) {
+    emu_worker *w = emu_worker_now();
+    emu_thread *t = w->current;
+    unsigned expected = threads ? threads : w->thread_count;
+    if (id >= EMU_BARRIERS) emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "barrier %u: only 0 to 15 exist", id);
+    if (threads % 32 || expected > w->thread_count)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "barrier %u for %u threads: %s", id, threads,
+                  threads % 32 ? "not a multiple of 32" : "the block has fewer");
+    if (w->barrier_arrived[id] && w->barrier_threads[id] != expected)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "barrier %u for %u threads, but others wait there for %u", id,
+                  expected, w->barrier_threads[id]);
+    w->barrier_threads[id] = expected;
+    t->state = EMU_AT_BARRIER, t->barrier = id, t->line = line;
+    if (++w->barrier_arrived[id] < expected) {
+        emu_thread_yield(w);
+        return;
+    }
+    unsigned char warps[EMU_WARPS] = {0};
+    for (unsigned i = 0; i < w->thread_count; i++) {
+        emu_thread *other = &w->threads[i];
+        if (other->state != EMU_AT_BARRIER || other->barrier != id) continue;
+        other->state = EMU_READY;
+        warps[other->warp] = 1;
+    }
+    w->barrier_arrived[id] = 0;
+    if (w->cells) emu_check_barrier(w, warps);
+    emu_thread_yield(w); /* so that the last one to arrive is not always the first to go on */
+}
+
+static const char *op_name(enum reid_emulator_op op) {
+    static const char *const names[] = {"__syncwarp",     "__shfl_sync",  "__shfl_up_sync", "__shfl_down_sync",
+                                        "__shfl_xor_sync", "a vote",       "mma.m16n8k8",    "mma.m16n8k16",
+                                        "ldmatrix",        "ldmatrix.trans"};
+    return names[op];
+}
+
+static void warp(enum reid_emulator_op op, unsigned mask, struct reid_emulator_lane *lane, int line) {
+    emu_worker *w = emu_worker_now();
+    emu_thread *t = w->current;
+    emu_warp *group = &w->warps[t->warp];
+    if (mask != 0xffffffffu)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "%s with mask 0x%x: the emulator knows full warps only",
+                  op_name(op), mask);
+    if (group->members < 32 && op != REID_EMULATOR_SYNCWARP && op != REID_EMULATOR_BALLOT)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "%s in a warp of only %u lanes", op_name(op), group->members);
+    if (group->arrived && group->op != op)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "reaches %s while other lanes of its warp wait at %s",
+                  op_name(op), op_name(group->op));
+    group->op = op;
+    t->state = EMU_AT_WARP, t->op = op, t->operands = lane, t->line = line;
+    if (++group->arrived < group->members) {
+        emu_thread_yield(w);
+        return;
+    }
+    group->arrived = 0;
+    emu_warp_execute(w, t->warp, op);
+    for (unsigned i = 0; i < group->members; i++) w->threads[t->warp * 32 + i].state = EMU_READY;
+    if (op == REID_EMULATOR_SYNCWARP && w->cells) emu_check_warp(w, t->warp);
+}
+
+static unsigned shared_address(const void *pointer, int line) {
+    emu_worker *w = emu_worker_now();
+    size_t offset = (size_t)((const unsigned char *)pointer - w->instance->shared);
+    if (!w->instance->shared || offset > w->shared_bytes)
+        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, NULL, "the .shared address of a pointer that is not into the %u "
+                  "bytes of shared memory", w->shared_bytes);
+    return REID_EMULATOR_SHARED_BASE + (unsigned)offset;
+}
+
+static unsigned long long timer(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (unsigned long long)now.tv_sec * 1000000000u + (unsigned long long)now.tv_nsec;
+}
+
+static void fence(void) { emu_worker_now()->used_atomics = 1; }
+static void trap(int line) { emu_fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, line, NULL, "trap"); }
+
+const struct reid_emulator_calls emu_kernel_calls = {
+    barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
+    timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined};
+
+/* ---- a block ---- */
+
+static void thread_main(emu_worker *w) {
+    w->kernel->call(w->run->launch->params);
+    w->current->state = EMU_EXITED;
+    w->exited++;
+}
+
+static void shuffle(emu_worker *w, unsigned char *order, unsigned count) {
+    for (unsigned i = 0; i < count; i++) order[i] = (unsigned char)i;
+    if (emu_get_settings()->seed == 0) return;
+    for (unsigned i = count; i > 1; i--) {
+        unsigned j = (unsigned)(emu_random(&w->random) % i);
+        unsigned char swap = order[i - 1];
+        order[i - 1] = order[j], order[j] = swap;
+    }
+}
+
+/* Runs a warp until every lane has exited or waits for another warp. Returns how often a lane ran. */
+static unsigned run_warp(emu_worker *w, unsigned warp_index, const unsigned char *lanes) {
+    unsigned ran = 0, before;
+    do {
+        before = ran;
+        for (unsigned i = 0; i < 32; i++) {
+            unsigned index = warp_index * 32 + lanes[i];
+            if (index >= w->thread_count || w->threads[index].state != EMU_READY) continue;
+            emu_thread_resume(w, &w->threads[index]);
+            if (w->fault) return 0;
+            ran++;
+        }
+    } while (ran != before);
+    return ran;
+}
+
+static void state_text(const emu_worker *w, const emu_thread *t, char *text, size_t size) {
+    if (t->state == EMU_EXITED) snprintf(text, size, "returned");
+    else if (t->state == EMU_AT_WARP) snprintf(text, size, "at %s, line %d", op_name(t->op), t->line);
+    else if (t->state == EMU_AT_BARRIER)
+        snprintf(text, size, "at barrier %u (%u of %u threads), line %d", t->barrier, w->barrier_arrived[t->barrier],
+                 w->barrier_threads[t->barrier], t->line);
+    else snprintf(text, size, "running");
+}
+
+/* No thread can go on: which wait where. Threads by their index in the block, neighbours in the same state together. */
+static void report_deadlock(emu_worker *w) {
+    char text[700] = "", where[256], state[96], next[96];
+    size_t used = 0;
+    for (unsigned first = 0, last; first < w->thread_count && used + 140 < sizeof text; first = last + 1) {
+        state_text(w, &w->threads[first], state, sizeof state);
+        for (last = first; last + 1 < w->thread_count; last++) {
+            state_text(w, &w->threads[last + 1], next, sizeof next);
+            if (strcmp(state, next) != 0) break;
+        }
+        used += (size_t)snprintf(text + used, sizeof text - used, "%sthreads %u-%u %s", used ? "; " : "", first, last,
+                                 state);
+    }
+    emu_where(w, NULL, where, sizeof where);
+    emu_report("%s: deadlock, a barrier or warp operation that not all threads reach: %s", where, text);
+    w->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
+}
+
+static void start_threads(emu_worker *w) {
+    const unsigned *dim = w->run->launch->block;
+    memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
+    w->exited = 0, w->used_atomics = 0;
+    for (unsigned i = 0; i < w->warp_count; i++) {
+        unsigned left = w->thread_count - i * 32;
+        w->warps[i].members = left < 32 ? left : 32;
+        w->warps[i].arrived = 0;
+    }
+    for (unsigned i = 0; i < w->thread_count; i++) {
+        emu_thread *t = &w->threads[i];
+        t->index = i, t->warp = i / 32, t->lane = i % 32;
+        t->position.x = i % dim[0], t->position.y = i / dim[0] % dim[1], t->position.z = i / dim[0] / dim[1];
+        t->state = EMU_READY;
+        t->copy_count = t->groups = 0;
+        emu_thread_start(w, i);
+    }
+}
+
+static void run_block(emu_worker *w, uint64_t number) {
+    const unsigned *grid = w->run->launch->grid;
+    unsigned char warps[EMU_WARPS], lanes[32];
+    struct reid_emulator_uint3 *at = w->instance->block_index;
+    at->x = (unsigned)(number % grid[0]);
+    at->y = (unsigned)(number / grid[0] % grid[1]);
+    at->z = (unsigned)(number / grid[0] / grid[1]);
+    if (w->shared_bytes) memset(w->instance->shared, 0xff, w->shared_bytes);
+    start_threads(w);
+    if (w->cells) emu_check_block(w);
+    shuffle(w, lanes, 32);
+    while (w->exited < w->thread_count && !w->fault) {
+        unsigned ran = 0;
+        shuffle(w, warps, w->warp_count);
+        for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i], lanes);
+        if (!ran && !w->fault) report_deadlock(w);
+    }
+}
+
+/* ---- a grid ---- */
+
+static pthread_mutex_t emu_run_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void run_blocks(emu_worker *w) {
+    unsigned control = __builtin_ia32_stmxcsr();
+    __builtin_ia32_ldmxcsr(0x1f80); /* round to nearest, denormals kept, whatever the caller has set */
+    emu_current_worker = w;
+    emu_signals_begin(w);
+    for (;;) {
+        pthread_mutex_lock(&emu_run_lock);
+        uint64_t i = w->run->fault ? w->run->blocks : w->run->next++;
+        pthread_mutex_unlock(&emu_run_lock);
+        if (i >= w->run->blocks) break;
+        run_block(w, (i * w->run->stride + w->run->offset) % w->run->blocks);
+        if (!w->fault) continue;
+        pthread_mutex_lock(&emu_run_lock);
+        w->run->fault = w->fault;
+        pthread_mutex_unlock(&emu_run_lock);
+    }
+    emu_signals_end(w);
+    emu_current_worker = NULL;
+    __builtin_ia32_ldmxcsr(control);
+}
+
+static void *worker_main(void *worker) {
+    run_blocks((emu_worker *)worker);
+    return NULL;
+}
+
+/* Workers live as long as the process; they are as large as their stacks. */
+static emu_worker *emu_workers[EMU_MAX_WORKERS];
+
+static emu_worker *worker_for(emu_run *run, int i) {
+    if (!emu_workers[i]) {
+        emu_worker *fresh = (emu_worker *)calloc(1, sizeof *fresh);
+        if (!fresh || !emu_stacks_create(fresh)) return NULL;
+        fresh->entry = thread_main;
+        fresh->random = emu_get_settings()->seed + 1000003u * (unsigned)i;
+        emu_workers[i] = fresh;
+    }
+    emu_worker *w = emu_workers[i];
+    const emu_launch *l = run->launch;
+    w->run = run;
+    emu_module_instance(l->function->module, w, i);
+    w->kernel = &w->instance->kernels[l->function->number];
+    w->thread_count = l->block[0] * l->block[1] * l->block[2];
+    w->warp_count = (w->thread_count + 31) / 32;
+    w->shared_bytes = l->shared;
+    w->fault = CUDA_SUCCESS;
+    for (int d = 0; d < 3; d++) {
+        (&w->instance->grid_dim->x)[d] = l->grid[d];
+        (&w->instance->block_dim->x)[d] = l->block[d];
+    }
+    return w;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b) { return b ? common_divisor(b, a % b) : a; }
+
+static void order_blocks(emu_run *run) {
+    static uint64_t random;
+    if (!random) random = emu_get_settings()->seed;
+    run->stride = 1, run->offset = 0;
+    if (emu_get_settings()->seed == 0 || run->blocks < 2 || run->blocks >> 31) return;
+    run->offset = emu_random(&random) % run->blocks;
+    do run->stride = 1 + emu_random(&random) % run->blocks;
+    while (common_divisor(run->stride, run->blocks) != 1);
+}
+
+/* Shared memory beyond the launch's bytes must not be touched. */
+enum { BEYOND_BYTE = 0xc5 };
+static void guard_shared(const struct reid_emulator_module *m, unsigned bytes) {
+    if (!m->shared) return;
+#if EMU_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(m->shared, REID_EMULATOR_SHARED_BYTES);
+#endif
+    memset(m->shared + bytes, BEYOND_BYTE, REID_EMULATOR_SHARED_BYTES - bytes);
+#if EMU_ASAN
+    ASAN_POISON_MEMORY_REGION(m->shared + bytes, REID_EMULATOR_SHARED_BYTES - bytes);
+#endif
+}
+
+static CUresult check_guards(const emu_worker *w) {
+    char text[200];
+    const unsigned char *shared = w->instance->shared;
+    for (unsigned i = w->shared_bytes; shared && !EMU_ASAN && i < REID_EMULATOR_SHARED_BYTES; i++) {
+        if (shared[i] == BEYOND_BYTE) continue;
+        emu_report("kernel %s: wrote shared memory %u bytes past the end of the launch's %u bytes", w->kernel->name,
+                   i - w->shared_bytes, w->shared_bytes);
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+    if (emu_guards_intact(text, sizeof text)) return CUDA_SUCCESS;
+    emu_report("kernel %s: wrote %s", w->kernel->name, text);
+    return CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
+CUresult emu_run_launch(const emu_launch *l) {
+    emu_run run = {.launch = l, .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2]};
+    emu_worker *workers[EMU_MAX_WORKERS];
+    pthread_t threads[EMU_MAX_WORKERS];
+    int wanted = emu_get_settings()->workers, started = 1;
+    if ((uint64_t)wanted > run.blocks) wanted = (int)run.blocks;
+    order_blocks(&run);
+    for (int i = 0; i < wanted; i++) {
+        workers[i] = worker_for(&run, i);
+        if (!workers[i]) return CUDA_ERROR_OUT_OF_MEMORY;
+        guard_shared(workers[i]->instance, l->shared);
+    }
+    if (emu_get_settings()->check && !emu_check_begin(workers[0])) return CUDA_ERROR_OUT_OF_MEMORY;
+    while (started < wanted && !pthread_create(&threads[started], NULL, worker_main, workers[started])) started++;
+    run_blocks(workers[0]);
+    for (int i = 1; i < started; i++) pthread_join(threads[i], NULL);
+    if (run.fault) return run.fault;
+    for (int i = 0; i < wanted; i++) {
+        CUresult r = check_guards(workers[i]);
+        if (r) return r;
+    }
+    return CUDA_SUCCESS;
+}

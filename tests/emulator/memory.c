@@ -1,0 +1,189 @@
+/* memory.c: device memory and pinned host memory. Every allocation is a block of its own between guards, so that what
+   is written beside it is noticed: at once by AddressSanitizer and in check mode, after the launch in plain mode. Fresh
+   memory is filled with 0xff bytes, which is NaN as fp16, fp32 and fp64. */
+#include <stdio.h>
+
+#include "driver.h"
+
+enum { ALIGNMENT = 512, GUARD = EMU_ASAN ? 0 : 512, GUARD_BYTE = 0xc5, GRAVES = 64, MAX_ALLOCATIONS = 1 << 16 };
+
+static emu_allocation *emu_table[MAX_ALLOCATIONS]; /* sorted by address; pinned ones too */
+static unsigned emu_count, emu_version = 1, emu_grave_next;
+static unsigned long emu_next_number = 1;
+static emu_allocation emu_graves[GRAVES]; /* the last ones freed, for reports */
+
+/* The index of the first allocation that begins after the address. */
+static unsigned upper(uintptr_t address) {
+    unsigned low = 0, high = emu_count;
+    while (low < high) {
+        unsigned middle = (low + high) / 2;
+        if (emu_table[middle]->base <= address) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+static emu_allocation *find(uintptr_t address, int pinned) {
+    unsigned i = upper(address);
+    if (i == 0) return NULL;
+    emu_allocation *a = emu_table[i - 1];
+    return a->pinned == pinned && address - a->base < a->bytes ? a : NULL;
+}
+
+emu_allocation *emu_find(uintptr_t address) { return find(address, 0); }
+emu_allocation *emu_find_pinned(uintptr_t address) { return find(address, 1); }
+
+/* The same for kernels, which ask at every access: remembered by page. */
+emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address) {
+    if (worker->recent_version != emu_version) {
+        memset(worker->recent, 0, sizeof worker->recent);
+        worker->recent_version = emu_version;
+    }
+    emu_allocation **slot = &worker->recent[address >> 12 & 1023];
+    if (!*slot || address - (*slot)->base >= (*slot)->bytes) *slot = emu_find(address);
+    return *slot;
+}
+
+size_t emu_bytes_used(int device) {
+    size_t bytes = 0;
+    for (unsigned i = 0; i < emu_count; i++)
+        if (device < 0 || (!emu_table[i]->pinned && emu_table[i]->context->device == device))
+            bytes += emu_table[i]->bytes;
+    return bytes;
+}
+
+size_t emu_allocations_of(const emu_context *context) {
+    size_t count = 0;
+    for (unsigned i = 0; i < emu_count; i++) count += !context || emu_table[i]->context == context;
+    return count;
+}
+
+CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer) {
+    *pointer = NULL;
+    void *block = NULL;
+    if (emu_count == MAX_ALLOCATIONS || bytes > (size_t)1 << 46) return CUDA_ERROR_OUT_OF_MEMORY;
+    emu_allocation *a = (emu_allocation *)calloc(1, sizeof *a);
+    if (!a || posix_memalign(&block, ALIGNMENT, bytes + 2 * GUARD)) {
+        free(a);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    a->block = (unsigned char *)block;
+    a->base = (uintptr_t)block + GUARD;
+    a->bytes = bytes;
+    a->context = context;
+    a->pinned = pinned;
+    if (emu_get_settings()->check && !pinned && !emu_check_allocation(a)) {
+        free(a->words), free(a->filled), free(block), free(a);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    a->number = emu_next_number++;
+    memset(a->block, GUARD_BYTE, GUARD);
+    memset(a->block + GUARD, 0xff, bytes);
+    memset(a->block + GUARD + bytes, GUARD_BYTE, GUARD);
+    unsigned at = upper(a->base);
+    memmove(emu_table + at + 1, emu_table + at, (emu_count - at) * sizeof *emu_table);
+    emu_table[at] = a;
+    emu_count++, emu_version++;
+#if EMU_ASAN
+    if (!pinned) ASAN_POISON_MEMORY_REGION((void *)a->base, bytes);
+#endif
+    *pointer = (void *)a->base;
+    return CUDA_SUCCESS;
+}
+
+static void bury(unsigned at) {
+    emu_allocation *a = emu_table[at];
+    memmove(emu_table + at, emu_table + at + 1, (emu_count - at - 1) * sizeof *emu_table);
+    emu_count--, emu_version++;
+    emu_graves[emu_grave_next++ % GRAVES] = *a;
+#if EMU_ASAN
+    ASAN_UNPOISON_MEMORY_REGION((void *)a->base, a->bytes);
+#else
+    memset((void *)a->base, 0xff, a->bytes); /* who still reads it shall notice */
+#endif
+    free(a->words), free(a->filled), free(a->block), free(a);
+}
+
+CUresult emu_release(uintptr_t pointer, int pinned) {
+    unsigned i = upper(pointer);
+    if (i == 0 || emu_table[i - 1]->base != pointer || emu_table[i - 1]->pinned != pinned)
+        return CUDA_ERROR_INVALID_VALUE;
+    bury(i - 1);
+    return CUDA_SUCCESS;
+}
+
+void emu_release_all(emu_context *context) {
+    for (unsigned i = emu_count; i-- > 0;)
+        if (emu_table[i]->context == context) bury(i);
+}
+
+/* ---- reports ---- */
+
+void emu_describe(uintptr_t address, char *text, size_t size) {
+    unsigned i = upper(address);
+    const emu_allocation *before = i ? emu_table[i - 1] : NULL, *after = i < emu_count ? emu_table[i] : NULL;
+    for (unsigned g = 0; g < GRAVES; g++) {
+        const emu_allocation *a = &emu_graves[g];
+        if (!a->number || address - a->base >= a->bytes || (before && address - before->base < before->bytes)) continue;
+        snprintf(text, size, "in allocation #%lu (%zu bytes), which has been freed", a->number, a->bytes);
+        return;
+    }
+    if (before && address - before->base < before->bytes)
+        snprintf(text, size, "%zu bytes into %s #%lu (%zu bytes)", (size_t)(address - before->base),
+                 before->pinned ? "pinned host memory" : "allocation", before->number, before->bytes);
+    else if (before && address - before->base - before->bytes < 1 << 20)
+        snprintf(text, size, "%zu bytes past the end of allocation #%lu (%zu bytes)",
+                 (size_t)(address - before->base - before->bytes), before->number, before->bytes);
+    else if (after && after->base - address < 1 << 20)
+        snprintf(text, size, "%zu bytes before allocation #%lu (%zu bytes)", (size_t)(after->base - address),
+                 after->number, after->bytes);
+    else snprintf(text, size, "which is no device memory");
+}
+
+/* The first byte of a guard that is no longer what it was, or NULL. The guard is repaired. */
+static unsigned char *damage(unsigned char *guard) {
+    unsigned char *bad = NULL;
+    for (unsigned i = GUARD; i-- > 0;) {
+        if (guard[i] != GUARD_BYTE) bad = guard + i;
+        guard[i] = GUARD_BYTE;
+    }
+    return bad;
+}
+
+int emu_guards_intact(char *text, size_t size) {
+    unsigned char intact[GUARD + 1];
+    memset(intact, GUARD_BYTE, sizeof intact);
+    for (unsigned i = 0; i < emu_count && GUARD; i++) {
+        unsigned char *front = emu_table[i]->block, *back = front + GUARD + emu_table[i]->bytes;
+        unsigned char *guard = memcmp(front, intact, GUARD) ? front : back;
+        if (guard == back && !memcmp(back, intact, GUARD)) continue;
+        emu_describe((uintptr_t)damage(guard), text, size);
+        return 0;
+    }
+    return 1;
+}
+
+void emu_mark_filled(uintptr_t address, size_t bytes) {
+    emu_allocation *a = emu_find(address);
+    if (!a || !a->filled || !bytes) return;
+    size_t first = (address - a->base) / 4, last = (address - a->base + bytes - 1) / 4;
+    for (size_t w = first; w <= last; w++) {
+        if (w % 8 == 0 && w + 8 <= last) {
+            a->filled[w / 8] = 0xff;
+            w += 7;
+        } else a->filled[w / 8] = (unsigned char)(a->filled[w / 8] | 1u << w % 8);
+    }
+}
+
+void emu_device_memory_open(int open) {
+#if EMU_ASAN
+    for (unsigned i = 0; i < emu_count; i++) {
+        emu_allocation *a = emu_table[i];
+        if (a->pinned) continue;
+        if (open) ASAN_UNPOISON_MEMORY_REGION((void *)a->base, a->bytes);
+        else ASAN_POISON_MEMORY_REGION((void *)a->base, a->bytes);
+    }
+#else
+    (void)open;
+#endif
+}

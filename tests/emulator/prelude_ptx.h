@@ -1,0 +1,122 @@
+/* prelude_ptx.h: the CPU meaning of the kernel file's one-instruction PTX wrappers. Part of prelude.h.
+   A wrapper exists for the architectures whose PTX has its instruction, so that a kernel for sm_75 that uses cp.async
+   does not compile here either. `.shared` addresses come from reid_shared_address. */
+#ifndef REID_EMULATOR_PRELUDE_PTX_H
+#define REID_EMULATOR_PRELUDE_PTX_H
+
+/* ---- halves: fp16 is `unsigned short`, a pair is `unsigned` with the first value in the low half ---- */
+typedef float reid_emulator_v4f __attribute__((vector_size(16)));
+typedef short reid_emulator_v8s __attribute__((vector_size(16)));
+
+/* cvt.rn.f16.f32: to nearest even; every NaN becomes 0x7fff. */
+REID_EMULATOR_FN unsigned short reid_f16_from_f32(float a) {
+    if (a != a) return 0x7fff;
+    reid_emulator_v4f v = {a, 0.0f, 0.0f, 0.0f};
+    return (unsigned short)((reid_emulator_v8s)__builtin_ia32_vcvtps2ph(v, 0))[0];
+}
+
+/* cvt.f32.f16: exact. */
+REID_EMULATOR_FN float reid_f32_from_f16(unsigned short a) {
+    reid_emulator_v8s v = {(short)a, 0, 0, 0, 0, 0, 0, 0};
+    return ((reid_emulator_v4f)__builtin_ia32_vcvtph2ps(v))[0];
+}
+
+/* cvt.rn.f16x2.f32 (two cvt.rn.f16.f32 on sm_75): first in the low half. */
+REID_EMULATOR_FN unsigned reid_f16x2_from_f32(float low, float high) {
+    return reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
+}
+
+/* cvt.f32.f16 of the low and of the high half. */
+REID_EMULATOR_FN float reid_f32_from_f16x2_low(unsigned a) { return reid_f32_from_f16((unsigned short)a); }
+REID_EMULATOR_FN float reid_f32_from_f16x2_high(unsigned a) { return reid_f32_from_f16((unsigned short)(a >> 16)); }
+
+/* ---- one special-function instruction each; a GPU's last bits differ ---- */
+REID_EMULATOR_FN float reid_exp2_approx(float a) { return exp2f(a); }  /* ex2.approx.ftz.f32 */
+REID_EMULATOR_FN float reid_rcp_approx(float a) { return 1.0f / a; }   /* rcp.approx.ftz.f32 */
+REID_EMULATOR_FN float reid_tanh_approx(float a) { return tanhf(a); }  /* tanh.approx.f32, sm_75 */
+
+/* ---- tensor cores: d += a * b for a warp; layouts as in the PTX manual (fragments of mma.m16n8k8 and .m16n8k16) ---- */
+#if __CUDA_ARCH__ >= 750
+/* mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32: a 16x8, b 8x8, d 16x8. */
+REID_EMULATOR_FN void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1], REID_EMULATOR_LINE) {
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.b = b, lane.d = d;
+    reid_emulator->warp(REID_EMULATOR_MMA_K8, 0xffffffffu, &lane, line);
+}
+
+/* ldmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix i / 8. */
+REID_EMULATOR_FN void reid_emulator_ldmatrix(enum reid_emulator_op op, unsigned count, unsigned *r, unsigned row,
+                                             int line) {
+    struct reid_emulator_lane lane = {};
+    lane.value = row, lane.count = count, lane.r = r;
+    reid_emulator->warp(op, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x1(unsigned r[1], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX, 1, r, row, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x2(unsigned r[2], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX, 2, r, row, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x4(unsigned r[4], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX, 4, r, row, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x1_trans(unsigned r[1], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX_TRANS, 1, r, row, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x2_trans(unsigned r[2], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX_TRANS, 2, r, row, line);
+}
+REID_EMULATOR_FN void reid_ldmatrix_x4_trans(unsigned r[4], unsigned row, REID_EMULATOR_LINE) {
+    reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX_TRANS, 4, r, row, line);
+}
+#endif
+
+#if __CUDA_ARCH__ >= 800
+/* mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: a 16x16, b 16x8, d 16x8. */
+REID_EMULATOR_FN void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.b = b, lane.d = d;
+    reid_emulator->warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
+}
+
+/* ---- asynchronous copies, global to shared: 4, 8 or 16 bytes of which the first source_bytes are read, the rest
+   zero. They land at the issuing thread's wait; until then the destination holds a NaN pattern. ---- */
+REID_EMULATOR_FN void reid_cp_async_4(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
+    reid_emulator->copy_async(to, from, 4, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 4, n */
+}
+REID_EMULATOR_FN void reid_cp_async_8(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
+    reid_emulator->copy_async(to, from, 8, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 8, n */
+}
+REID_EMULATOR_FN void reid_cp_async_16(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
+    reid_emulator->copy_async(to, from, 16, source_bytes, line); /* cp.async.cg.shared.global [to], [from], 16, n */
+}
+REID_EMULATOR_FN void reid_cp_async_commit(REID_EMULATOR_LINE) { /* cp.async.commit_group */
+    reid_emulator->copy_commit(line);
+}
+template <int reid_groups> REID_EMULATOR_FN void reid_cp_async_wait(REID_EMULATOR_LINE) { /* cp.async.wait_group N */
+    static_assert(reid_groups >= 0, "a count of groups that may stay in flight");
+    reid_emulator->copy_wait((unsigned)reid_groups, line);
+}
+REID_EMULATOR_FN void reid_cp_async_wait_all(REID_EMULATOR_LINE) { /* cp.async.wait_all: committed or not */
+    reid_emulator->copy_wait_all(line);
+}
+#endif
+
+/* ---- addresses, barriers, time ---- */
+REID_EMULATOR_FN unsigned reid_shared_address(const void *pointer, REID_EMULATOR_LINE) { /* generic to .shared */
+    return reid_emulator->shared_address(pointer, line);
+}
+REID_EMULATOR_FN uint4 reid_load_once_16(const void *from) { /* ld.global.nc.L1::no_allocate.v4.u32 */
+    return *(const uint4 *)from;
+}
+REID_EMULATOR_FN void reid_bar_sync(unsigned id, unsigned threads, REID_EMULATOR_LINE) { /* bar.sync id, threads */
+    reid_emulator->barrier(id, threads, line);
+}
+REID_EMULATOR_FN unsigned long long reid_globaltimer(void) { /* mov.u64 %0, %globaltimer: nanoseconds */
+    return reid_emulator->timer();
+}
+
+/* ---- Hopper (sm_90a): mbarrier, TMA and wgmma belong here. They need, beside the wrappers: an operation that waits
+   for a phase (launch.c, as barriers do), a copy that lands at that phase (copies.c) and descriptor decoding. ---- */
+
+#endif

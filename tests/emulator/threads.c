@@ -1,0 +1,138 @@
+/* threads.c: fibers. Every CUDA thread of the running block has a stack of its own; switching saves the six registers
+   that a C function must preserve, and nothing else. AddressSanitizer is told of every switch. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "emulator.h"
+
+enum { STACK_BYTES = EMU_ASAN ? 512 * 1024 : 128 * 1024, GUARD_BYTES = 4096 };
+
+/* emu_switch(save, to): pushes the callee-saved registers, stores the stack pointer in *save and continues at `to`. */
+void emu_switch(void **save, void *to);
+__asm__(".text\n"
+        ".hidden emu_switch\n"
+        ".globl emu_switch\n"
+        ".type emu_switch,@function\n"
+        "emu_switch:\n"
+        "    .cfi_startproc\n"
+        "    pushq %rbp\n"
+        "    pushq %rbx\n"
+        "    pushq %r12\n"
+        "    pushq %r13\n"
+        "    pushq %r14\n"
+        "    pushq %r15\n"
+        "    movq %rsp, (%rdi)\n"
+        "    movq %rsi, %rsp\n"
+        "    popq %r15\n"
+        "    popq %r14\n"
+        "    popq %r13\n"
+        "    popq %r12\n"
+        "    popq %rbx\n"
+        "    popq %rbp\n"
+        "    ret\n"
+        "    .cfi_endproc\n"
+        ".size emu_switch,.-emu_switch\n");
+
+/* The first frame of a fiber: its worker was left in rbx. Debuggers end a backtrace here. */
+void emu_fiber_entry(void);
+void emu_fiber_main(emu_worker *worker);
+__asm__(".text\n"
+        ".hidden emu_fiber_entry\n"
+        ".globl emu_fiber_entry\n"
+        ".type emu_fiber_entry,@function\n"
+        "emu_fiber_entry:\n"
+        "    .cfi_startproc\n"
+        "    .cfi_undefined rip\n"
+        "    movq %rbx, %rdi\n"
+        "    xorl %ebp, %ebp\n"
+        "    call emu_fiber_main\n"
+        "    ud2\n"
+        "    .cfi_endproc\n"
+        ".size emu_fiber_entry,.-emu_fiber_entry\n");
+
+size_t emu_stack_bytes(void) { return STACK_BYTES; }
+
+uintptr_t emu_stack_base(const emu_worker *worker, unsigned index) {
+    return (uintptr_t)worker->stacks + (size_t)index * STACK_BYTES;
+}
+
+int emu_stacks_create(emu_worker *worker) {
+    size_t bytes = (size_t)EMU_MAX_THREADS * STACK_BYTES;
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return 0;
+    worker->stacks = (unsigned char *)p;
+    for (unsigned i = 0; i < EMU_MAX_THREADS; i++)
+        if (mprotect(worker->stacks + (size_t)i * STACK_BYTES, GUARD_BYTES, PROT_NONE)) return 0;
+    return 1;
+}
+
+void emu_stacks_destroy(emu_worker *worker) {
+    if (worker->stacks) munmap(worker->stacks, (size_t)EMU_MAX_THREADS * STACK_BYTES);
+    worker->stacks = NULL;
+}
+
+/* A fresh fiber's stack is what emu_switch leaves behind: six registers (rbx holds the worker) and where to go on. */
+void emu_thread_start(emu_worker *worker, unsigned index) {
+    emu_thread *t = &worker->threads[index];
+    unsigned char *stack = (unsigned char *)emu_stack_base(worker, index);
+#if EMU_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES); /* of a thread that never finished */
+#endif
+    /* Staggered tops: equal ones would put every thread's variables into the same few cache sets. */
+    void **top = (void **)(void *)(stack + STACK_BYTES - 64 - (index * 320u & 8191u));
+    *--top = NULL; /* keeps the stack 16-byte aligned in emu_fiber_entry */
+    *--top = NULL;
+    union {
+        void (*function)(void);
+        void *pointer;
+    } entry = {emu_fiber_entry};
+    *--top = entry.pointer;
+    *--top = NULL; /* rbp */
+    *--top = worker; /* rbx */
+    for (int i = 0; i < 4; i++) *--top = NULL;
+    t->stack_pointer = top;
+    t->fake_stack = NULL;
+}
+
+void emu_thread_resume(emu_worker *worker, emu_thread *thread) {
+    worker->current = thread;
+    *worker->instance->thread_index = thread->position;
+#if EMU_ASAN
+    __sanitizer_start_switch_fiber(&worker->scheduler_fake_stack, (void *)emu_stack_base(worker, thread->index),
+                                   STACK_BYTES);
+#endif
+    emu_switch(&worker->scheduler_stack, thread->stack_pointer);
+#if EMU_ASAN
+    __sanitizer_finish_switch_fiber(worker->scheduler_fake_stack, NULL, NULL);
+#endif
+    worker->current = NULL;
+}
+
+void emu_thread_yield(emu_worker *worker) {
+    emu_thread *t = worker->current;
+#if EMU_ASAN
+    __sanitizer_start_switch_fiber(&t->fake_stack, worker->scheduler_bottom, worker->scheduler_bytes);
+#endif
+    emu_switch(&t->stack_pointer, worker->scheduler_stack);
+#if EMU_ASAN
+    __sanitizer_finish_switch_fiber(t->fake_stack, NULL, NULL);
+#endif
+}
+
+/* Leaves a thread for good, finished or not: its stack is simply used again. */
+_Noreturn void emu_thread_abandon(emu_worker *worker) {
+    void *never;
+#if EMU_ASAN
+    __sanitizer_start_switch_fiber(NULL, worker->scheduler_bottom, worker->scheduler_bytes);
+#endif
+    emu_switch(&never, worker->scheduler_stack);
+    abort();
+}
+
+void emu_fiber_main(emu_worker *worker) {
+#if EMU_ASAN
+    __sanitizer_finish_switch_fiber(NULL, &worker->scheduler_bottom, &worker->scheduler_bytes);
+#endif
+    worker->entry(worker);
+    emu_thread_abandon(worker);
+}

@@ -1,0 +1,121 @@
+/* warp.c: what a warp does together. It runs when the last lane has arrived; every lane's operands are there.
+   Register layouts are those of the PTX manual, "Matrix Fragments for mma.m16n8k8 / mma.m16n8k16" and "ldmatrix". */
+#include <immintrin.h>
+
+#include "emulator.h"
+
+static struct reid_emulator_lane *operands(emu_worker *w, unsigned warp, unsigned lane) {
+    return w->threads[warp * 32 + lane].operands;
+}
+
+/* ---- shuffles and votes ---- */
+
+/* The lane that `lane` reads from; its own where the source lies outside its segment. */
+static unsigned source_lane(enum reid_emulator_op op, unsigned lane, unsigned other, unsigned width) {
+    unsigned first = lane & ~(width - 1), last = first + width - 1, from;
+    switch (op) {
+    case REID_EMULATOR_SHFL_IDX: return first + (other & (width - 1));
+    case REID_EMULATOR_SHFL_UP: return lane - first < other ? lane : lane - other;
+    case REID_EMULATOR_SHFL_DOWN: return last - lane < other ? lane : lane + other;
+    default: break;
+    }
+    from = lane ^ (other & 31u);
+    return from <= last ? from : lane; /* an earlier segment may be read, a later one not */
+}
+
+static void shuffle(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
+    unsigned values[32];
+    for (unsigned i = 0; i < 32; i++) values[i] = operands(w, warp, i)->value;
+    for (unsigned i = 0; i < 32; i++) {
+        struct reid_emulator_lane *o = operands(w, warp, i);
+        if (o->width == 0 || o->width > 32 || (o->width & (o->width - 1)))
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, w->threads[warp * 32 + i].line, NULL, "a shuffle of width %u", o->width);
+        o->value = values[source_lane(op, i, o->lane, o->width)];
+    }
+}
+
+static void ballot(emu_worker *w, unsigned warp) {
+    unsigned mask = 0, members = w->warps[warp].members;
+    for (unsigned i = 0; i < members; i++) mask |= operands(w, warp, i)->value << i;
+    for (unsigned i = 0; i < members; i++) operands(w, warp, i)->value = mask;
+}
+
+/* ---- mma: d (16x8, fp32) += a (16xk, fp16) * b (kx8, fp16), k = 8 or 16 ---- */
+
+/* A register holds two halves, the lower column or row number in the low half. */
+static void two_floats(unsigned halves, float *low, float *high) {
+    __m128 both = _mm_cvtph_ps(_mm_cvtsi32_si128((int)halves));
+    *low = _mm_cvtss_f32(both);
+    *high = _mm_cvtss_f32(_mm_shuffle_ps(both, both, 1));
+}
+
+static void mma(emu_worker *w, unsigned warp, unsigned k) {
+    float a[16][16], b[16][8], d[16][8];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const struct reid_emulator_lane *o = operands(w, warp, lane);
+        unsigned group = lane / 4, pair = lane % 4 * 2;
+        for (unsigned i = 0; i < k / 4; i++) { /* a: rows group, group + 8; then the same for columns 8 to 15 */
+            float *at = &a[group + i % 2 * 8][pair + i / 2 * 8];
+            two_floats(o->a[i], at, at + 1);
+        }
+        for (unsigned i = 0; i < k / 8; i++) two_floats(o->b[i], &b[pair + i * 8][group], &b[pair + i * 8 + 1][group]);
+        for (unsigned i = 0; i < 4; i++) d[group + i / 2 * 8][pair + i % 2] = o->d[i];
+    }
+    for (unsigned row = 0; row < 16; row++) {
+        __m256 sum = _mm256_loadu_ps(d[row]);
+        for (unsigned i = 0; i < k; i++) sum = _mm256_fmadd_ps(_mm256_set1_ps(a[row][i]), _mm256_loadu_ps(b[i]), sum);
+        _mm256_storeu_ps(d[row], sum);
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned i = 0; i < 4; i++)
+            operands(w, warp, lane)->d[i] = d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
+}
+
+/* ---- ldmatrix: 8x8 matrices of halves; lane i holds the address of row i % 8 of matrix i / 8 ---- */
+
+static const unsigned char *matrix_row(emu_worker *w, emu_thread *t) {
+    unsigned offset = t->operands->value - REID_EMULATOR_SHARED_BASE;
+    w->current = t; /* a fault is about the lane that gave the address */
+    if (offset % 16)
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u: not a multiple of 16",
+                  offset);
+    if (offset + 16 > w->shared_bytes || offset > w->shared_bytes)
+        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u of %u bytes", offset,
+                  w->shared_bytes);
+    if (w->cells) emu_check_shared(w, t, offset, 16, EMU_READ, t->line, NULL);
+    return w->instance->shared + offset;
+}
+
+static void ldmatrix(emu_worker *w, unsigned warp, int transposed) {
+    uint16_t matrices[4][8][8];
+    emu_thread *lanes = &w->threads[warp * 32], *last = w->current;
+    unsigned count = lanes[0].operands->count;
+    for (unsigned i = 0; i < 8 * count; i++) memcpy(matrices[i / 8][i % 8], matrix_row(w, &lanes[i]), 16);
+    w->current = last;
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned row = i / 4, column = i % 4 * 2;
+        if (lanes[i].operands->count != count)
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, lanes[i].line, NULL, "ldmatrix.x%u while lane 0 is at .x%u",
+                      lanes[i].operands->count, count);
+        for (unsigned m = 0; m < count; m++) {
+            unsigned low = transposed ? matrices[m][column][row] : matrices[m][row][column];
+            unsigned high = transposed ? matrices[m][column + 1][row] : matrices[m][row][column + 1];
+            lanes[i].operands->r[m] = low | high << 16;
+        }
+    }
+}
+
+void emu_warp_execute(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
+    switch (op) {
+    case REID_EMULATOR_SYNCWARP: break;
+    case REID_EMULATOR_SHFL_IDX:
+    case REID_EMULATOR_SHFL_UP:
+    case REID_EMULATOR_SHFL_DOWN:
+    case REID_EMULATOR_SHFL_XOR: shuffle(w, warp, op); break;
+    case REID_EMULATOR_BALLOT: ballot(w, warp); break;
+    case REID_EMULATOR_MMA_K8: mma(w, warp, 8); break;
+    case REID_EMULATOR_MMA_K16: mma(w, warp, 16); break;
+    case REID_EMULATOR_LDMATRIX: ldmatrix(w, warp, 0); break;
+    case REID_EMULATOR_LDMATRIX_TRANS: ldmatrix(w, warp, 1); break;
+    }
+}

@@ -1,0 +1,126 @@
+"""Makes embeddings.txt and embeddings.bin: what PyTorch computes in float64 from seeded weights and seeded pixels.
+
+    python3 tests/golden/make_embeddings.py        needs torch, torchvision and numpy; about five minutes
+
+embeddings.txt has one line per case, embeddings.bin its L2-normalised rows as float32, little-endian, in that order.
+Weights come from seeded.py (the same bytes as tools/seeded), pixels from `pixels` below, already at the network's size,
+so that no resampling is involved. PyTorch's own float32 result is compared with its float64 one: that error stands in
+the table for reading ours against it.
+"""
+import hashlib
+import os
+import zlib
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+import torchvision
+
+import seeded
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MEAN = np.array([0.485, 0.456, 0.406]).reshape(3, 1, 1)
+STD = np.array([0.229, 0.224, 0.225]).reshape(3, 1, 1)
+
+# network, head ("file": the one in the weights), height, width, last stride, images
+CASES = [
+    ("resnet50", "none", 224, 224, 2, 2),
+    ("resnet50", "none", 256, 128, 2, 2),
+    ("resnet50", "none", 256, 128, 1, 1),
+    ("resnet50", "none", 193, 101, 2, 1),
+    ("resnet50-multiscale", "file", 224, 224, 2, 2),
+    ("resnet50-multiscale", "file", 256, 128, 2, 2),
+    ("resnet50-multiscale", "file", 193, 101, 2, 1),
+    ("efficientnet_b0", "none", 224, 224, 2, 2),
+    ("efficientnet_b0", "file", 224, 224, 2, 2),
+    ("efficientnet_b0", "file", 107, 75, 2, 1),
+    ("efficientnet_b3", "none", 96, 96, 2, 1),
+]
+
+
+def pixels(height, width, image):
+    """(height, width, 3) uint8: triangle waves, squares of 8 pixels and fine noise, integers only."""
+    y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(3), indexing="ij")
+    wave = (x * (3 + 2 * c + image) + y * (7 - 2 * c + 3 * image)) % 256
+    wave = np.minimum(wave, 255 - wave)  # 0 … 127
+    square = ((x // 8) * 31 + (y // 8) * 57 + c * 23 + image * 91) * 2654435761 % (1 << 32) >> 26  # 0 … 63
+    noise = ((y * width + x) * 3 + c + image * 7919) * 2246822519 % (1 << 32) >> 27  # 0 … 31
+    return (wave + square + noise + 16).astype(np.uint8)
+
+
+def adaptive_parts(layers, state):
+    """The multi-scale head: four pooled and reduced parts, concatenated."""
+    parts = []
+    for name, layer, bins in (("layer2", 2, 4), ("layer3", 3, 2), ("layer4", 4, 1), ("avgpool", 4, 1)):
+        pooled = torch.flatten(F.adaptive_avg_pool2d(layers[layer], bins), 1)
+        parts.append(F.linear(pooled, state[f"reduce_{name}.weight"], state[f"reduce_{name}.bias"]))
+    return torch.cat(parts, 1)
+
+
+def split(tensors, seed=1):
+    """The trunk's state dict and the head's."""
+    state = {name: torch.from_numpy(np.array(values(seed))) for name, (_, values) in tensors.items()}
+    head = {name: state.pop(name) for name in list(state) if name.startswith(("reduce_", "projection"))}
+    return state, head
+
+
+def trunk(network, state, last_stride):
+    """torchvision's module with these weights, without its classifier."""
+    module = getattr(torchvision.models, network.split("-")[0])().eval()
+    if hasattr(module, "fc"):
+        module.fc = torch.nn.Identity()
+    else:
+        module.classifier = torch.nn.Identity()
+    counters = {k: v for k, v in module.state_dict().items() if k.endswith("num_batches_tracked")}
+    module.load_state_dict({**counters, **state}, strict=True)
+    if last_stride == 1:
+        module.layer4[0].conv2.stride = module.layer4[0].downsample[0].stride = (1, 1)
+    return module
+
+
+def embed(network, state, head, last_stride, images, dtype):
+    module = trunk(network, state, last_stride).to(dtype)
+    head = {k: v.to(dtype) for k, v in head.items()}
+    layers = {}
+    if network.startswith("resnet50"):
+        for i in (2, 3, 4):
+            getattr(module, f"layer{i}").register_forward_hook(lambda m, a, out, i=i: layers.__setitem__(i, out))
+    normalised = torch.from_numpy((images.transpose(0, 3, 1, 2) / 255.0 - MEAN) / STD).to(dtype)
+    with torch.no_grad():
+        out = module(normalised)
+        if network.endswith("-multiscale"):
+            out = adaptive_parts(layers, head)
+        elif head:
+            out = F.linear(out, head["projection.weight"], head["projection.bias"])
+        return F.normalize(out.double(), dim=1).numpy()
+
+
+def main():
+    torch.manual_seed(0)
+    lines, rows = [], []
+    for network, head_kind, height, width, last_stride, count in CASES:
+        projection = head_kind == "file" and network.startswith("efficientnet")
+        data = seeded.file_bytes(network, projection=projection)
+        state, head = split(seeded.build(network, projection=projection)[0])
+        images = np.stack([pixels(height, width, i) for i in range(count)])
+        exact = embed(network, state, head, last_stride, images, torch.float64)
+        single = embed(network, state, head, last_stride, images, torch.float32)
+        error = np.abs(single - exact).max()
+        cosine = (single * exact).sum(axis=1).min()
+        lines.append(
+            f"{network} {head_kind} {height} {width} {last_stride} {count} {exact.shape[1]} "
+            f"{zlib.crc32(data):08x} {error:.2e} {cosine:.9f} {hashlib.sha256(data).hexdigest()}"
+        )
+        print(lines[-1], f"stranger cosine {exact[0] @ exact[-1]:.3f}", flush=True)
+        rows.append(exact.astype("<f4"))
+    with open(os.path.join(HERE, "embeddings.txt"), "w") as f:
+        f.write(f"# made by make_embeddings.py with torch {torch.__version__}, torchvision {torchvision.__version__}\n")
+        f.write("# network head height width last_stride images dim crc32(weights)")
+        f.write(" torch_float32_error torch_float32_cosine sha256(weights)\n")
+        f.write("\n".join(lines) + "\n")
+    with open(os.path.join(HERE, "embeddings.bin"), "wb") as f:
+        f.write(b"".join(r.tobytes() for r in rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+/* t_ops.c: every operation of the CPU executor, on every instruction set of this machine, against a plain loop in
+   double (test_ops.h) over odd shapes. AVX2 and AVX-512 have to agree bit for bit.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_ops.c -o t_ops -lcmocka -lm -lpthread */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+#include "test_ops.h"
+
+static rig *new_rig(int n, int threads, int same) {
+    rig *r = block(sizeof *r);
+    memset(r, 0, sizeof *r);
+    r->arch = reid__archs[2];
+    r->arch.same_padding = same;
+    r->plan.arch = &r->arch;
+    r->n = n, r->threads = threads;
+    return r;
+}
+
+/* Runs the plan's only operation on every instruction set, then frees the rig. */
+static void run(rig *r) {
+    reid__want wants[5];
+    r->op = &r->plan.ops[0];
+    r->plan.embedding = r->op->out;
+    assert_int_equal(r->plan.overflow, 0);
+    reid__lifetimes(&r->plan);
+    reid__assign_offsets(&r->plan);
+    r->arena = block(r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    fill_arena(r);
+    for (int i = 0, count = reid__wants(r->op, wants); i < count; i++) {
+        r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
+        net_values(&wants[i], OPS_SEED, NULL, r->tensors[i]);
+    }
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++)
+        if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
+    for (int i = 0; i < 5; i++) free(r->tensors[i]);
+    free(r->avx2), free(r->arena), free(r);
+}
+
+typedef struct conv_case {
+    int k, stride, ic, oc, h, w, n, threads;
+} conv_case;
+
+/* same: TensorFlow's padding; extras: 1 residual, 2 squeeze-excite factors. */
+static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, int extras) {
+    rig *r = new_rig(t->n, t->threads, same);
+    reid__plan *p = &r->plan;
+    int in = reid__add_buffer(p, t->h, t->w, t->ic);
+    reid__add_conv(p, kind, in, t->ic, t->oc, t->k, t->stride, act, "conv", "bn");
+    reid__op *op = reid__last_op(p);
+    if (extras & 1) op->residual = reid__add_buffer(p, op->oh, op->ow, t->oc);
+    if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
+    if (kind == REID__DEPTHWISE) op->sums = reid__add_buffer(p, op->oh, 1, t->oc);
+    run(r);
+}
+
+static const int channels[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70};
+#define CHANNELS ((int)(sizeof channels / sizeof channels[0]))
+
+static void test_conv_1x1(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++) /* every count of channels, in and out; heights of 1 to 12 rows in a tile */
+        for (int extras = 0; extras < 4; extras++) {
+            int oc = channels[(i * 5 + 3) % CHANNELS];
+            conv_case t = {1, 1 + (i + extras) % 2, channels[i], oc, 1 + i % 7, 3 + i % 5, 1 + i % 3, 1 + i % 4};
+            if (extras & 2) t.stride = 1;
+            conv(REID__CONV, &t, 0, (reid__act)(i % 3), extras);
+        }
+    const conv_case many = {1, 1, 70, 17, 37, 29, 2, 3}; /* more pixels than one block holds */
+    conv(REID__CONV, &many, 0, REID__SILU, 3);
+}
+
+static void test_conv_windows(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++)
+        for (int k = 3; k <= 5; k += 2)
+            for (int same = 0; same < 2; same++) {
+                int oc = channels[(i * 7 + 2) % CHANNELS], h = k - 1 + i % 6, w = k - 2 + i % 5;
+                conv_case t = {k, 1 + (i + same) % 2, channels[i], oc, h, w, 1 + i % 2, 1 + i % 3};
+                conv(REID__CONV, &t, same, (reid__act)(i % 3), i & 1);
+            }
+    const conv_case seven = {7, 2, 5, 33, 9, 11, 2, 2};
+    conv(REID__CONV, &seven, 0, REID__RELU, 1);
+}
+
+/* The first convolution reads the image, whose zero border is stored. */
+static void test_stem(void **state) {
+    static const int sizes[][2] = {{7, 7}, {9, 8}, {1, 1}, {2, 13}, {16, 11}};
+    (void)state;
+    for (int i = 0; i < 5; i++)
+        for (int k = 3; k <= 7; k += 4)
+            for (int same = 0; same < 2; same++) {
+                rig *r = new_rig(1 + i % 3, 1 + i % 3, same);
+                r->plan.height = sizes[i][0], r->plan.width = sizes[i][1];
+                int in = reid__add_image(&r->plan, k, 2);
+                r->plan.buffers[in].h = sizes[i][0], r->plan.buffers[in].w = sizes[i][1];
+                reid__add_conv(&r->plan, REID__CONV, in, 3, i % 2 ? 64 : 40, k, 2, REID__RELU, "conv1", "bn1");
+                run(r);
+            }
+}
+
+static void test_depthwise(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++)
+        for (int k = 3; k <= 5; k += 2)
+            for (int same = 0; same < 2; same++) {
+                int c = channels[i], h = 1 + (i * 3) % 10, w = 1 + (i * 5) % 16;
+                conv_case t = {k, 1 + (i + same) % 2, c, c, h, w, 1 + i % 3, 1 + i % 4};
+                conv(REID__DEPTHWISE, &t, same, REID__SILU, 0);
+            }
+}
+
+static void test_maxpool(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++) {
+        rig *r = new_rig(1 + i % 3, 1 + i % 3, 0);
+        r->arch.maxpool_pad = i % 2;
+        reid__add_maxpool(&r->plan, reid__add_buffer(&r->plan, 2 + i, 3 + i % 6, channels[i]), channels[i]);
+        run(r);
+    }
+}
+
+static void test_pool(void **state) {
+    static const int bins[] = {1, 2, 4, 5};
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++)
+        for (int b = 0; b < 4; b++) { /* bins overlap where they do not divide the sides */
+            rig *r = new_rig(1 + i % 3, 1 + b, 0);
+            int in = reid__add_buffer(&r->plan, 1 + i % 9, 1 + (i * 3) % 11, channels[i]);
+            reid__add_pool(&r->plan, in, channels[i], bins[b]);
+            run(r);
+        }
+}
+
+static void test_squeeze(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++) {
+        rig *r = new_rig(1 + i % 4, 1 + i % 3, 0);
+        int rows = 1 + i % 7, sums = reid__add_buffer(&r->plan, rows, 1, channels[i]);
+        reid__op *op = reid__add_op(&r->plan, REID__SQUEEZE, sums, channels[i], "squeeze");
+        op->ih = rows, op->iw = 3;
+        op->oh = op->ow = 1, op->oc = channels[i];
+        op->hidden = 1 + i * 2;
+        op->out = reid__add_buffer(&r->plan, 1, 1, channels[i]);
+        run(r);
+    }
+}
+
+/* Weights stand in PyTorch's order (channel, row, column); the output is a part of a longer vector. */
+static void test_linear(void **state) {
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++) {
+        rig *r = new_rig(1 + i % 4, 1 + i % 3, 0);
+        int side = i % 3 == 0 ? 4 : i % 3, in = reid__add_buffer(&r->plan, side, side, channels[i]);
+        int out = reid__add_buffer(&r->plan, 1, 1, 128 + 48);
+        reid__add_linear(&r->plan, in, channels[i], out, i % 2 ? 48 : 0, 128, "linear", 0);
+        run(r);
+    }
+}
+
+/* --- exp ---------------------------------------------------------------------------------------------------------- */
+
+typedef float (*exp_fn)(float x);
+
+static float exp_scalar(float x) { return reid__exp_scalar(x); }
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) static float exp_avx2(float x) {
+    return _mm256_cvtss_f32(reid__exp_avx2(_mm256_set1_ps(x)));
+}
+
+__attribute__((target("avx512f,avx2,fma"))) static float exp_avx512(float x) {
+    return _mm512_cvtss_f32(reid__exp_avx512(_mm512_set1_ps(x)));
+}
+#else
+#define exp_avx2 exp_scalar
+#define exp_avx512 exp_scalar
+#endif
+
+static void test_exp(void **state) {
+    static const exp_fn functions[] = {exp_scalar, exp_avx2, exp_avx512};
+    (void)state;
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        exp_fn f = functions[isa - REID_ISA_SCALAR];
+        double worst = 0;
+        if (!reid__kernels_for((reid_isa)isa)) continue;
+        for (int i = -870000; i <= 870000; i++) {
+            float x = (float)(i * 1e-4);
+            double want = exp((double)x), have = f(x);
+            worst = fmax(worst, fabs(have - want) / ldexp(1, ilogb(want) - 23));
+        }
+        print_message("exp %s: at most %.2f ulp\n", reid__kernels_for((reid_isa)isa)->name, worst);
+        assert_true(worst <= 2);
+        assert_true(f(-1000) >= 0 && f(-1000) < 1e-37f && f(1000) > 1e37f && isfinite(f(1000)) && f(0) == 1);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_stem),
+        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_maxpool), cmocka_unit_test(test_pool),
+        cmocka_unit_test(test_squeeze), cmocka_unit_test(test_linear), cmocka_unit_test(test_exp),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

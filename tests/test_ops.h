@@ -1,0 +1,222 @@
+/* test_ops.h: runs one operation of a hand-made plan and compares it with a plain loop in double. For t_ops.c. */
+#ifndef TEST_OPS_H
+#define TEST_OPS_H
+
+#include "test_net.h"
+
+#define OPS_SEED 7
+
+/* One operation: its tensors, and the arena as it finds it. */
+typedef struct rig {
+    reid__arch arch;
+    reid__plan plan;
+    reid__op *op;
+    int n, threads;
+    float *tensors[5], *arena;
+    float *avx2; /* what the AVX2 run left in the arena */
+} rig;
+
+static void *block(size_t size) {
+    void *p = malloc(size ? size : 1);
+    assert_non_null(p);
+    return p;
+}
+
+static float *buffer_at(const rig *r, float *arena, int id, int image) {
+    const reid__buffer *b = &r->plan.buffers[id];
+    return arena + b->offset * (size_t)r->n + b->floats * (size_t)image;
+}
+
+/* One activation; zero outside of the image. */
+static float *at(const rig *r, float *arena, int id, int image, int y, int x, int c) {
+    const reid__buffer *b = &r->plan.buffers[id];
+    float *base = buffer_at(r, arena, id, image);
+    if (b->c == 3) return base + (y + b->border_y) * reid__image_row(&r->plan, r->op) + (x + b->border_x) * 3 + c;
+    return base + ((ptrdiff_t)y * b->w + x) * b->c + c;
+}
+
+static double get(const rig *r, int id, int image, int y, int x, int c) {
+    const reid__buffer *b = &r->plan.buffers[id];
+    int h = b->c == 3 ? r->op->ih : b->h, w = b->c == 3 ? r->op->iw : b->w;
+    return y < 0 || x < 0 || y >= h || x >= w ? 0.0 : (double)*at(r, r->arena, id, image, y, x, c);
+}
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+
+static double activate(double x, reid__act act) {
+    return act == REID__RELU ? (x > 0 ? x : 0) : act == REID__SILU ? x * sigmoid(x) : x;
+}
+
+/* --- the operations, said as simply as possible; *size receives the sum of the absolute terms --- */
+
+static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double *size) {
+    const reid__op *op = r->op;
+    int linear = op->kind == REID__LINEAR, depthwise = op->kind == REID__DEPTHWISE, ic_count = depthwise ? 1 : op->ic;
+    double factor = linear ? 1 : r->tensors[1][oc] / sqrt(r->tensors[4][oc] + op->bn_eps);
+    double sum = linear ? r->tensors[1][oc] : r->tensors[2][oc] - r->tensors[3][oc] * factor;
+    for (int ic = 0; ic < ic_count; ic++)
+        for (int ky = 0; ky < op->kh; ky++)
+            for (int kx = 0; kx < op->kw; kx++) {
+                int channel = depthwise ? oc : ic;
+                int y = oy * op->stride - op->pad_y + ky, x = ox * op->stride - op->pad_x + kx;
+                double weight = factor * r->tensors[0][((oc * ic_count + ic) * op->kh + ky) * op->kw + kx];
+                double term = weight * get(r, op->in, image, y, x, channel);
+                if (op->scale != REID__NONE) term *= get(r, op->scale, image, 0, 0, ic);
+                sum += term, *size += fabs(term);
+            }
+    if (op->residual != REID__NONE) sum += get(r, op->residual, image, oy, ox, oc);
+    return activate(sum, op->act);
+}
+
+static double naive_maxpool(const rig *r, int image, int oy, int ox, int c) {
+    const reid__op *op = r->op;
+    double best = -INFINITY;
+    for (int y = oy * op->stride - op->pad_y, ky = 0; ky < op->kh; ky++, y++)
+        for (int x = ox * op->stride - op->pad_x, kx = 0; kx < op->kw; kx++, x++)
+            if (y >= 0 && x >= 0 && y < op->ih && x < op->iw) best = fmax(best, get(r, op->in, image, y, x, c));
+    return best;
+}
+
+static double naive_pool(const rig *r, int image, int oy, int ox, int c) {
+    const reid__op *op = r->op;
+    double sum = 0, count = 0;
+    for (int y = 0; y < op->ih; y++)
+        for (int x = 0; x < op->iw; x++) /* pixel y lies in bin oy if their intervals of the unit length overlap */
+            if (y * op->oh < (oy + 1) * op->ih && (y + 1) * op->oh > oy * op->ih && x * op->ow < (ox + 1) * op->iw &&
+                (x + 1) * op->ow > ox * op->iw)
+                sum += get(r, op->in, image, y, x, c), count++;
+    return sum / count;
+}
+
+static double naive_squeeze(const rig *r, int image, int oc) {
+    const reid__op *op = r->op;
+    double out = r->tensors[3][oc];
+    for (int h = 0; h < op->hidden; h++) {
+        double hidden = r->tensors[1][h];
+        for (int c = 0; c < op->ic; c++) {
+            double mean = 0;
+            for (int y = 0; y < op->ih; y++) mean += get(r, op->in, image, y, 0, c);
+            hidden += mean / (op->ih * op->iw) * r->tensors[0][h * op->ic + c];
+        }
+        out += activate(hidden, REID__SILU) * r->tensors[2][oc * op->hidden + h];
+    }
+    return sigmoid(out);
+}
+
+static double naive(const rig *r, int image, int oy, int ox, int c, double *size) {
+    *size = 1;
+    switch (r->op->kind) {
+    case REID__MAXPOOL: return naive_maxpool(r, image, oy, ox, c);
+    case REID__POOL: return naive_pool(r, image, oy, ox, c);
+    case REID__SQUEEZE: return naive_squeeze(r, image, c);
+    default: return naive_conv(r, image, oy, ox, c, size);
+    }
+}
+
+/* --- running ------------------------------------------------------------------------------------------------------ */
+
+/* Noise in what the operation reads, NaN in what it writes, zero in channels and borders that are only padding. */
+static void fill_arena(rig *r) {
+    reid__op *op = r->op;
+    int reads[3] = {op->in, op->residual, op->scale};
+    size_t index = 0;
+    memset(r->arena, 0xff, r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    for (int k = 0; k < 3; k++) {
+        if (reads[k] == REID__NONE) continue;
+        const reid__buffer *b = &r->plan.buffers[reads[k]];
+        int image_buffer = b->c == 3, channels = k == 1 ? op->oc : op->ic;
+        for (int i = 0; i < r->n; i++) {
+            memset(buffer_at(r, r->arena, reads[k], i), 0, b->floats * sizeof(float));
+            for (int y = 0; y < (image_buffer ? op->ih : b->h); y++)
+                for (int x = 0; x < (image_buffer ? op->iw : b->w); x++)
+                    for (int c = 0; c < channels; c++)
+                        *at(r, r->arena, reads[k], i, y, x, c) = net_random((uint64_t)(k * 31 + i), index++);
+        }
+    }
+}
+
+/* Packs the tensors of the operation out of a file in memory, as reid_create does. */
+static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
+    reid_error error;
+    reid__weights file;
+    reid__want wants[5];
+    uint64_t digests[5][2];
+    size_t rows, channels;
+    net_file bytes = net_for_plan(&r->plan, OPS_SEED, NULL);
+    reid_desc desc = net_desc(&bytes, 1, 1, &error);
+    float *packed = block(r->plan.weight_floats * sizeof(float));
+    memset(packed, 0xff, r->plan.weight_floats * sizeof(float));
+    if (reid__wants(r->op, wants) > 0) {
+        assert_int_equal(reid__weights_open(&file, &desc, mem, &error), REID_OK);
+        reid__loader_sizes(&r->plan, kernels->nr, &rows, &channels);
+        reid__loader loader = {&file, 0, block(rows * sizeof(float)), block(channels * 4 * sizeof(float)),
+                               block(channels * sizeof(double))};
+        assert_int_equal(reid__pack_op(&loader, r->op, kernels->nr, packed, digests, &error), REID_OK);
+        for (size_t i = 0; i < r->plan.weight_floats; i++) assert_true(isfinite(packed[i])); /* nothing left unpacked */
+        free(loader.rows), free(loader.vectors), free(loader.factors);
+        reid__weights_close(&file, mem);
+    }
+    free(bytes.bytes);
+    return packed;
+}
+
+static void compare(rig *r, float *got, const char *isa) {
+    const reid__op *op = r->op;
+    int out_c = r->plan.buffers[op->out].c;
+    for (int i = 0; i < r->n; i++)
+        for (int y = 0; y < op->oh; y++) {
+            double row[512] = {0}, size;
+            for (int x = 0; x < op->ow; x++) {
+                for (int c = 0; c < op->oc; c++) {
+                    double want = naive(r, i, y, x, c, &size), have = *at(r, got, op->out, i, y, x, c + op->channel);
+                    row[c] += want;
+                    if (!(fabs(have - want) <= 2e-6 * (1 + size)))
+                        fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g",
+                                 isa, op->name, op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y,
+                                 x, c, have, want);
+                }
+                for (int c = op->oc; c < reid__padded(op->oc) && op->kind != REID__SQUEEZE; c++)
+                    assert_true(*at(r, got, op->out, i, y, x, c + op->channel) == 0);
+                for (int c = 0; c < out_c; c++) /* other parts of a concatenation stay untouched */
+                    if (c < op->channel || c >= op->channel + reid__padded(op->oc))
+                        assert_true(isnan(*at(r, got, op->out, i, y, x, c)));
+            }
+            for (int c = 0; c < op->oc && op->sums != REID__NONE; c++)
+                assert_true(fabs(*at(r, got, op->sums, i, y, 0, c) - row[c]) <= 1e-5 * (1 + op->ow));
+        }
+}
+
+static void run_one(rig *r, const reid__kernels *kernels) {
+    static float zeros[512];
+    reid__mem mem;
+    reid_desc desc = REID_INIT;
+    reid__net net;
+    reid__lane lane;
+    reid__job job;
+    memset(&net, 0, sizeof net), memset(&lane, 0, sizeof lane), memset(&job, 0, sizeof job);
+    reid__mem_init(&mem, &desc);
+    size_t bytes = r->plan.arena_floats * (size_t)r->n * sizeof(float);
+    float *packed = pack(r, kernels, &mem);
+    net.plan = &r->plan, net.kernels = kernels, net.weights = packed, net.zeros = zeros, net.batch = r->n;
+    assert_int_equal(reid__team_start(&lane.team, &mem, r->threads, &desc), REID_OK);
+    lane.arena = block(bytes);
+    memcpy(lane.arena, r->arena, bytes);
+    lane.scratch = block((size_t)r->threads * sizeof *lane.scratch);
+    for (int i = 0; i < r->threads; i++) {
+        lane.scratch[i].rows = block(REID__BLOCK_POINTERS * sizeof(float *));
+        lane.scratch[i].block = block(reid__block_floats(&r->plan, kernels->mr) * sizeof(float));
+    }
+    job.net = &net, job.lane = &lane, job.op = r->op, job.n = r->n;
+    reid__run_op(&job);
+    compare(r, lane.arena, kernels->name);
+    if (kernels->isa == REID_ISA_AVX2) {
+        r->avx2 = block(bytes);
+        memcpy(r->avx2, lane.arena, bytes);
+    }
+    if (kernels->isa == REID_ISA_AVX512) assert_memory_equal(lane.arena, r->avx2, bytes);
+    for (int i = 0; i < r->threads; i++) free(lane.scratch[i].rows), free(lane.scratch[i].block);
+    reid__team_stop(&lane.team, &mem, r->threads, 0);
+    free(lane.scratch), free(lane.arena), free(packed);
+    assert_int_equal(mem.used, 0);
+}
+#endif

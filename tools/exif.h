@@ -1,0 +1,19 @@
+/* The orientation that a camera wrote into a JPEG file. */
+#ifndef REID_TOOLS_EXIF_H
+#define REID_TOOLS_EXIF_H
+
+#include <stddef.h>
+
+/* 1 … 8 as in the EXIF standard; 1 (upright) when the file says nothing usable. */
+int exif_orientation(const unsigned char *file, size_t len);
+
+/* How to read an upright picture out of a stored one of width × height: pixel (x, y) of the upright one is stored at
+   start + x * step_x + y * step_y, counted in pixels. */
+typedef struct exif_view {
+    int width, height;
+    ptrdiff_t start, step_x, step_y;
+} exif_view;
+
+exif_view exif_upright(int orientation, int width, int height);
+
+#endif

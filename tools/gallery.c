@@ -1,0 +1,119 @@
+#include "gallery.h"
+
+#include "gallery_file.h"
+#include "say.h"
+#include "stream.h"
+#include "text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static int by_identity_then_place(const void *a, const void *b) {
+    const gallery_image *const *x = a, *const *y = b;
+    int order = strcmp((*x)->identity, (*y)->identity);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* Images of one identity get one index. */
+static void index_identities(gallery *g) {
+    gallery_image **sorted = must_alloc(g->count * sizeof *sorted);
+    for (size_t i = 0; i < g->count; i++) sorted[i] = &g->at[i];
+    qsort(sorted, g->count, sizeof *sorted, by_identity_then_place);
+    for (size_t i = 0; i < g->count; i++) {
+        if (i && strcmp(sorted[i]->identity, sorted[i - 1]->identity) == 0) sorted[i]->identity_index = g->identities - 1;
+        else sorted[i]->identity_index = g->identities++;
+    }
+    free(sorted);
+}
+
+/* Device and inode of the file behind a row, whose name may end in "#7" for a box. */
+static void find_file(gallery_image *image, const char *path) {
+    struct stat st;
+    char *name = must_copy(path, strlen(path)), *hash = strrchr(name, '#');
+    int found = stat(name, &st) == 0;
+    if (!found && hash && hash[1] && hash[1 + strspn(hash + 1, "0123456789")] == 0) {
+        *hash = 0;
+        found = stat(name, &st) == 0;
+    }
+    free(name);
+    image->has_file = found;
+    if (!found) return;
+    image->device = st.st_dev;
+    image->inode = st.st_ino;
+}
+
+static void add_image(gallery *g, const char *id, const char *identity, const char *path) {
+    GROW(g->at, g->count, g->cap);
+    gallery_image *image = &g->at[g->count++];
+    memset(image, 0, sizeof *image);
+    image->path = must_copy(id, strlen(id));
+    image->identity = must_copy(identity, strlen(identity));
+    find_file(image, path);
+}
+
+typedef struct enrolment {
+    gallery *g;
+    const inputs *list;
+    const options *o;
+} enrolment;
+
+static int enrol(void *user, size_t index, const float *row, const char *why) {
+    enrolment *e = user;
+    gallery *g = e->g;
+    const input *in = &e->list->at[index];
+    if (!row) {
+        say_error("%s: %s", shown(in->id), why);
+        g->failed++;
+        return !e->o->strict;
+    }
+    if (g->count == g->rows_cap) {
+        g->rows_cap = g->rows_cap ? g->rows_cap * 2 : 64;
+        g->rows = must_realloc(g->rows, g->rows_cap * (size_t)g->dim * sizeof *g->rows);
+    }
+    memcpy(g->rows + g->count * (size_t)g->dim, row, (size_t)g->dim * sizeof *row);
+    add_image(g, in->id, in->identity, in->path);
+    return 1;
+}
+
+static void open_folder(gallery *g, const options *o, models *all) {
+    inputs list = {0};
+    enrolment e = {g, &list, o};
+    inputs_add_path(&list, o->gallery);
+    stream_job job = {all, &list, 0, list.count, o, "gallery", enrol, NULL, &e};
+    stream_run(&job);
+    inputs_free(&list);
+    if (!g->count && !(o->strict && g->failed)) say_error("%s: the gallery is empty", shown(o->gallery));
+}
+
+static void open_file(gallery *g, const options *o, const models *all) {
+    gallery_file file;
+    if (gallery_file_read(&file, o->gallery, all)) {
+        for (size_t i = 0; i < file.count; i++) add_image(g, file.ids[i], file.identities[i], file.ids[i]);
+        g->rows = file.rows;
+        file.rows = NULL;
+        if (!g->count) say_error("%s: the gallery is empty", shown(o->gallery));
+    }
+    gallery_file_free(&file);
+}
+
+int gallery_open(gallery *g, const options *o, models *all) {
+    struct stat st;
+    memset(g, 0, sizeof *g);
+    g->dim = all->dim;
+    if (stat(o->gallery, &st) == 0 && S_ISDIR(st.st_mode)) open_folder(g, o, all);
+    else open_file(g, o, all);
+    if (!g->count || (o->strict && g->failed)) return 0;
+    index_identities(g);
+    return 1;
+}
+
+void gallery_close(gallery *g) {
+    for (size_t i = 0; i < g->count; i++) {
+        free(g->at[i].path);
+        free(g->at[i].identity);
+    }
+    free(g->at);
+    free(g->rows);
+    memset(g, 0, sizeof *g);
+}

@@ -1,0 +1,29 @@
+/* The pictures that queries are compared with: a folder that is embedded now, or a file from `reid embed`. */
+#ifndef REID_TOOLS_GALLERY_H
+#define REID_TOOLS_GALLERY_H
+
+#include "inputs.h"
+#include "models.h"
+
+#include <sys/types.h>
+
+typedef struct gallery_image {
+    char *path, *identity;
+    size_t identity_index;
+    int has_file; /* device and inode are known */
+    dev_t device;
+    ino_t inode;
+} gallery_image;
+
+typedef struct gallery {
+    gallery_image *at;
+    float *rows;            /* count × dim */
+    size_t count, cap, rows_cap, identities, failed;
+    int dim;
+} gallery;
+
+/* Returns 0 after saying what is wrong. */
+int gallery_open(gallery *g, const options *o, models *all);
+void gallery_close(gallery *g);
+
+#endif

@@ -1,0 +1,18 @@
+/* Reads back what `reid embed -o X.npy` wrote, and refuses what another model made. */
+#ifndef REID_TOOLS_GALLERY_FILE_H
+#define REID_TOOLS_GALLERY_FILE_H
+
+#include "models.h"
+
+typedef struct gallery_file {
+    float *rows; /* count × columns */
+    size_t count, columns;
+    char **ids, **identities;
+    size_t id_count, id_cap, identity_count, identity_cap;
+} gallery_file;
+
+/* Returns 0 after saying what is wrong; free it in any case. */
+int gallery_file_read(gallery_file *f, const char *path, const models *all);
+void gallery_file_free(gallery_file *f);
+
+#endif

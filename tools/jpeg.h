@@ -1,0 +1,24 @@
+/* Walks the segments of a JPEG file, for what has to be known before the decoder sees it. */
+#ifndef REID_TOOLS_JPEG_H
+#define REID_TOOLS_JPEG_H
+
+#include <stddef.h>
+
+typedef struct jpeg_walk {
+    const unsigned char *file;
+    size_t len, at;
+    int marker;                /* of the current segment: 0xC4 tables, 0xDA scan, 0xD9 end, … */
+    const unsigned char *data; /* its payload, without the two length bytes */
+    size_t size;
+} jpeg_walk;
+
+/* 1 with the next segment; 0 at the end of the file, at a segment that leaves it, or when this is no JPEG file.
+   The compressed data after a scan's header is stepped over. */
+void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len);
+int jpeg_next(jpeg_walk *w);
+
+/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used; else
+   what is wrong. stb_image checks none of this. */
+const char *jpeg_problem(const unsigned char *file, size_t len);
+
+#endif

@@ -1,0 +1,248 @@
+/* reid match: compares queries with a gallery and says who they show. */
+#include "files.h"
+#include "gallery.h"
+#include "inputs.h"
+#include "models.h"
+#include "results.h"
+#include "say.h"
+#include "stream.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The best picture of one identity for the current query. */
+typedef struct candidate {
+    double score;
+    size_t image; /* in the gallery; SIZE_MAX: none yet */
+} candidate;
+
+typedef struct matching {
+    const options *o;
+    const models *all;
+    const gallery *g;
+    const inputs *queries;
+    double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
+    candidate *best;                       /* by identity, then sorted */
+    size_t failed;
+    int query_width, identity_width;       /* of the table's columns */
+    text line;
+} matching;
+
+static double score_of(const matching *m, const float *query, const float *row) {
+    double score = 0;
+    for (int i = 0; i < m->all->count; i++) {
+        int dim = m->all->at[i].info.dim;
+        score += m->weights[i] * reid_cosine(query, row, dim);
+        query += dim;
+        row += dim;
+    }
+    return score;
+}
+
+static int by_score_then_place(const void *a, const void *b) {
+    const candidate *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return (x->image > y->image) - (x->image < y->image);
+}
+
+/* Fills m->best, best first; returns how many identities were compared. */
+static size_t rank(matching *m, const input *query, const float *row) {
+    const gallery *g = m->g;
+    struct stat st;
+    int has_file = !m->o->keep_self && stat(query->path, &st) == 0;
+    size_t found = 0;
+    for (size_t i = 0; i < g->identities; i++) m->best[i].image = SIZE_MAX;
+    for (size_t i = 0; i < g->count; i++) {
+        const gallery_image *image = &g->at[i];
+        candidate *c = &m->best[image->identity_index];
+        if (has_file && image->has_file && image->device == st.st_dev && image->inode == st.st_ino) continue;
+        double score = score_of(m, row, g->rows + i * (size_t)g->dim);
+        if (c->image != SIZE_MAX && score <= c->score) continue;
+        c->score = score;
+        c->image = i;
+    }
+    for (size_t i = 0; i < g->identities; i++)
+        if (m->best[i].image != SIZE_MAX) m->best[found++] = m->best[i];
+    qsort(m->best, found, sizeof *m->best, by_score_then_place);
+    return found;
+}
+
+/* "match", "unknown", or NULL when there is no threshold. */
+static const char *decide(const matching *m, size_t found) {
+    if (isnan(m->threshold)) return NULL;
+    return found && m->best[0].score >= m->threshold ? "match" : "unknown";
+}
+
+static void json_result(matching *m, const input *query, size_t found) {
+    text *t = &m->line;
+    const char *decision = decide(m, found);
+    text_puts(t, "{\"query\": ");
+    text_json(t, query->id);
+    text_puts(t, ", \"decision\": ");
+    if (decision) text_json(t, decision);
+    else text_puts(t, "null");
+    if (found) text_printf(t, ", \"score\": %.9g", m->best[0].score);
+    else text_puts(t, ", \"score\": null");
+    if (decision) text_printf(t, ", \"threshold\": %.9g", m->threshold);
+    else text_puts(t, ", \"threshold\": null");
+    text_puts(t, ", \"matches\": [");
+    for (size_t i = 0; i < found && i < (size_t)m->o->top_k; i++) {
+        const gallery_image *image = &m->g->at[m->best[i].image];
+        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
+        text_json(t, image->identity);
+        text_printf(t, ", \"score\": %.9g, \"path\": ", m->best[i].score);
+        text_json(t, image->path);
+        text_putc(t, '}');
+    }
+    text_puts(t, "]}\n");
+}
+
+/* Characters, not bytes; double-width ones are counted once. */
+static int width_of(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+static void add_cell(text *t, const char *s, int width) {
+    text cell = TEXT_INIT;
+    text_visible(&cell, s);
+    text_puts(t, cell.s ? cell.s : "");
+    for (int n = width_of(cell.s ? cell.s : ""); n < width + 2; n++) text_putc(t, ' ');
+    text_free(&cell);
+}
+
+static void add_header(matching *m) {
+    add_cell(&m->line, "QUERY", m->query_width);
+    if (!isnan(m->threshold)) add_cell(&m->line, "DECISION", 8);
+    add_cell(&m->line, "IDENTITY", m->identity_width);
+    text_puts(&m->line, "  SCORE  PICTURE\n");
+}
+
+static void table_result(matching *m, const input *query, size_t found) {
+    text *t = &m->line;
+    const char *decision = decide(m, found);
+    int colour = decision && *decision == 'm' && may_colour(1);
+    for (size_t i = 0; i < found && i < (size_t)m->o->top_k; i++) {
+        const gallery_image *image = &m->g->at[m->best[i].image];
+        add_cell(t, i ? "" : query->id, m->query_width);
+        if (colour && !i) text_puts(t, "\033[32m");
+        if (decision) add_cell(t, i ? "" : decision, 8);
+        if (colour && !i) text_puts(t, "\033[0m");
+        add_cell(t, image->identity, m->identity_width);
+        text_printf(t, "%7.4f  ", m->best[i].score);
+        text_visible(t, image->path);
+        text_putc(t, '\n');
+    }
+    if (found) return;
+    add_cell(t, query->id, m->query_width);
+    if (decision) add_cell(t, decision, 8);
+    text_puts(t, "nothing to compare with\n");
+}
+
+static int take_query(void *user, size_t index, const float *row, const char *why) {
+    matching *m = user;
+    const input *query = &m->queries->at[index];
+    if (!row) {
+        say_error("%s: %s", shown(query->id), why);
+        m->failed++;
+        return !m->o->strict;
+    }
+    size_t found = rank(m, query, row);
+    if (m->o->json) json_result(m, query, found);
+    else table_result(m, query, found);
+    int good = results_write(&m->line);
+    text_clear(&m->line);
+    return good;
+}
+
+static int at_most(int width, int limit) { return width < limit ? width : limit; }
+
+/* Weights, threshold and column widths. */
+static void prepare(matching *m) {
+    static const double default_weights[MAX_MODELS] = {0.6, 0.4};
+    const options *o = m->o;
+    for (int i = 0; i < o->models; i++)
+        m->weights[i] = o->weight_count ? o->weights[i] : o->models == 1 ? 1.0 : default_weights[i];
+    m->threshold = isnan(o->threshold) && o->models > 1 ? 0.40 : o->threshold;
+    if (isnan(m->threshold))
+        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
+                    "calibrated; choose one with --threshold");
+    m->query_width = width_of("QUERY");
+    m->identity_width = width_of("IDENTITY");
+    for (size_t i = 0; i < m->queries->count; i++) {
+        int width = at_most(width_of(m->queries->at[i].id), 40);
+        if (width > m->query_width) m->query_width = width;
+    }
+    for (size_t i = 0; i < m->g->count; i++) {
+        int width = at_most(width_of(m->g->at[i].identity), 24);
+        if (width > m->identity_width) m->identity_width = width;
+    }
+}
+
+/* The exit status. */
+static int match_all(matching *m, models *all) {
+    size_t total = m->queries->count;
+    stream_job job = {all, m->queries, 0, total, m->o, "matching", take_query, NULL, m};
+    m->best = must_alloc(m->g->identities * sizeof *m->best);
+    results_begin(m->o->strict);
+    if (!m->o->json) {
+        add_header(m);
+        results_write(&m->line);
+        text_clear(&m->line);
+    }
+    stream_run(&job);
+    free(m->best);
+    text_free(&m->line);
+    int strict_failure = m->o->strict && m->failed;
+    if (!results_end(!strict_failure)) return 2;
+    if (strict_failure) {
+        say_error("stopped at the first failed query (--strict)");
+        return 1;
+    }
+    if (m->failed == total) return 2;
+    return m->failed || m->g->failed ? 1 : 0;
+}
+
+static int check_options(const options *o) {
+    if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
+    else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
+    else if (o->weight_count && o->weight_count != o->models)
+        say_error("match: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
+    else return 1;
+    return 0;
+}
+
+static int match_with(options *o, models *all, const inputs *queries) {
+    gallery g;
+    int status = 2;
+    if (gallery_open(&g, o, all)) {
+        matching m = {o, all, &g, queries, {0}, 0, NULL, 0, 0, 0, TEXT_INIT};
+        prepare(&m);
+        status = match_all(&m, all);
+    } else if (o->strict && g.failed) {
+        say_error("stopped at the first failed picture of the gallery (--strict)");
+        status = 1;
+    }
+    gallery_close(&g);
+    return status;
+}
+
+int match_main(options *o) {
+    inputs queries = {0};
+    models all;
+    int status = 2;
+    if (!check_options(o)) return 2;
+    if (inputs_collect(&queries, o)) {
+        if (!queries.count) {
+            say_error("match: no queries");
+        } else if (models_open(&all, o)) {
+            status = match_with(o, &all, &queries);
+            models_close(&all);
+        }
+    }
+    inputs_free(&queries);
+    return status;
+}

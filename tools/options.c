@@ -1,0 +1,341 @@
+#include "options.h"
+
+#include "say.h"
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Setters: each writes one kind of value into its slot. They return 0 when the text is not one, -1 when they have
+   said so themselves. */
+
+static int set_flag(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec, (void)value;
+    ++*(int *)slot;
+    return 1;
+}
+
+static int set_text(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec;
+    *(const char **)slot = value;
+    return *value != 0;
+}
+
+static int set_int(options *o, const option *spec, void *slot, const char *value) {
+    long long n;
+    (void)o;
+    if (!parse_int(value, spec->lo, spec->hi, &n)) return 0;
+    *(int *)slot = (int)n;
+    return 1;
+}
+
+static int set_int_or_auto(options *o, const option *spec, void *slot, const char *value) {
+    if (strcmp(value, "auto") != 0) return set_int(o, spec, slot, value);
+    *(int *)slot = 0;
+    return 1;
+}
+
+static int set_long(options *o, const option *spec, void *slot, const char *value) {
+    (void)o;
+    return parse_int(value, spec->lo, spec->hi, (long long *)slot);
+}
+
+static int set_real(options *o, const option *spec, void *slot, const char *value) {
+    (void)o;
+    return parse_real(value, (double)spec->lo, (double)spec->hi, (double *)slot);
+}
+
+static int set_bytes(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec;
+    return parse_bytes(value, (size_t *)slot);
+}
+
+/* The position of value in spec->arg plus spec->lo. */
+static int set_choice(options *o, const option *spec, void *slot, const char *value) {
+    int index = (int)spec->lo;
+    size_t len = strlen(value);
+    (void)o;
+    for (const char *at = spec->arg; at; index++) {
+        size_t n = strcspn(at, "|");
+        if (n == len && memcmp(at, value, n) == 0) {
+            *(int *)slot = index;
+            return 1;
+        }
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 0;
+}
+
+static int split_int(const char *value, char separator, long long lo, long long hi, long long out[2]) {
+    const char *second = strchr(value, separator);
+    if (!second) return 0;
+    char *first = must_copy(value, (size_t)(second - value));
+    int good = parse_int(first, lo, hi, &out[0]) && parse_int(second + 1, lo, hi, &out[1]);
+    free(first);
+    return good;
+}
+
+static int set_size(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    long long hw[2];
+    (void)o;
+    if (!split_int(value, 'x', spec->lo, spec->hi, hw)) return 0;
+    m->height = (int)hw[0];
+    m->width = (int)hw[1];
+    return 1;
+}
+
+static int set_head(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    long long seed = 0;
+    (void)o;
+    if (strcmp(value, "none") == 0) m->head = REID_HEAD_NONE;
+    else if (strcmp(value, "file") == 0) m->head = REID_HEAD_FILE;
+    else if (strncmp(value, "seeded", 6) != 0) return 0;
+    else if (value[6] && (value[6] != ':' || !parse_int(value + 7, spec->lo, spec->hi, &seed))) return 0;
+    else m->head = REID_HEAD_SEEDED;
+    m->head_seed = (uint64_t)seed;
+    return 1;
+}
+
+static int set_device(options *o, const option *spec, void *slot, const char *value) {
+    long long index = 0;
+    if (strncmp(value, "cuda", 4) == 0) {
+        if (value[4] && (value[4] != ':' || !parse_int(value + 5, spec->lo, spec->hi, &index))) return 0;
+        *(int *)slot = REID_DEVICE_CUDA;
+    } else {
+        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0) return 0;
+        *(int *)slot = *value == 'a' ? REID_DEVICE_AUTO : REID_DEVICE_CPU;
+    }
+    o->device_index = (int)index;
+    return 1;
+}
+
+static int set_shard(options *o, const option *spec, void *slot, const char *value) {
+    long long of[2];
+    (void)slot;
+    if (!split_int(value, '/', spec->lo, spec->hi, of) || of[0] > of[1]) return 0;
+    o->shard = (int)of[0];
+    o->shards = (int)of[1];
+    return 1;
+}
+
+static int set_weights(options *o, const option *spec, void *slot, const char *value) {
+    double *weights = slot, sum = 0;
+    o->weight_count = 0;
+    for (const char *at = value; at;) {
+        size_t n = strcspn(at, ",");
+        char *number = must_copy(at, n);
+        int good = o->weight_count < MAX_MODELS &&
+                   parse_real(number, (double)spec->lo, (double)spec->hi, &weights[o->weight_count]);
+        free(number);
+        if (!good) return 0;
+        sum += weights[o->weight_count++];
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return sum > 0;
+}
+
+static int set_model(options *o, const option *spec, void *slot, const char *value) {
+    (void)spec, (void)slot;
+    if (o->models == MAX_MODELS) {
+        say_error("at most %d models: -m %s is one too many", MAX_MODELS, shown(value));
+        return -1;
+    }
+    model_options *m = &o->model[o->models++];
+    *m = o->every;
+    m->weights = value;
+    return *value != 0;
+}
+
+#define SHARED(field) 0, offsetof(options, field)
+#define PER_MODEL(field) 1, offsetof(model_options, field)
+
+/* Commands by first letter: embed, match, inspect, help, version. */
+const option OPTIONS[] = {
+    {'m', "model", "FILE", "em", set_model, 1, 0, 0, 0,
+     "weights (safetensors). Twice for an ensemble of two models"},
+    {0, "net", "NAME", "emi", set_text, PER_MODEL(network), 0, 0,
+     "network. Default: found from the tensors in the file"},
+    {0, "preset", "NAME", "emi", set_text, PER_MODEL(preset), 0, 0,
+     "preprocessing. Default: the one named in the file, else the network's"},
+    {0, "size", "HxW", "emi", set_size, 1, 0, 1, REID_MAX_INPUT,
+     "input of the network in pixels, height first. Default: the preset's"},
+    {0, "head", "none|file|seeded[:SEED]", "emi", set_head, 1, 0, 0, 0x7fffffffffffffff,
+     "last linear layer. Default: the one in the file, else none"},
+    {0, "last-stride", "1|2", "emi", set_choice, PER_MODEL(last_stride), 1, 0,
+     "stride of ResNet's layer4. Default: the one named in the file, else 2"},
+    {0, "allow-unused", NULL, "emi", set_flag, PER_MODEL(allow_unused), 0, 0,
+     "accept tensors that the network does not have"},
+
+    {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on stdout"},
+    {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
+     "folder with a folder or a picture per identity, or a .npy file written by reid embed"},
+    {'k', "top", "N", "m", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
+    {0, "threshold", "T", "m", set_real, SHARED(threshold), -1000, 1000,
+     "scores of at least T are a match. Default: 0.40 with two models; with one, no decision is made"},
+    {0, "weights", "W1,W2", "m", set_weights, SHARED(weights), 0, 1000,
+     "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
+    {0, "keep-self", NULL, "m", set_flag, SHARED(keep_self), 0, 0,
+     "also compare a query with a gallery picture that is the same file"},
+    {0, "boxes", "FILE", "em", set_text, SHARED(boxes), 0, 0,
+     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id])"},
+    {0, "min-conf", "P", "em", set_real, SHARED(min_conf), 0, 1,
+     "with MegaDetector boxes: leave out detections below this confidence"},
+    {0, "category", "ID", "em", set_text, SHARED(category), 0, 0,
+     "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
+    {'0', NULL, NULL, "em", set_flag, SHARED(nul_list), 0, 0, "the list on stdin is separated by zero bytes, not lines"},
+    {0, "shard", "I/N", "e", set_shard, 0, 0, 1, 1000000,
+     "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
+    {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
+     "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "strict", NULL, "em", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
+
+    {0, "plan", NULL, "i", set_flag, SHARED(plan), 0, 0, "every operation with its shapes, multiply-adds and bytes"},
+    {0, "tensors", NULL, "i", set_flag, SHARED(tensors), 0, 0, "every tensor and what it is to the network"},
+
+    {0, "device", "auto|cpu|cuda[:N]", "emi", set_device, SHARED(device), 0, 1023, "where to compute"},
+    {0, "precision", "fp32|fp16|bf16", "emi", set_choice, SHARED(precision), REID_FP32, 0,
+     "arithmetic. Default: fp32 on the CPU"},
+    {0, "isa", "auto|scalar|avx2|avx512", "emi", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
+     "CPU instructions, to test or compare. Default: the best that this CPU has"},
+    {0, "batch", "N|auto", "emi", set_int_or_auto, SHARED(batch), 1, 65536,
+     "pictures computed together. Never changes the results"},
+    {0, "threads", "N|auto", "emi", set_int_or_auto, SHARED(threads), 1, 1024, "CPU threads. Never changes the results"},
+    {0, "memory", "BYTES", "emi", set_bytes, SHARED(memory), 0, 0,
+     "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
+    {0, "decoders", "N|auto", "em", set_int_or_auto, SHARED(decoders), 1, 256,
+     "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "max-pixels", "N", "em", set_long, SHARED(max_pixels), 1, 1000000000000,
+     "refuse larger pictures before decoding them. Default: 200000000"},
+    {0, "flip", NULL, "emi", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
+    {0, "raw", NULL, "ei", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
+    {0, "json", NULL, "emi", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emi", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emi", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
+    {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
+    {'h', "help", NULL, "emihv", set_flag, SHARED(help), 0, 0, "this text"},
+    {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
+};
+
+const command COMMANDS[] = {
+    {"embed", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... INPUT... [-o OUT]", "pictures to embeddings",
+     "Writes one row per picture: the vector that the network makes of it, of length 1, the two models' vectors side by "
+     "side where there are two. Rows stand in the order of the inputs; an input that fails is named and has no row.\n\n"
+     "INPUT is a picture, a folder (searched recursively in byte order of names for "
+     "jpg, jpeg, png, bmp, tga, ppm, pgm, pnm; hidden names are left out) or - for a list on stdin. With --boxes, the "
+     "file says which pictures, and INPUT may be the folder that its paths start from. Boxes count from the top left "
+     "corner of the upright picture (after EXIF orientation). The rows of one picture are called path#0, path#1, ... by "
+     "their place in the file.\n\n"
+     "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and newline "
+     "escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and failures. The identity "
+     "of a picture is the first folder below the folder given as INPUT, else its file name without extension. In JSON, "
+     "bytes of a name that are not UTF-8 stand as \\udc80 to \\udcff, as Python's surrogateescape has them.\n\n"
+     "16-bit PNG files are reduced to 8 bits a channel; alpha is dropped.",
+     {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
+      "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
+      "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
+     embed_main},
+    {"match", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... --gallery PATH QUERY...", "who is in the picture?",
+     "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best identities "
+     "with their scores. The score of a gallery picture is the cosine similarity to the query, or the weighted sum of the "
+     "two models' cosines; the score of an identity is that of its best picture. Equal scores keep the gallery's order.\n\n"
+     "In a gallery folder the identity is the first folder below it, or the name of a picture that lies directly in it. A "
+     "gallery file must have been made with the same models, options and preprocessing: fingerprints are compared.\n\n"
+     "A score means nothing until it is calibrated: one model has no default threshold, and strangers can score 0.9. "
+     "Choose --threshold from pairs of your own pictures.",
+     {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
+      "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
+      "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --weights 0.6,0.4 --gallery gallery/ query.png"},
+     match_main},
+    {"inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
+     "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, missing or "
+     "unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A file that cannot be "
+     "used still gets its tensor report, then the reason; the exit status is then 2.",
+     {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
+      "reid inspect --tensors --json efficientnet_b0.safetensors"},
+     inspect_main},
+    {"help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
+    {"version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
+    {NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},
+};
+
+int option_applies(const option *spec, const command *c) { return strchr(spec->commands, c->name[0]) != NULL; }
+
+static const option *find(const command *c, char letter, const char *name, size_t len) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        int same = name ? spec->name && strlen(spec->name) == len && memcmp(spec->name, name, len) == 0
+                        : spec->letter == letter;
+        if (same && option_applies(spec, c)) return spec;
+    }
+    return NULL;
+}
+
+static int usage_error(const command *c, const char *what, const char *arg) {
+    say_error("%s: %s %s; see \"reid help %s\"", c->name, what, shown(arg), c->name);
+    return 0;
+}
+
+/* Options of one model go to the latest -m, or to all models before the first. */
+static int apply(options *o, const command *c, const option *spec, const char *value) {
+    model_options *m = o->models ? &o->model[o->models - 1] : &o->every;
+    char *base = spec->per_model ? (char *)m : (char *)o;
+    int good = spec->set(o, spec, base + spec->offset, value);
+    if (good > 0) return 1;
+    if (good == 0)
+        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, spec->arg,
+                  shown(value), c->name);
+    return 0;
+}
+
+/* One argument that starts with "--"; returns how many arguments it used, 0 after an error. */
+static int parse_long(options *o, const command *c, char **argv) {
+    const char *name = argv[0] + 2, *value = strchr(name, '=');
+    const option *spec = find(c, 0, name, value ? (size_t)(value - name) : strlen(name));
+    if (!spec) return usage_error(c, "unknown option", argv[0]);
+    if (!spec->arg) {
+        if (value) return usage_error(c, "no value belongs to", argv[0]);
+        return apply(o, c, spec, "");
+    }
+    if (value) return apply(o, c, spec, value + 1);
+    if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+    return apply(o, c, spec, argv[1]) ? 2 : 0;
+}
+
+/* "-q", "-qv", "-k5", "-k 5". */
+static int parse_letters(options *o, const command *c, char **argv) {
+    for (const char *at = argv[0] + 1; *at; at++) {
+        const option *spec = find(c, *at, NULL, 0);
+        if (!spec) return usage_error(c, "unknown option", argv[0]);
+        if (!spec->arg) {
+            if (!apply(o, c, spec, "")) return 0;
+            continue;
+        }
+        if (at[1]) return apply(o, c, spec, at + 1);
+        if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+        return apply(o, c, spec, argv[1]) ? 2 : 0;
+    }
+    return 1;
+}
+
+int options_parse(options *o, const command *c, int argc, char **argv) {
+    memset(o, 0, sizeof *o);
+    o->threshold = o->min_conf = (double)NAN;
+    o->top_k = 5;
+    o->max_pixels = 200000000;
+    o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
+    for (int i = 0, plain = 0; i < argc;) {
+        int used = 1;
+        if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];
+        else if (strcmp(argv[i], "--") == 0) plain = 1;
+        else used = argv[i][1] == '-' ? parse_long(o, c, argv + i) : parse_letters(o, c, argv + i);
+        if (!used) return 0;
+        i += used;
+    }
+    o->operands[o->operand_count] = NULL;
+    say_setup(o->quiet ? SAY_QUIET : o->verbose);
+    return 1;
+}

@@ -1,0 +1,21 @@
+/* One picture file, decoded to upright RGB. */
+#ifndef REID_TOOLS_PICTURE_H
+#define REID_TOOLS_PICTURE_H
+
+#include "text.h"
+
+typedef struct picture {
+    text file; /* its bytes, until it is decoded */
+    unsigned char *rgb;
+    int width, height, orientation;
+} picture;
+
+/* Reads the file and its dimensions (as stored, before orientation). max_pixels guards the memory. */
+int picture_open(picture *p, const char *path, long long max_pixels, text *why);
+/* Bytes that decoding will take at its peak. */
+size_t picture_cost(const picture *p);
+/* Decodes and turns it upright; width and height are then those of rgb, rows of 3 * width bytes. */
+int picture_decode(picture *p, text *why);
+void picture_free(picture *p);
+
+#endif

@@ -1,0 +1,2 @@
+#define REID_IMPLEMENTATION
+#include "../reid.h"

@@ -1,0 +1,431 @@
+/* seeded.h: whole checkpoints made from a seed, for tests and for the demo. Nobody trained them.
+
+   seeded_file gives the bytes of a safetensors file with torchvision's tensor names. Every number is an integer, from a
+   hash of the tensor's name, the element's index and the seed, times one IEEE double: no library function but sqrt, and
+   sums of integers only, so that tests/golden/seeded.py makes the same bytes with numpy.
+
+   Plain random weights would be of little use: such a network gives nearly the same embedding for every picture. These
+   keep what training gives a network and what lets pictures differ:
+   - filters whose weights sum to zero over their inputs, for every tap: the positive mean that ReLU and SiLU give all
+     channels, and its edge where the picture is padded, cancel instead of growing from layer to layer;
+   - smooth 3x3 filters, and depthwise filters that sum to one: detail inside a picture averages out, texture stays;
+   - a first layer that does not see flat areas, one half of it for colour contrasts, as trained first layers have it;
+   - batch-norm statistics that fit the activations, scattered by channel. */
+#ifndef SEEDED_H
+#define SEEDED_H
+
+#include <math.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum seeded_dtype { SEEDED_F32, SEEDED_F16, SEEDED_BF16, SEEDED_F64 } seeded_dtype;
+
+#define SEEDED_EXTRAS 1     /* option: num_batches_tracked and the classifier as well */
+#define SEEDED_PROJECTION 2 /* option: EfficientNet's linear head, `projection` to 512 */
+
+static const char *const seeded_nets[] = {
+    "resnet50", "resnet50-multiscale", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2", "efficientnet_b3", NULL,
+};
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+typedef enum seeded_rule {
+    SEEDED_FILTERS,   /* (out, in, taps): smooth over taps, sum over inputs zero for every tap */
+    SEEDED_STEM,      /* (out, 3, taps): sum over taps zero; the first half: sum over colours zero too */
+    SEEDED_DEPTHWISE, /* (channels, 1, taps): sum over taps one */
+    SEEDED_SPREAD,    /* scale * (middle +- width), in thousandths */
+    SEEDED_COUNT      /* one int64 */
+} seeded_rule;
+
+typedef struct seeded_tensor {
+    char name[64];
+    size_t shape[4];
+    int ndim;
+    seeded_rule rule;
+    size_t outs, ins, taps; /* what the shape means to the rule */
+    int middle, width;
+    double scale;
+} seeded_tensor;
+
+typedef struct seeded_net {
+    const char *preset;
+    int extras;
+    int count, room;
+    seeded_tensor *tensors;
+} seeded_net;
+
+static void *seeded_memory(void *block, size_t size) {
+    block = realloc(block, size);
+    if (block) return block;
+    fprintf(stderr, "seeded: out of memory\n");
+    exit(1);
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static const char *seeded_name(char name[64], const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(name, 64, format, args);
+    va_end(args);
+    return name;
+}
+
+static seeded_tensor *seeded_add(seeded_net *net, const char *name, const char *suffix, seeded_rule rule, int ndim) {
+    if (net->count == net->room) {
+        net->room = net->room ? 2 * net->room : 128;
+        net->tensors = (seeded_tensor *)seeded_memory(net->tensors, (size_t)net->room * sizeof *net->tensors);
+    }
+    seeded_tensor *t = &net->tensors[net->count++];
+    memset(t, 0, sizeof *t);
+    seeded_name(t->name, "%s%s", name, suffix);
+    t->rule = rule;
+    t->ndim = ndim;
+    return t;
+}
+
+static void seeded_spread(seeded_net *net, const char *name, const char *suffix, size_t n, int middle, int width,
+                          double scale) {
+    seeded_tensor *t = seeded_add(net, name, suffix, SEEDED_SPREAD, 1);
+    t->shape[0] = t->outs = n;
+    t->ins = t->taps = 1;
+    t->middle = middle;
+    t->width = width;
+    t->scale = scale;
+}
+
+/* gain 1: He's scale, which keeps the variance behind a ReLU. */
+static void seeded_conv(seeded_net *net, const char *name, seeded_rule rule, size_t out, size_t in, size_t k,
+                        double gain) {
+    seeded_tensor *t = seeded_add(net, name, ".weight", rule, 4);
+    t->shape[0] = t->outs = out;
+    t->shape[1] = t->ins = in;
+    t->shape[2] = t->shape[3] = k;
+    t->taps = k * k;
+    t->scale = gain * sqrt(6.0 / (double)(in * k * k));
+}
+
+/* taps: neighbours in the input that are one channel's (the bins of an adaptive pool). */
+static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t in, size_t taps, double gain) {
+    seeded_tensor *t = seeded_add(net, name, ".weight", SEEDED_FILTERS, 2);
+    t->shape[0] = t->outs = out;
+    t->shape[1] = in;
+    t->ins = in / taps;
+    t->taps = taps;
+    t->scale = gain * sqrt(6.0 / (double)in);
+    seeded_spread(net, name, ".bias", out, 0, 20, 1.0);
+}
+
+/* gamma, beta: in thousandths. var: of what the convolution before it gives; tests/golden/statistics.py measures it. */
+static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, int beta, double var) {
+    seeded_spread(net, name, ".weight", c, gamma, gamma / 5, 1.0);
+    seeded_spread(net, name, ".bias", c, beta, 60, 1.0);
+    seeded_spread(net, name, ".running_mean", c, 0, 60, sqrt(var));
+    seeded_spread(net, name, ".running_var", c, 1000, 250, var);
+    if (net->extras) seeded_add(net, name, ".num_batches_tracked", SEEDED_COUNT, 0);
+}
+
+/* ---- the networks: names and shapes as torchvision has them ------------------------------------------------------ */
+static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, size_t mid, int index) {
+    char name[64];
+    const double vars[3] = {index ? 0.75 + 0.17 * index : 1.35, 2.9, 0.68};
+    for (int i = 0; i < 3; i++) {
+        size_t from = i == 0 ? in : mid, to = i == 2 ? 4 * mid : mid;
+        seeded_conv(net, seeded_name(name, "%s.conv%d", block, i + 1), SEEDED_FILTERS, to, from, i == 1 ? 3 : 1, 1.0);
+        seeded_name(name, "%s.bn%d", block, i + 1);
+        seeded_norm(net, name, to, i == 2 ? 600 : 1000, i == 2 ? -100 : 0, vars[i]);
+    }
+    if (index) return;
+    seeded_conv(net, seeded_name(name, "%s.downsample.0", block), SEEDED_FILTERS, 4 * mid, in, 1, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.downsample.1", block), 4 * mid, 1000, 0, vars[0]);
+}
+
+static void seeded_resnet50(seeded_net *net, int multiscale) {
+    static const int blocks[4] = {3, 4, 6, 3};
+    static const char *const heads[4] = {"reduce_layer2", "reduce_layer3", "reduce_layer4", "reduce_avgpool"};
+    static const size_t inputs[4] = {8192, 4096, 2048, 2048}, taps[4] = {16, 4, 1, 1};
+    static const double gains[4] = {0.4, 0.6, 1.1, 1.1}; /* so that no part outweighs the others */
+    char name[64];
+    size_t in = 64;
+    net->preset = "torchvision-v1";
+    seeded_conv(net, "conv1", SEEDED_STEM, 64, 3, 7, 1.0);
+    seeded_norm(net, "bn1", 64, 1000, -1000, 1.45);
+    for (int layer = 0; layer < 4; layer++) {
+        size_t mid = (size_t)64 << layer;
+        for (int b = 0; b < blocks[layer]; b++) {
+            seeded_bottleneck(net, seeded_name(name, "layer%d.%d", layer + 1, b), in, mid, b);
+            in = 4 * mid;
+        }
+    }
+    for (int i = 0; multiscale && i < 4; i++) seeded_linear(net, heads[i], 128, inputs[i], taps[i], gains[i]);
+    if (net->extras && !multiscale) seeded_linear(net, "fc", 1000, 2048, 1, 1.0);
+}
+
+/* One inverted bottleneck with squeeze-excite. A block that adds its input to its output adds little (gamma 0.3). */
+static void seeded_mbconv(seeded_net *net, const char *block, size_t in, size_t out, int expand, size_t k,
+                          int residual) {
+    char name[64];
+    int at = 0;
+    size_t mid = in * (size_t)expand, squeeze = in / 4 ? in / 4 : 1;
+    double spatial = expand != 1 ? k == 3 ? 0.42 : 0.35 : residual ? 0.6 : 0.12;
+    if (expand != 1) {
+        seeded_conv(net, seeded_name(name, "%s.%d.0", block, at), SEEDED_FILTERS, mid, in, 1, 1.0);
+        seeded_norm(net, seeded_name(name, "%s.%d.1", block, at++), mid, 1000, 500, 2.2);
+    }
+    seeded_conv(net, seeded_name(name, "%s.%d.0", block, at), SEEDED_DEPTHWISE, mid, 1, k, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.%d.1", block, at++), mid, 1000, 200, spatial);
+    seeded_conv(net, seeded_name(name, "%s.%d.fc1", block, at), SEEDED_FILTERS, squeeze, mid, 1, 0.3);
+    seeded_spread(net, name, ".bias", squeeze, 0, 200, 1.0);
+    seeded_conv(net, seeded_name(name, "%s.%d.fc2", block, at++), SEEDED_FILTERS, mid, squeeze, 1, 0.3);
+    seeded_spread(net, name, ".bias", mid, 0, 200, 1.0);
+    seeded_conv(net, seeded_name(name, "%s.%d.0", block, at), SEEDED_FILTERS, out, mid, 1, 1.0);
+    seeded_norm(net, seeded_name(name, "%s.%d.1", block, at), out, residual ? 300 : 1000, 0, 0.44);
+}
+
+/* Channels come in eights, at most a tenth fewer than asked for. */
+static size_t seeded_channels(size_t base, double width) {
+    double want = (double)base * width;
+    size_t c = (size_t)(want + 4) / 8 * 8;
+    if (c < 8) c = 8;
+    return (double)c < 0.9 * want ? c + 8 : c;
+}
+
+static void seeded_efficientnet(seeded_net *net, double width, double depth) {
+    static const struct { int expand, k, stride, out, repeats; } rows[7] = {
+        {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2}, {6, 3, 2, 80, 3},
+        {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
+    };
+    char name[64];
+    size_t in = seeded_channels(32, width);
+    seeded_conv(net, "features.0.0", SEEDED_STEM, in, 3, 3, 1.0);
+    seeded_norm(net, "features.0.1", in, 1000, -1000, 0.11);
+    for (int stage = 0; stage < 7; stage++) {
+        size_t out = seeded_channels((size_t)rows[stage].out, width);
+        int repeats = (int)ceil(rows[stage].repeats * depth);
+        for (int b = 0; b < repeats; b++) {
+            int residual = in == out && (b > 0 || rows[stage].stride == 1);
+            seeded_name(name, "features.%d.%d.block", stage + 1, b);
+            seeded_mbconv(net, name, in, out, rows[stage].expand, (size_t)rows[stage].k, residual);
+            in = out;
+        }
+    }
+    seeded_conv(net, "features.8.0", SEEDED_FILTERS, 4 * in, in, 1, 1.0);
+    seeded_norm(net, "features.8.1", 4 * in, 600, -150, 2.2);
+    if (net->extras) seeded_linear(net, "classifier.1", 1000, 4 * in, 1, 1.0);
+}
+
+/* Returns 0 for a name that is not in seeded_nets. */
+static int seeded_list(seeded_net *net, const char *name, int options) {
+    static const double width[4] = {1.0, 1.0, 1.1, 1.2}, depth[4] = {1.0, 1.1, 1.2, 1.4};
+    static const char *const presets[4] = {"effnet-b0", "effnet-b1", "effnet-b2", "effnet-b3"};
+    memset(net, 0, sizeof *net);
+    net->extras = (options & SEEDED_EXTRAS) != 0;
+    if (strcmp(name, "resnet50") == 0) return seeded_resnet50(net, 0), 1;
+    if (strcmp(name, "resnet50-multiscale") == 0) return seeded_resnet50(net, 1), 1;
+    for (int i = 0; i < 4; i++) {
+        if (strcmp(name, seeded_nets[2 + i]) != 0) continue;
+        net->preset = presets[i];
+        seeded_efficientnet(net, width[i], depth[i]);
+        size_t features = 4 * seeded_channels(320, width[i]);
+        if (options & SEEDED_PROJECTION) seeded_linear(net, "projection", 512, features, 1, 1.0);
+        return 1;
+    }
+    return 0;
+}
+
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
+#define SEEDED_ONE ((int64_t)1 << 23) /* integers run from -SEEDED_ONE to SEEDED_ONE - 1 */
+
+/* Where splitmix64 starts for this tensor: FNV-1a of the name, moved by the seed. */
+static uint64_t seeded_start(const char *name, uint64_t seed) {
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (; *name; name++) h = (h ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+    return h + seed * UINT64_C(0xd1342543de82ef95);
+}
+
+static int64_t seeded_integer(uint64_t start, uint64_t index) {
+    uint64_t z = start + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (int64_t)((z ^ (z >> 31)) >> 40) - SEEDED_ONE;
+}
+
+/* SEEDED_FILTERS, one of them, (ins, taps). */
+static void seeded_filter(int64_t *k, size_t ins, size_t taps) {
+    for (size_t i = 0; taps > 1 && i < ins; i++) {
+        int64_t sum = 0;
+        for (size_t t = 0; t < taps; t++) sum += k[i * taps + t];
+        for (size_t t = 0; t < taps; t++) k[i * taps + t] += sum;
+    }
+    for (size_t t = 0; t < taps; t++) {
+        int64_t sum = 0;
+        for (size_t i = 0; i < ins; i++) sum += k[i * taps + t];
+        for (size_t i = 0; i < ins; i++) k[i * taps + t] = (int64_t)ins * k[i * taps + t] - sum;
+    }
+}
+
+/* Binomial blur of one side x side plane, along x for step 1 and along y for step side. */
+static void seeded_blur(int64_t *k, int side, int step) {
+    static const int binomial[5] = {1, 4, 6, 4, 1};
+    int other = step == 1 ? side : 1;
+    for (int line = 0; line < side; line++) {
+        int64_t out[7];
+        for (int x = 0; x < side; x++) {
+            out[x] = 0;
+            for (int d = -2; d <= 2; d++)
+                if (x + d >= 0 && x + d < side) out[x] += binomial[d + 2] * k[line * other + (x + d) * step];
+        }
+        for (int x = 0; x < side; x++) k[line * other + x * step] = out[x];
+    }
+}
+
+/* SEEDED_STEM, one filter, (3, taps). Blurred where it is large enough for that. */
+static void seeded_stem(int64_t *k, size_t taps, int colour) {
+    for (size_t c = 0; taps == 49 && c < 3; c++) {
+        seeded_blur(k + c * taps, 7, 1);
+        seeded_blur(k + c * taps, 7, 7);
+    }
+    for (size_t t = 0; t < taps; t++) {
+        int64_t grey = colour ? k[t] + k[taps + t] + k[2 * taps + t] : 0;
+        for (size_t c = 0; c < 3; c++) k[c * taps + t] = (colour ? 2 : 1) * (3 * k[c * taps + t] - grey);
+    }
+    for (size_t c = 0; c < 3; c++) {
+        int64_t sum = 0;
+        for (size_t t = 0; t < taps; t++) sum += k[c * taps + t];
+        for (size_t t = 0; t < taps; t++) k[c * taps + t] = (int64_t)taps * k[c * taps + t] - sum;
+    }
+}
+
+/* SEEDED_DEPTHWISE, one filter: 1 / taps, each tap off by as much again at most. */
+static void seeded_depthwise(int64_t *k, size_t taps) {
+    int64_t sum = 0;
+    for (size_t t = 0; t < taps; t++) sum += k[t];
+    for (size_t t = 0; t < taps; t++) k[t] = (int64_t)taps * (SEEDED_ONE + k[t]) - sum;
+}
+
+/* What one integer is worth once its rule is done: 1 / its standard deviation in units of SEEDED_ONE, times scale. */
+static double seeded_unit(const seeded_tensor *t) {
+    double one = (double)SEEDED_ONE, ins = (double)t->ins, taps = (double)t->taps;
+    switch (t->rule) {
+    case SEEDED_FILTERS: return t->scale / (one * ins * sqrt(t->taps > 1 ? taps + 3 : 1.0));
+    case SEEDED_STEM: return t->scale / (one * 3 * taps * (t->taps == 49 ? 70 : 1));
+    case SEEDED_DEPTHWISE: return 1.0 / (one * taps * taps);
+    default: return t->scale / (one * 1000);
+    }
+}
+
+/* Filter o of t, as integers, in k. */
+static void seeded_integers(const seeded_tensor *t, size_t o, uint64_t start, int64_t *k) {
+    size_t n = t->ins * t->taps;
+    for (size_t i = 0; i < n; i++) k[i] = seeded_integer(start, o * n + i);
+    switch (t->rule) {
+    case SEEDED_FILTERS: seeded_filter(k, t->ins, t->taps); break;
+    case SEEDED_STEM: seeded_stem(k, t->taps, o < t->outs / 2); break;
+    case SEEDED_DEPTHWISE: seeded_depthwise(k, t->taps); break;
+    default: k[0] = t->middle * SEEDED_ONE + t->width * k[0]; break;
+    }
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+static size_t seeded_width(seeded_dtype dtype) { return dtype == SEEDED_F64 ? 8 : dtype == SEEDED_F32 ? 4 : 2; }
+
+/* Nearest half, ties to even; all weights here are far below the largest half. */
+static uint16_t seeded_half(float value) {
+    uint32_t bits, sign, rest;
+    memcpy(&bits, &value, 4);
+    sign = bits >> 16 & 0x8000;
+    bits &= 0x7fffffff;
+    if (bits >= 0x38800000) return (uint16_t)(sign | ((bits - 0x38000000 + 0xfff + (bits >> 13 & 1)) >> 13));
+    int shift = 126 - (int)(bits >> 23); /* a subnormal half: multiples of 2^-24 */
+    if (shift > 24) return (uint16_t)sign;
+    bits = (bits & 0x7fffff) | 0x800000;
+    rest = bits & (((uint32_t)1 << shift) - 1);
+    bits >>= shift;
+    if (rest > (uint32_t)1 << (shift - 1) || (rest == (uint32_t)1 << (shift - 1) && (bits & 1))) bits++;
+    return (uint16_t)(sign | bits);
+}
+
+static uint16_t seeded_bfloat(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, 4);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void seeded_store(unsigned char *at, seeded_dtype dtype, float value) {
+    uint16_t half = dtype == SEEDED_F16 ? seeded_half(value) : seeded_bfloat(value);
+    double twice = value;
+    if (dtype == SEEDED_F32) memcpy(at, &value, 4);
+    else if (dtype == SEEDED_F64) memcpy(at, &twice, 8);
+    else memcpy(at, &half, 2);
+}
+
+static size_t seeded_bytes(const seeded_tensor *t, seeded_dtype dtype) {
+    return t->rule == SEEDED_COUNT ? 8 : t->outs * t->ins * t->taps * seeded_width(dtype);
+}
+
+static void seeded_fill(const seeded_tensor *t, uint64_t seed, seeded_dtype dtype, unsigned char *at) {
+    uint64_t start = seeded_start(t->name, seed);
+    size_t n = t->ins * t->taps, width = seeded_width(dtype);
+    double unit = seeded_unit(t);
+    if (t->rule == SEEDED_COUNT) {
+        int64_t batches = 1000;
+        memcpy(at, &batches, 8);
+        return;
+    }
+    int64_t *k = (int64_t *)seeded_memory(NULL, n * sizeof *k);
+    for (size_t o = 0; o < t->outs; o++) {
+        seeded_integers(t, o, start, k);
+        for (size_t i = 0; i < n; i++, at += width) seeded_store(at, dtype, (float)((double)k[i] * unit));
+    }
+    free(k);
+}
+
+/* Writes the JSON header, padded with spaces to a multiple of 8, and returns its length. */
+static size_t seeded_header(const seeded_net *net, uint64_t seed, seeded_dtype dtype, char *text, size_t size) {
+    static const char *const names[] = {"F32", "F16", "BF16", "F64"};
+    size_t at = 0, offset = 0;
+    at += (size_t)snprintf(text, size,
+                           "{\"__metadata__\":{\"reid.note\":\"synthetic: made from seed %llu, trained on nothing\","
+                           "\"reid.preset\":\"%s\"}",
+                           (unsigned long long)seed, net->preset);
+    for (int i = 0; i < net->count; i++) {
+        const seeded_tensor *t = &net->tensors[i];
+        size_t end = offset + seeded_bytes(t, dtype);
+        at += (size_t)snprintf(text + at, size - at, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
+                               t->rule == SEEDED_COUNT ? "I64" : names[dtype]);
+        for (int d = 0; d < t->ndim; d++) at += (size_t)snprintf(text + at, size - at, d ? ",%zu" : "%zu", t->shape[d]);
+        at += (size_t)snprintf(text + at, size - at, "],\"data_offsets\":[%zu,%zu]}", offset, end);
+        offset = end;
+    }
+    at += (size_t)snprintf(text + at, size - at, "}");
+    while (at % 8) text[at++] = ' ';
+    return at;
+}
+
+/* The whole file, for free(). NULL for an unknown network. */
+static unsigned char *seeded_file(const char *name, uint64_t seed, seeded_dtype dtype, int options, size_t *size) {
+    seeded_net net;
+    if (!seeded_list(&net, name, options)) return NULL;
+    size_t room = 512 + (size_t)net.count * 192, at;
+    char *text = (char *)seeded_memory(NULL, room);
+    size_t length = seeded_header(&net, seed, dtype, text, room);
+    *size = 8 + length;
+    for (int i = 0; i < net.count; i++) *size += seeded_bytes(&net.tensors[i], dtype);
+    unsigned char *file = (unsigned char *)seeded_memory(NULL, *size);
+    for (int i = 0; i < 8; i++) file[i] = (unsigned char)((uint64_t)length >> 8 * i);
+    memcpy(file + 8, text, length);
+    at = 8 + length;
+    for (int i = 0; i < net.count; i++) {
+        seeded_fill(&net.tensors[i], seed, dtype, file + at);
+        at += seeded_bytes(&net.tensors[i], dtype);
+    }
+    free(text);
+    free(net.tensors);
+    return file;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* Growable byte strings, the escapes of every text format that the command writes, and strict number parsing. */
+#ifndef REID_TOOLS_TEXT_H
+#define REID_TOOLS_TEXT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Always 0-terminated once something was added. A zeroed one is empty. Running out of memory ends the program. */
+typedef struct text {
+    char *s;
+    size_t len, cap;
+} text;
+
+#define TEXT_INIT {NULL, 0, 0}
+
+void text_add(text *t, const void *bytes, size_t len);
+void text_puts(text *t, const char *s);
+void text_putc(text *t, int c);
+void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void text_clear(text *t);
+void text_free(text *t);
+
+/* A quoted JSON string. Bytes that are not UTF-8 become lone surrogates U+DC80 + byte, as Python's surrogateescape. */
+void text_json(text *t, const char *s);
+/* A CSV field, quoted where RFC 4180 asks for it. */
+void text_csv(text *t, const char *s);
+/* One line of an ids file: backslash and newline escaped, newline added. */
+void text_id_line(text *t, const char *s);
+/* For people: control characters and broken UTF-8 are escaped, so that a file name cannot drive the terminal. */
+void text_visible(text *t, const char *s);
+/* 9 significant digits: enough to read every float32 back. */
+void text_floats(text *t, const float *values, int count);
+
+/* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
+int utf8_length(const char *s);
+/* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
+void text_utf8(text *t, unsigned code);
+
+/* The whole of s must be a number in lo … hi. They return 0 otherwise. */
+int parse_int(const char *s, long long lo, long long hi, long long *out);
+int parse_real(const char *s, double lo, double hi, double *out);
+/* 1000, 64K, 512M, 2G: powers of 1024. */
+int parse_bytes(const char *s, size_t *out);
+
+void *must_alloc(size_t size);
+void *must_realloc(void *block, size_t size);
+char *must_copy(const char *s, size_t len);
+
+/* Makes room for one more element of an array that grows by doubling. */
+#define GROW(array, count, cap)                                                                                        \
+    do {                                                                                                               \
+        if ((count) == (cap)) {                                                                                        \
+            (cap) = (cap) ? (cap) * 2 : 16;                                                                            \
+            (array) = must_realloc((array), (cap) * sizeof *(array));                                                  \
+        }                                                                                                              \
+    } while (0)
+
+#endif
