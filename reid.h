@@ -1974,7 +1974,8 @@ static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
 }
 
-static void reid__names(char name[REID__NAME], char bn[REID__NAME], const char *block, const char *conv, const char *norm) {
+static void reid__names(char name[REID__NAME], char bn[REID__NAME], const char *block, const char *conv,
+                        const char *norm) {
     snprintf(name, REID__NAME, "%s.%s", block, conv);
     snprintf(bn, REID__NAME, "%s.%s", block, norm);
 }
@@ -2440,6 +2441,7 @@ typedef struct reid__tile {
     float *out;
     ptrdiff_t residual_stride, out_stride; /* floats from pixel to pixel */
     reid__act act;
+    int half;              /* the panel has half of the usual columns */
 } reid__tile;
 
 typedef void (*reid__tile_fn)(const reid__tile *t);
@@ -2451,7 +2453,7 @@ typedef struct reid__kernels {
     char name[16];
     reid_isa isa;
     int mr, nr;                             /* rows of a tile, columns of a panel */
-    reid__tile_fn tile[2][REID__MAX_MR];    /* [full panel, half panel][rows - 1] */
+    reid__tile_fn tile[REID__MAX_MR];       /* [rows - 1] */
     void (*depthwise)(const reid__op *op, int c, const float *in, const float *weight, const float *bias, int oy,
                       float *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const float *in, int oy, float *out);
@@ -2881,7 +2883,8 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const f
     t.residual_stride = op->residual == REID__NONE ? 0 : p->buffers[op->residual].c;
     size_t depth = (size_t)t.taps * (size_t)t.kc;
     for (int panel = from; panel < to; panel++) {
-        int column = panel * nr, half = reid__padded(op->oc) - column < nr;
+        int column = panel * nr;
+        t.half = reid__padded(op->oc) - column < nr;
         t.b = j->net->weights + op->weight + (size_t)column * depth;
         t.bias = j->net->weights + op->bias + column;
         int tiles = reid__ceil_div(count, k->mr), at = 0;
@@ -2892,7 +2895,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const f
             t.residual = NULL;
             if (op->residual != REID__NONE)
                 t.residual = reid__at(j, op->residual, 0) + (m + at) * t.residual_stride + column;
-            k->tile[half][height - 1](&t);
+            k->tile[height - 1](&t);
             at += height;
         }
     }
@@ -3296,10 +3299,13 @@ static void REID__F(scale)(const float *in, const float *factors, float *out, in
     for (int v = 0; v < c; v += REID__W) REID__STORE(out + v, REID__MUL(REID__LOAD(in + v), REID__LOAD(factors + v)));
 }
 
-/* The compiler needs the number of rows as a constant to keep the sums in registers: one function for each. */
+/* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
+   A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
 #define REID__TILE_ROWS(rows)                                                                                          \
-    static void REID__F(full_##rows)(const reid__tile *t) { REID__F(tile)(t, rows, REID__NV); }                        \
-    static void REID__F(half_##rows)(const reid__tile *t) { REID__F(tile)(t, rows, REID__NV / 2); }
+    static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
+        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
+        else REID__F(tile)(t, rows, REID__NV);                                                                         \
+    }
 REID__TILE_ROWS(1)
 REID__TILE_ROWS(2)
 #if REID__MR > 2
@@ -3318,18 +3324,6 @@ REID__TILE_ROWS(12)
 #endif
 #undef REID__TILE_ROWS
 
-#if REID__MR == 2
-#define REID__TILES(width) {REID__F(width##_1), REID__F(width##_2), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-#elif REID__MR == 6
-#define REID__TILES(width)                                                                                             \
-    {REID__F(width##_1), REID__F(width##_2), REID__F(width##_3), REID__F(width##_4), REID__F(width##_5),               \
-     REID__F(width##_6), 0, 0, 0, 0, 0, 0}
-#else
-#define REID__TILES(width)                                                                                             \
-    {REID__F(width##_1), REID__F(width##_2), REID__F(width##_3),  REID__F(width##_4),  REID__F(width##_5),             \
-     REID__F(width##_6), REID__F(width##_7), REID__F(width##_8),  REID__F(width##_9),  REID__F(width##_10),            \
-     REID__F(width##_11), REID__F(width##_12)}
-#endif
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
 #define REID__ISA_scalar REID_ISA_SCALAR
@@ -3337,10 +3331,21 @@ REID__TILE_ROWS(12)
 #define REID__ISA_avx512 REID_ISA_AVX512
 static const reid__kernels REID__F(kernels) = {
     REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__MR, REID__NV * REID__W,
-    {REID__TILES(full), REID__TILES(half)},
+    {
+        REID__F(tile_1), REID__F(tile_2),
+#if REID__MR > 2
+        REID__F(tile_3), REID__F(tile_4), REID__F(tile_5), REID__F(tile_6),
+#else
+        0, 0, 0, 0,
+#endif
+#if REID__MR > 6
+        REID__F(tile_7), REID__F(tile_8), REID__F(tile_9), REID__F(tile_10), REID__F(tile_11), REID__F(tile_12),
+#else
+        0, 0, 0, 0, 0, 0,
+#endif
+    },
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale)};
 
-#undef REID__TILES
 #undef REID__STRING
 #undef REID__STRING2
 #undef REID__ISA_scalar

@@ -99,7 +99,8 @@ static void make_picture(char **a) {
             for (int c = 0; c < 3; c++) {
                 double sum = 0;
                 for (size_t k = 0; k < 3; k++) {
-                    double fx = 9 * net_random(seed, 6 * (size_t)c + 2 * k), fy = 9 * net_random(seed, 7 + 6 * (size_t)c + 2 * k);
+                    size_t at = 6 * (size_t)c + 2 * k;
+                    double fx = 9 * net_random(seed, at), fy = 9 * net_random(seed, at + 7);
                     sum += sin(fx * x / w + fy * y / h + (double)k);
                 }
                 rgb[((size_t)y * (size_t)w + (size_t)x) * 3 + (size_t)c] = (unsigned char)(128 + 40 * sum);
@@ -175,8 +176,8 @@ static void print_rows(char **a) {
     start = 10 + (size_t)npy[8] + 256 * (size_t)npy[9];
     need(start % 64 == 0 && npy[start - 1] == '\n', "the data is not aligned to 64 bytes");
     npy[start - 1] = 0;
-    need(sscanf((char *)npy + 10, "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }", &rows, &columns) == 2,
-         "unexpected header");
+    const char *expected = "{'descr': '<f4', 'fortran_order': False, 'shape': (%zu, %zu), }";
+    need(sscanf((char *)npy + 10, expected, &rows, &columns) == 2, "unexpected header");
     need(size == start + 4 * rows * columns, "the size does not fit the shape");
     for (size_t i = 0; i < rows * columns; i++) {
         float value;

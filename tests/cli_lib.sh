@@ -9,7 +9,8 @@ REID=${REID:-build/reid}
 CLI_FILES=${CLI_FILES:-build/cli_files}
 if [ ! -x "$CLI_FILES" ]; then
     mkdir -p "$(dirname "$CLI_FILES")"
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -I. tests/cli_files.c -o "$CLI_FILES" -lm -lpthread || exit 1
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -I. tests/cli_files.c -o "$CLI_FILES.$$" -lm -lpthread || exit 1
+    mv "$CLI_FILES.$$" "$CLI_FILES" # several tests may be doing this at once
 fi
 case $REID in /*) ;; *) REID=$PWD/$REID ;; esac
 case $CLI_FILES in /*) ;; *) CLI_FILES=$PWD/$CLI_FILES ;; esac

@@ -144,7 +144,13 @@ static void test_flip_and_raw(void **state) {
     d.flip = 0;
     embed_one(&d, &image, normal);
     for (int i = 0; i < DIM; i++) unit += (double)normal[i] * normal[i];
-    assert_true(fabs(unit - 1) < 1e-6 && fabs(reid_cosine(normal, normal, DIM) - unit) < 1e-12);
+    assert_true(fabs(unit - 1) < 1e-6);
+    assert_true(fabs(reid_cosine(normal, normal, DIM) - 1) < 1e-12);
+    assert_true(fabs(reid_cosine(normal, a, DIM) - 1) < 1e-6); /* lengths do not count */
+    for (int i = 0; i < DIM; i++) b[i] = -2 * a[i];
+    assert_true(fabs(reid_cosine(a, b, DIM) + 1) < 1e-12);
+    memset(b, 0, sizeof b);
+    assert_true(reid_cosine(a, b, DIM) == 0);
 }
 
 /* --- embeddings without a direction ------------------------------------------------------------------------------- */
@@ -209,6 +215,11 @@ static void test_plan(void **state) {
     assert_string_equal(op.kind, "normalise");
     assert_true(macs == info.macs && parameters == info.parameters && parameters == 4007548);
     assert_true(residuals == 9 && scaled == 16 && info.dim == DIM && info.version == REID_VERSION);
+#ifdef __OPTIMIZE__
+    assert_int_equal(info.optimized, 1);
+#else
+    assert_int_equal(info.optimized, 0);
+#endif
     assert_string_equal(info.device, "cpu");
     assert_string_equal(info.precision, "fp32");
     reid_destroy(ctx);

@@ -15,7 +15,8 @@ embed 0 crop1.png crop2.png crop3.png crop1.png
 floats >wanted
 
 # CSV in pixels: columns in any order, quotes, CRLF, a box that sticks out, a picture that comes back.
-printf 'width,x,path,height,y\r\n50,10,"cam1/a.png",40,20\r\n200,-0,cam1/a.png,300,0\r\n40,30,b.png,50,30\r\n50,10,cam1/a.png,40,20\r\n' >boxes.csv
+printf '%s\r\n' width,x,path,height,y '50,10,"cam1/a.png",40,20' 200,-0,cam1/a.png,300,0 40,30,b.png,50,30 \
+    50,10,cam1/a.png,40,20 >boxes.csv
 embed 0 --boxes boxes.csv photos/
 floats >got
 same got wanted
@@ -51,7 +52,8 @@ floats >got
 same got wanted
 
 # Ids of one's own; a box outside its picture fails alone; EXIF comes before the box.
-printf 'path,x,y,width,height,id\nphotos/b.png,30,30,30,30,deer 7\nphotos/b.png,60,0,5,5,out\nphotos/b.png,3,3,0,5,flat\n' >named.csv
+printf '%s\n' path,x,y,width,height,id 'photos/b.png,30,30,30,30,deer 7' photos/b.png,60,0,5,5,out \
+    photos/b.png,3,3,0,5,flat >named.csv
 embed 1 --boxes named.csv
 check "own id" grep -q '"path": "deer 7"' "$out"
 lines "$out" 1

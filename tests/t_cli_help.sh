@@ -20,14 +20,16 @@ bad 'unknown option --raw' match --raw
 bad 'a value is missing after --batch' embed --batch
 bad 'a value is missing after -m' embed -m
 bad 'no value belongs to --flip=1' embed --flip=1
-for value in 0 -1 1x x '' 1.5 99999999999999999999 ' 1' 0x10; do bad '--batch takes N|auto, not' embed --batch "$value"; done
+for value in 0 -1 1x x '' 1.5 99999999999999999999 ' 1' 0x10; do
+    bad '--batch takes N|auto, not' embed --batch "$value"
+done
 for value in 64 64x 64x64x 0x64 64X64 5000x64; do bad '--size takes HxW, not' embed --size "$value"; done
 for value in 0/2 3/2 1 1/ 1/2/3 a/b; do bad '--shard takes I/N, not' embed --shard "$value"; done
 for value in x seeded: seeded:x seeded7; do bad '--head takes' embed --head "$value"; done
 for value in 3 0 11; do bad '--last-stride takes 1|2' embed --last-stride $value; done
 for value in gpu cuda: cuda:x cudax; do bad '--device takes' embed --device $value; done
 for value in fp64 fp '|' ''; do bad '--precision takes' embed --precision "$value"; done
-for value in 1,x x , 0,0 1,2,3 -1,1 nan,1; do bad '--weights takes' match --weights "$value"; done
+for value in 1,x x "," 0,0 1,2,3 -1,1 nan,1; do bad '--weights takes' match --weights "$value"; done
 for value in 1e 0.5x nan inf 0x1 ''; do bad '--threshold takes T' match --threshold "$value"; done
 for value in 1T K 1KK 0 -5M 99999999999G; do bad '--memory takes BYTES' embed --memory "$value"; done
 bad 'at most 2 models' embed -m a -m b -m c
@@ -70,12 +72,14 @@ fi
 check "a full stdout is an error" [ $? = 2 ]
 run 0 help --completion bash
 if command -v bash >/dev/null 2>&1; then
-    complete() { bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reid; echo ${COMPREPLY[*]}' "$out" reid "$@"; }
-    check "commands" [ "$(complete in)" = inspect ]
-    check "options" [ "$(complete embed --res)" = --resume ]
-    check "choices" [ "$(complete match --precision fp)" = "fp32 fp16" ]
-    check "networks" [ "$(complete inspect --net resnet50-)" = resnet50-multiscale ]
-    check "no files where options are wanted" [ -z "$(complete embed --gallery)" ]
+    completions() {
+        bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reid; echo ${COMPREPLY[*]}' "$out" reid "$@"
+    }
+    check "commands" [ "$(completions in)" = inspect ]
+    check "options" [ "$(completions embed --res)" = --resume ]
+    check "choices" [ "$(completions match --precision fp)" = "fp32 fp16" ]
+    check "networks" [ "$(completions inspect --net resnet50-)" = resnet50-multiscale ]
+    check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]
 fi
 
 # The examples in the help run as they stand.
@@ -98,8 +102,8 @@ check "nine examples" [ $examples = 9 ]
 
 # reid inspect.
 run 0 inspect w.safetensors
-for line in 'network      efficientnet_b0 (found from its tensors)' 'head         none' 'embedding    1280 floats, of length 1' \
-    'preset       effnet-b0 (the network.s default)' 'parameters   4,007,548' 'work         0.385 GMAC an image' \
+for line in 'network      efficientnet_b0 (found from its tensors)' 'head         none' \
+    'embedding    1280 floats, of length 1' 'preset       effnet-b0 (the network.s default)' 'parameters   4,007,548' 'work         0.385 GMAC an image' \
     'fingerprint  [0-9a-f]\{32\}$' 'tensors      309 used, 0 missing, 0 mismatched, 0 ignored, 0 unexpected'; do
     prints "^$line"
 done
@@ -137,7 +141,8 @@ bad 'web page' inspect page.safetensors
 if command -v make >/dev/null 2>&1; then
     make -s -C "$top" install DESTDIR="$work/root" PREFIX=/usr >/dev/null 2>"$err"
     check "make install" [ $? = 0 ]
-    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc share/man/man1/reid.1 share/bash-completion/completions/reid; do
+    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc share/man/man1/reid.1 \
+        share/bash-completion/completions/reid; do
         check "installed: $f" [ -s "root/usr/$f" ]
     done
     check "reid.pc names the prefix" grep -q '^prefix=/usr$' root/usr/lib/pkgconfig/reid.pc

@@ -1,4 +1,4 @@
-# t_cli_inputs.sh: what reid embed reads: files, folders, lists, boxes, EXIF, and everything that can be wrong with them.
+# t_cli_inputs.sh: what reid embed reads: files, folders, lists, EXIF, and everything that can be wrong with them.
 . tests/cli_lib.sh
 b0 w.safetensors
 embed() { status=$1; shift; run "$status" embed -m w.safetensors --size 64x64 "$@"; }
@@ -9,8 +9,8 @@ order_is() { ids; printf '%s\n' "$@" >wanted; same ids wanted; }
 # Folders: recursive, byte order of names, pictures only, hidden names left out.
 mkdir -p tree/b/deep tree/B tree/empty "tree/with space"
 picture one.png 40 30 1
-for f in tree/z.png tree/b/2.PNG tree/b/10.png tree/b/deep/x.png tree/B/1.png "tree/with space/é.png" tree/.hidden.png \
-    tree/b.png; do cp one.png "$f"; done
+for f in tree/z.png tree/b/2.PNG tree/b/10.png tree/b/deep/x.png tree/B/1.png "tree/with space/é.png" \
+    tree/.hidden.png tree/b.png; do cp one.png "$f"; done
 echo text >tree/notes.txt
 embed 0 tree/
 order_is tree/B/1.png tree/b/10.png tree/b/2.PNG tree/b/deep/x.png tree/b.png "tree/with space/é.png" tree/z.png
@@ -72,11 +72,11 @@ cp one.png flipped.png
 printf '\377' | dd of=flipped.png bs=1 seek=300 conv=notrunc 2>/dev/null
 picture whole.jpg 64 64 5
 head -c 900 whole.jpg >cut.jpg
-embed 1 empty.png short.gif cut.png page.jpg pointer.png new.webp huge.ppm zero.ppm pipe.png flipped.png cut.jpg missing.png \
-    folder.png nothing-here one.png
+embed 1 empty.png short.gif cut.png page.jpg pointer.png new.webp huge.ppm zero.ppm pipe.png flipped.png cut.jpg \
+    missing.png folder.png nothing-here one.png
 order_is one.png
 says 'empty.png: the file is empty'
-says 'short.gif: .*ends early'
+says 'short.gif: a GIF picture'
 says 'cut.png: the PNG file ends early'
 says 'page.jpg: an HTML page'
 says 'pointer.png: a Git-LFS pointer'
@@ -97,6 +97,29 @@ says 'over the limit of 1199'
 printf 'evil\033[31m.png' >name
 embed 2 "$(cat name)"
 check "control characters are escaped" grep -q 'evil\\x1b\[31m.png: cannot open' "$err"
+
+# Cut and flipped files of every format: some decode, some fail, none crashes or hangs.
+mkdir harmed
+for kind in jpg png bmp tga ppm; do
+    picture small.$kind 9 7 6
+    for n in 3 20 50 130 200 400; do head -c $n small.$kind >harmed/cut$n.$kind; done
+    for n in 2 5 9 14 18 25 40 90 160 165 180 300; do
+        cp small.$kind harmed/flip$n.$kind
+        printf '\377\200' | dd of=harmed/flip$n.$kind bs=1 seek=$n conv=notrunc 2>/dev/null
+    done
+done
+timeout 60 "$REID" embed -q -m w.safetensors --size 64x64 harmed -o harmed.npy 2>"$err"
+check "harmed files: some succeed" [ $? = 1 ]
+check "each is done or named" [ "$(($(wc -l <harmed.ids.txt) + $(wc -l <"$err")))" -eq "$(ls harmed | wc -l)" ]
+cp whole.jpg harmed.jpg
+table=$(grep -obUa "$(printf '\377\304')" whole.jpg | head -1 | cut -d: -f1) # its first Huffman table
+printf '\377\377' | dd of=harmed.jpg bs=1 seek=$((table + 6)) conv=notrunc 2>/dev/null
+printf 'P5\n2 2\n15\n1234' >dark.pgm
+printf 'P6\n99999999999999999999 2\n255\n1234' >wrap.ppm
+embed 2 harmed.jpg dark.pgm wrap.ppm
+says 'harmed.jpg: damaged JPEG (Huffman table)'
+says 'dark.pgm: .*largest value'
+says 'wrap.ppm: damaged PPM'
 
 # PNG, BMP, PPM and TGA of the same pixels give the same bits; so do repeated and batched ones.
 for f in bmp ppm tga; do picture same.$f 50 70 3; done

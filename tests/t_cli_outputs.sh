@@ -24,7 +24,8 @@ same from_npy from_csv
 same from_npy from_jsonl
 lines from_npy 6
 sed 1d x.csv | cut -d, -f1,2 >got
-printf '%s\n' in/ann/1.png,ann in/ann/2.png,ann in/ann/3.png,ann in/bob/1.png,bob in/bob/2.png,bob in/bob/3.png,bob >wanted
+printf '%s\n' in/ann/1.png,ann in/ann/2.png,ann in/ann/3.png,ann in/bob/1.png,bob in/bob/2.png,bob in/bob/3.png,bob \
+    >wanted
 same got wanted
 cut -d, -f1 wanted >ids
 same x.ids.txt ids
@@ -38,7 +39,8 @@ embed 1 in -o x.npy --json
 check "summary" grep -q '^{"output": "x.npy", "rows": 6, "dim": 1280, "failed": 1}$' "$out"
 
 # Rows have length 1, and --raw does not; --flip and --raw change the fingerprint.
-awk -F, '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s < 0.99999 || s > 1.00001) bad = 1 } END { exit bad }' from_npy
+awk -F, '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s < 0.99999 || s > 1.00001) bad = 1 }
+    END { exit bad }' from_npy
 check "rows have length 1" [ $? = 0 ]
 embed 1 in -o raw.npy --raw
 embed 1 in -o flip.npy --flip
@@ -123,7 +125,10 @@ check "exit 2 when stdout is full" [ $? = 2 ]
 says 'stdout: cannot write: No space left on device'
 "$REID" embed -m w.safetensors --size 64x64 in/ann >&- 2>"$err"
 check "exit 2 when stdout is closed" [ $? = 2 ]
-{ "$REID" embed -m w.safetensors --size 64x64 in/ann in/ann in/ann in/ann in/ann in/ann 2>"$err"; echo $? >code; } | head -c 10 >/dev/null
+{
+    "$REID" embed -m w.safetensors --size 64x64 in/ann in/ann in/ann in/ann in/ann in/ann 2>"$err"
+    echo $? >code
+} | head -c 10 >/dev/null
 check "exit 2 when the reader leaves" [ "$(cat code)" = 2 ]
 check "and quietly" [ ! -s "$err" ]
 
@@ -132,7 +137,14 @@ mkdir many
 for i in $(seq 30); do picture "many/$i.png" 50 50 "$i"; done
 : >many/5x.png
 slow="embed -m w.safetensors --size 128x128 --isa scalar --threads 1 --batch 2 many"
-wait_for() { n=0; while [ ! -s "$1" ] || [ "$(wc -l <"$1")" -lt "$2" ]; do sleep 0.05; n=$((n + 1)); [ $n -lt 400 ] || break; done; }
+wait_for() { # FILE LINES: at most 20 s
+    n=0
+    while [ ! -s "$1" ] || [ "$(wc -l <"$1")" -lt "$2" ]; do
+        sleep 0.05
+        n=$((n + 1))
+        [ $n -lt 400 ] || break
+    done
+}
 "$REID" $slow -o sig.npy 2>"$err" &
 pid=$!
 wait_for sig.npy.part.log 1
@@ -154,6 +166,10 @@ for kind in TERM KILL; do
     "$REID" $slow --resume -o sig.npy --flip >/dev/null 2>"$err"
     check "SIG$kind: other options are refused" [ $? = 2 ]
     says 'begun with other inputs, models or options'
+    for wrong in "-m missing.safetensors many" "-m w.safetensors --boxes missing.csv"; do
+        "$REID" embed $wrong --resume -o sig.npy 2>"$err"
+        check "SIG$kind: a failed start keeps the work ($wrong)" [ $? = 2 -a -s sig.npy.part.log ]
+    done
     run 1 $slow --resume -o sig.npy -v
     says 'of 31 inputs were done before'
     same sig.npy whole.npy
@@ -162,6 +178,9 @@ for kind in TERM KILL; do
     no_leftovers
 done
 embed 0 many/1.png -o sig.npy --resume
+embed 2 many/5x.png -o all.npy --resume
+absent all.npy
+no_leftovers
 "$REID" $slow -o lock.npy 2>/dev/null &
 pid=$!
 wait_for lock.npy.part.log 1

@@ -3,6 +3,7 @@
 # code, without a warning; refuses what it says it refuses; links from several files.
 #
 #   sh tests/t_compile.sh
+# shellcheck disable=SC2086 # options and file names are several words
 set -u
 cd "$(dirname "$0")/.." || exit 1
 root=$PWD

@@ -2,7 +2,8 @@
    desc.batch, threads, lanes, the caller's thread pool, earlier calls or the caller's floating-point settings. AVX2 and
    AVX-512 give the same bits, too.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_determinism.c -o build/t_determinism -lcmocka -lm -lpthread */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_determinism.c -o build/t_determinism -lcmocka -lm -lpthread
+   build/t_determinism [NAME OF ONE TEST] */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -180,7 +181,7 @@ static void test_environment(void **state) {
     free(file.bytes);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_efficientnet),
         cmocka_unit_test(test_environment),
@@ -191,6 +192,7 @@ int main(void) {
     };
     uint8_t *pixels = net_pixels(IMAGES, PIXELS_H, PIXELS_W, 3);
     for (int i = 0; i < IMAGES; i++) images[i] = net_image(pixels, i, PIXELS_H, PIXELS_W);
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(pixels);
     return failed;

@@ -3,6 +3,7 @@
 # lengths of lines and functions, section tags, documentation of every API function.
 #
 #   sh tests/t_symbols.sh
+# shellcheck disable=SC2086 # options and file names are several words
 set -u
 cd "$(dirname "$0")/.." || exit 1
 dir=$(mktemp -d) || exit 1
@@ -54,7 +55,7 @@ for f in $files; do # columns, not bytes: continuation bytes of UTF-8 do not cou
     sed 's/[\x80-\xbf]//g' "$f" | awk -v f="$f" 'length > 120 { print f ":" NR ": " length " columns" }'
 done > "$found"
 nothing 'no line over 120 columns'
-grep -nE '(TO''DO|FIX''ME|XX''X)' $files > "$found"
+grep -nwE 'TO''DO|FIX''ME|XX''X' $files > "$found"
 nothing 'nothing left for later'
 grep -nP '\t' reid.h tools/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c* > "$found"
 nothing 'no tabs in C'

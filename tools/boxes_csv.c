@@ -21,8 +21,8 @@ static void find_columns(const csv *c, int column[COLUMNS], text *why) {
             column[k] = i;
         }
         if (column[k] < 0 && k != COL_ID) {
-            text_printf(why, "the header lacks \"%s\". It must name path,x,y,width,height and may name id; boxes are in "
-                             "pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted", names[k]);
+            text_printf(why, "the header lacks \"%s\". It must name path,x,y,width,height and may name id; boxes are "
+                             "in pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted", names[k]);
             return;
         }
     }

@@ -1,5 +1,6 @@
 /* MegaDetector's batch format: {"images": [{"file", "detections": [{"category", "conf", "bbox": [x, y, w, h]}]}]} with
-   fractions of the picture. The dialect with pixel corners and "confidence" is refused, and so is what could be either. */
+   fractions of the picture. The dialect with pixel corners and "confidence" is refused, and so is what could be
+   either. */
 #include "boxes.h"
 #include "json.h"
 

@@ -43,12 +43,12 @@ static const deer herd[] = {
     {"Cedar",   1, {.90, .36, .08}, {.10, .04, .03}, BRINDLE, .075, .45, 1, 0},
     {"Dogwood", 1, {.94, .78, .46}, {.22, .11, .05}, BARS,    .100, .45, 0, 0},
     {"Elm",     1, {.08, .08, .10}, {.92, .90, .87}, BARS,    .210, .38, 1, 1},
-    {"Fir",     1, {.78, .82, .86}, {.14, .17, .22}, NET,     .110, .60, 0, 0},
+    {"Fir",     1, {.78, .82, .86}, {.14, .17, .22}, NET,     .060, .60, 0, 0},
     {"Hazel",   1, {.56, .22, .06}, {.98, .96, .91}, CHECKS,  .105, .50, 1, 1},
     {"Juniper", 1, {.12, .07, .05}, {.98, .50, .10}, SPOTS,   .180, .52, 0, 0},
     {"Larch",   1, {.98, .90, .70}, {.72, .14, .04}, SPOTS,   .070, .48, 1, 0},
     {"Maple",   1, {.66, .12, .04}, {.98, .92, .76}, BANDS,   .130, .45, 0, 1},
-    {"Oak",     1, {.80, .62, .38}, {.06, .05, .05}, PATCHES, .075, .50, 1, 0},
+    {"Oak",     1, {.80, .62, .38}, {.06, .05, .05}, PATCHES, .050, .50, 1, 0},
     {"Poplar",  1, {.95, .96, .98}, {.28, .42, .58}, BRINDLE, .125, .45, 0, 0},
     {"Spruce",  1, {.14, .13, .14}, {.86, .84, .80}, BANDS,   .065, .40, 1, 0},
     {"Rowan",   0, {.97, .94, .88}, {.80, .30, .06}, BARS,    .068, .50, 1, 0},
@@ -126,7 +126,9 @@ typedef struct stroke {
     point a, b;
     double ra, rb;
     skin skin;
-    double shade; /* far legs are darker */
+    double shade;     /* far legs are darker */
+    point low, high;  /* a box around it */
+    double per_length; /* 1 / length² */
 } stroke;
 
 #define STROKES 40
@@ -137,8 +139,10 @@ typedef struct body {
 } body;
 
 static point put(body *d, point a, double dx, double dy, double ra, double rb, skin s, double shade) {
-    point b = {a.x + dx, a.y + dy};
-    stroke part = {a, b, ra, rb, s, shade};
+    double r = fmax(ra, rb);
+    point b = {a.x + dx, a.y + dy}, low = {fmin(a.x, b.x) - r, fmin(a.y, b.y) - r};
+    point high = {fmax(a.x, b.x) + r, fmax(a.y, b.y) + r};
+    stroke part = {a, b, ra, rb, s, shade, low, high, 1 / (dx * dx + dy * dy)};
     if (d->count < STROKES) d->part[d->count++] = part;
     return b;
 }
@@ -187,8 +191,9 @@ static int paint_deer(const body *d, const deer *who, point p, uint64_t coat_see
     static const color horn = {.80, .72, .58}, dark = {.07, .06, .06};
     for (int i = 0; i < d->count; i++) {
         const stroke *s = &d->part[i];
+        if (p.x < s->low.x || p.x > s->high.x || p.y < s->low.y || p.y > s->high.y) continue;
         double ex = s->b.x - s->a.x, ey = s->b.y - s->a.y, px = p.x - s->a.x, py = p.y - s->a.y;
-        double t = (px * ex + py * ey) / (ex * ex + ey * ey);
+        double t = (px * ex + py * ey) * s->per_length;
         t = t < 0 ? 0 : t > 1 ? 1 : t;
         double dx = px - t * ex, dy = py - t * ey, r = s->ra + (s->rb - s->ra) * t;
         double inside = (dx * dx + dy * dy) / (r * r);

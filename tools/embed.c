@@ -44,7 +44,7 @@ static int finish(embedding *e, size_t wanted, int dim) {
     if (e->strict_failure || (wanted && failed == wanted)) {
         if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
         else say_error("all %zu inputs failed; nothing was written", failed);
-        output_discard(e->out);
+        (e->strict_failure ? output_discard : output_drop)(e->out);
         return e->strict_failure ? 1 : 2;
     }
     if (!output_finish(e->out)) return 2;

@@ -33,7 +33,8 @@ static int tiff_orientation(const unsigned char *bytes, size_t len) {
         if (entry > len || len - entry < ENTRY) return 1;
         if (read16(&t, entry) != 0x0112) continue;
         unsigned value = read16(&t, entry + 8);
-        return read16(&t, entry + 2) == SHORT && read32(&t, entry + 4) == 1 && value >= 1 && value <= 8 ? (int)value : 1;
+        int is_one_short = read16(&t, entry + 2) == SHORT && read32(&t, entry + 4) == 1;
+        return is_one_short && value >= 1 && value <= 8 ? (int)value : 1;
     }
     return 1;
 }

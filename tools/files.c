@@ -71,6 +71,8 @@ int file_target(const char *path, text *why) {
     return 0;
 }
 
+int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
+
 /* The name still leads to the locked file: another process may have renamed it just before the lock was free. */
 static int still_named(int fd, const char *name) {
     struct stat a, b;

@@ -10,6 +10,9 @@
    for ever. Returns 0 with the reason in why. */
 int file_read(const char *path, size_t limit, int regular_only, text *out, text *why);
 
+/* The same for what is left of stdin. */
+int stdin_read(size_t limit, text *out, text *why);
+
 /* A file on its way: bytes go to `temp`, which is removed at exit unless it was renamed or is to be kept. */
 typedef struct pending {
     char *path, *temp;

@@ -21,8 +21,9 @@ static void index_identities(gallery *g) {
     for (size_t i = 0; i < g->count; i++) sorted[i] = &g->at[i];
     qsort(sorted, g->count, sizeof *sorted, by_identity_then_place);
     for (size_t i = 0; i < g->count; i++) {
-        if (i && strcmp(sorted[i]->identity, sorted[i - 1]->identity) == 0) sorted[i]->identity_index = g->identities - 1;
-        else sorted[i]->identity_index = g->identities++;
+        int is_new = i == 0 || strcmp(sorted[i]->identity, sorted[i - 1]->identity) != 0;
+        g->identities += is_new != 0;
+        sorted[i]->identity_index = g->identities - 1;
     }
     free(sorted);
 }

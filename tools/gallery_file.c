@@ -119,8 +119,8 @@ static int made_by_these(const meta *m, const char *path, const models *all) {
             return 0;
         }
         if (strcmp(by->fingerprint.s, info->fingerprint) != 0) {
-            say_error("%s was made by %s (%s, %s), but %s with these options makes %s (%s, %s): their embeddings cannot "
-                      "be compared", shown(path), by->fingerprint.s, by->network.len ? by->network.s : "?",
+            say_error("%s was made by %s (%s, %s), but %s with these options makes %s (%s, %s): their embeddings "
+                      "cannot be compared", shown(path), by->fingerprint.s, by->network.len ? by->network.s : "?",
                       by->preset.len ? by->preset.s : "?", shown(all->at[i].weights), info->fingerprint, info->network,
                       info->preset);
             return 0;
@@ -132,12 +132,18 @@ static int made_by_these(const meta *m, const char *path, const models *all) {
     return 1;
 }
 
+static double length_of(const float *v, int dim) {
+    double sum = 0;
+    for (int i = 0; i < dim; i++) sum += (double)v[i] * v[i];
+    return sqrt(sum);
+}
+
 /* Every part of every row has length 1; NaN and damage fail this too. */
 static int rows_are_unit(const gallery_file *f, const models *all, text *why) {
     for (size_t i = 0; i < f->count; i++) {
         const float *part = f->rows + i * f->columns;
         for (int m = 0; m < all->count; part += all->at[m++].info.dim) {
-            double length = sqrt(reid_cosine(part, part, all->at[m].info.dim));
+            double length = length_of(part, all->at[m].info.dim);
             if (length > 0.999 && length < 1.001) continue;
             text_clear(why);
             text_printf(why, "row %zu has length %g instead of 1: the file is damaged", i, length);
@@ -166,8 +172,8 @@ static int read_parts(gallery_file *f, const char *path, const models *all, meta
     if (!npy_read(path, &f->rows, &f->count, &f->columns, why)) return 0;
     if (f->count != f->id_count || f->count != f->identity_count || (double)f->count != m->rows ||
         f->columns != (size_t)all->dim || (double)f->columns != m->dim) {
-        text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these files "
-                         "do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
+        text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
+                         "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
         return 0;
     }
     return rows_are_unit(f, all, why);

@@ -31,9 +31,9 @@ static void add_wrapped(text *t, const char *s, int indent, int column) {
 }
 
 static void add_option(text *t, const option *spec) {
-    char name[64];
-    int n = snprintf(name, sizeof name, "  %c%c%s %s%s%s%s", spec->letter ? '-' : ' ', spec->letter ? spec->letter : ' ',
-                     spec->letter && spec->name ? "," : " ", spec->name ? "--" : "", spec->name ? spec->name : "",
+    char letter[8] = "   ", name[64];
+    if (spec->letter) snprintf(letter, sizeof letter, "-%c%c", spec->letter, spec->name ? ',' : ' ');
+    int n = snprintf(name, sizeof name, "  %s %s%s%s%s", letter, spec->name ? "--" : "", spec->name ? spec->name : "",
                      spec->arg ? " " : "", spec->arg ? spec->arg : "");
     text_puts(t, name);
     if (n > INDENT - 2) text_printf(t, "\n%*s", INDENT, "");
@@ -61,15 +61,16 @@ static void command_help(text *t, const command *c) {
         add_wrapped(t, c->about, 0, 0);
     }
     if (strcmp(c->name, "help") == 0 || strcmp(c->name, "version") == 0) return;
-    text_puts(t, option_applies(OPTIONS, c) ? "\nModels (each option belongs to the -m before it; before the first, to all):\n"
-                                            : "\nThe model:\n");
+    int takes_models = option_applies(OPTIONS, c); /* the first row of the table is -m */
+    text_puts(t, takes_models ? "\nModels (each option belongs to the -m before it; before the first, to all):\n"
+                              : "\nThe model:\n");
     add_options(t, c, 1);
     text_puts(t, "\nOptions:\n");
     add_options(t, c, 0);
     add_names(t, "Networks", reid_network_name);
     add_names(t, "Presets", reid_preset_name);
-    text_puts(t, "\nExit status: 0 all is well; 1 some inputs failed (each is named, the others are\ndone); 2 wrong use, "
-                 "or nothing done.\n\nExamples:\n");
+    text_puts(t, "\nExit status: 0 all is well; 1 some inputs failed (each is named, the others are\n"
+                 "done); 2 wrong use, or nothing done.\n\nExamples:\n");
     for (int i = 0; i < 3 && c->examples[i]; i++) text_printf(t, "  %s\n", c->examples[i]);
 }
 
@@ -133,13 +134,13 @@ static void man_page(text *t) {
         add_roff(t, c->synopsis);
         text_puts(t, "\n.br\n");
     }
-    text_puts(t, ".SH DESCRIPTION\nTurns pictures into embeddings and compares them, with the weights that PyTorch users "
-                 "already have.\nOptions of one model bind to the\n.B \\-m\nbefore them; before the first\n.B \\-m\nthey "
-                 "hold for all models.\nResults go to stdout, progress and messages to stderr.\n");
+    text_puts(t, ".SH DESCRIPTION\nTurns pictures into embeddings and compares them, with the weights that PyTorch\n"
+                 "users already have.\nOptions of one model bind to the\n.B \\-m\nbefore them; before the first\n"
+                 ".B \\-m\nthey hold for all models.\nResults go to stdout, progress and messages to stderr.\n");
     for (const command *c = COMMANDS; c->name; c++) man_command(t, c);
-    text_puts(t, ".SH \"EXIT STATUS\"\n0: all is well. 1: some inputs failed; each is named, the others are done. 2: wrong "
-                 "use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n.TP\n.B "
-                 "REID_CPU_ISA\nscalar, avx2 or avx512: as\n.B \\-\\-isa\n");
+    text_puts(t, ".SH \"EXIT STATUS\"\n0: all is well. 1: some inputs failed; each is named, the others are done.\n"
+                 "2: wrong use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
+                 ".TP\n.B REID_CPU_ISA\nscalar, avx2 or avx512: as\n.B \\-\\-isa\n");
 }
 
 /* Completion for bash. */

@@ -127,7 +127,7 @@ void inputs_add_path(inputs *list, const char *path) {
 /* A list of paths on stdin. */
 static int add_list(inputs *list, int separator) {
     text all = TEXT_INIT, why = TEXT_INIT;
-    int good = file_read("/dev/stdin", (size_t)1 << 32, 0, &all, &why);
+    int good = stdin_read((size_t)1 << 32, &all, &why);
     if (!good) say_error("the list on stdin: %s", why.s);
     for (size_t at = 0; good && at < all.len;) {
         char *end = memchr(all.s + at, separator, all.len - at);

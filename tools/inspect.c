@@ -112,8 +112,9 @@ static void describe_tensors(inspection *in) {
     text_putc(&in->out, '\n');
     for (int s = 0; s < STATUSES; s++) {
         int wrong = s == REID_TENSOR_MISSING || s == REID_TENSOR_MISMATCH || s == REID_TENSOR_UNEXPECTED;
+        int asked = in->o->verbose && s != REID_TENSOR_USED;
         if (in->o->tensors) list_tensors(in, (reid_tensor_status)s, SIZE_MAX);
-        else if (wrong || (in->o->verbose && s != REID_TENSOR_USED)) list_tensors(in, (reid_tensor_status)s, MAX_LISTED);
+        else if (wrong || asked) list_tensors(in, (reid_tensor_status)s, MAX_LISTED);
     }
 }
 
@@ -252,9 +253,9 @@ static void json_model(inspection *in) {
                 info->fingerprint, info->head, (unsigned long long)info->head_seed, info->preset);
     text_printf(t, ", \"preset_from\": \"%s\", \"height\": %d, \"width\": %d, \"resize_edge\": %d",
                 source_of(in->asked->preset, in->preset_in_file), info->height, info->width, info->resize_edge);
-    text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s, \"parameters\": %lld, \"macs\": %lld",
-                info->last_stride, info->dim, info->flip ? "true" : "false", info->raw ? "true" : "false",
-                (long long)info->parameters, (long long)info->macs);
+    text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s", info->last_stride, info->dim,
+                info->flip ? "true" : "false", info->raw ? "true" : "false");
+    text_printf(t, ", \"parameters\": %lld, \"macs\": %lld", (long long)info->parameters, (long long)info->macs);
     text_printf(t, ", \"device\": \"%s\", \"chip\": ", info->device);
     text_json(t, info->chip);
     text_printf(t, ", \"isa\": \"%s\", \"precision\": \"%s\", \"batch\": %d, \"threads\": %d, \"lanes\": %d", info->isa,
@@ -273,8 +274,8 @@ static void json_plan(inspection *in) {
         text_json(t, op.name);
         text_printf(t, ", \"op\": \"%s\", \"in\": [%d, %d, %d], \"out\": [%d, %d, %d], \"kernel\": [%d, %d]", op.kind,
                     op.in_h, op.in_w, op.in_c, op.out_h, op.out_w, op.out_c, op.kernel_h, op.kernel_w);
-        text_printf(t, ", \"stride\": %d, \"pad\": %d, \"activation\": \"%s\", \"adds_residual\": %d, \"scales_input\": %d",
-                    op.stride, op.pad, op.activation, op.adds_residual, op.scales_input);
+        text_printf(t, ", \"stride\": %d, \"pad\": %d, \"activation\": \"%s\"", op.stride, op.pad, op.activation);
+        text_printf(t, ", \"adds_residual\": %d, \"scales_input\": %d", op.adds_residual, op.scales_input);
         text_printf(t, ", \"macs\": %lld, \"parameters\": %lld, \"bytes\": %lld}", (long long)op.macs,
                     (long long)op.parameters, (long long)op.bytes);
     }

@@ -42,7 +42,8 @@ int jpeg_next(jpeg_walk *w) {
     return 1;
 }
 
-/* Which tables exist, as bits: quantisation 0 … 3, Huffman DC 0 … 3 and AC 4 … 7; and what the frame's components use. */
+/* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), and what the frame's components
+   use. */
 typedef struct tables {
     unsigned quant, huffman;
     int progressive, components;

@@ -170,7 +170,8 @@ const option OPTIONS[] = {
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
-     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on stdout"},
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
+     "stdout"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
      "folder with a folder or a picture per identity, or a .npy file written by reid embed"},
     {'k', "top", "N", "m", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
@@ -186,7 +187,8 @@ const option OPTIONS[] = {
      "with MegaDetector boxes: leave out detections below this confidence"},
     {0, "category", "ID", "em", set_text, SHARED(category), 0, 0,
      "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
-    {'0', NULL, NULL, "em", set_flag, SHARED(nul_list), 0, 0, "the list on stdin is separated by zero bytes, not lines"},
+    {'0', NULL, NULL, "em", set_flag, SHARED(nul_list), 0, 0,
+     "the list on stdin is separated by zero bytes, not lines"},
     {0, "shard", "I/N", "e", set_shard, 0, 0, 1, 1000000,
      "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
@@ -203,7 +205,8 @@ const option OPTIONS[] = {
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
     {0, "batch", "N|auto", "emi", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emi", set_int_or_auto, SHARED(threads), 1, 1024, "CPU threads. Never changes the results"},
+    {0, "threads", "N|auto", "emi", set_int_or_auto, SHARED(threads), 1, 1024,
+     "CPU threads. Never changes the results"},
     {0, "memory", "BYTES", "emi", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", "em", set_int_or_auto, SHARED(decoders), 1, 256,
@@ -223,38 +226,42 @@ const option OPTIONS[] = {
 
 const command COMMANDS[] = {
     {"embed", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... INPUT... [-o OUT]", "pictures to embeddings",
-     "Writes one row per picture: the vector that the network makes of it, of length 1, the two models' vectors side by "
-     "side where there are two. Rows stand in the order of the inputs; an input that fails is named and has no row.\n\n"
-     "INPUT is a picture, a folder (searched recursively in byte order of names for "
-     "jpg, jpeg, png, bmp, tga, ppm, pgm, pnm; hidden names are left out) or - for a list on stdin. With --boxes, the "
-     "file says which pictures, and INPUT may be the folder that its paths start from. Boxes count from the top left "
-     "corner of the upright picture (after EXIF orientation). The rows of one picture are called path#0, path#1, ... by "
+     "Writes one row per picture: the vector that the network makes of it, of length 1, the two models' "
+     "vectors side by side where there are two. Rows stand in the order of the inputs; an input that fails is "
+     "named and has no row.\n\n"
+     "INPUT is a picture, a folder (searched recursively in byte order of names for jpg, jpeg, png, bmp, tga, "
+     "ppm, pgm, pnm; hidden names are left out) or - for a list on stdin. With --boxes, the file says which "
+     "pictures, and INPUT may be the folder that its paths start from. Boxes count from the top left corner of "
+     "the upright picture (after EXIF orientation). The rows of one picture are called path#0, path#1, ... by "
      "their place in the file.\n\n"
-     "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and newline "
-     "escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and failures. The identity "
-     "of a picture is the first folder below the folder given as INPUT, else its file name without extension. In JSON, "
-     "bytes of a name that are not UTF-8 stand as \\udc80 to \\udcff, as Python's surrogateescape has them.\n\n"
+     "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and "
+     "newline escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and "
+     "failures (beside OUT.csv it is called OUT.csv.meta.json, and so for .jsonl). The identity of a picture is the first folder below the folder given as INPUT, else its file "
+     "name without extension. In JSON, bytes of a name that are not UTF-8 stand as \\udc80 to \\udcff, as "
+     "Python's surrogateescape has them.\n\n"
      "16-bit PNG files are reduced to 8 bits a channel; alpha is dropped.",
      {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
       "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
       "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
      embed_main},
     {"match", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... --gallery PATH QUERY...", "who is in the picture?",
-     "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best identities "
-     "with their scores. The score of a gallery picture is the cosine similarity to the query, or the weighted sum of the "
-     "two models' cosines; the score of an identity is that of its best picture. Equal scores keep the gallery's order.\n\n"
-     "In a gallery folder the identity is the first folder below it, or the name of a picture that lies directly in it. A "
-     "gallery file must have been made with the same models, options and preprocessing: fingerprints are compared.\n\n"
-     "A score means nothing until it is calibrated: one model has no default threshold, and strangers can score 0.9. "
-     "Choose --threshold from pairs of your own pictures.",
+     "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best "
+     "identities with their scores. The score of a gallery picture is the cosine similarity to the query, or "
+     "the weighted sum of the two models' cosines; the score of an identity is that of its best picture. Equal "
+     "scores keep the gallery's order.\n\n"
+     "In a gallery folder the identity is the first folder below it, or the name of a picture that lies "
+     "directly in it. A gallery file must have been made with the same models, options and preprocessing: "
+     "fingerprints are compared.\n\n"
+     "A score means nothing until it is calibrated: one model has no default threshold, and strangers can "
+     "score 0.9. Choose --threshold from pairs of your own pictures.",
      {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
-      "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --weights 0.6,0.4 --gallery gallery/ query.png"},
+      "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
      match_main},
     {"inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
-     "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, missing or "
-     "unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A file that cannot be "
-     "used still gets its tensor report, then the reason; the exit status is then 2.",
+     "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
+     "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "
+     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.",
      {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
       "reid inspect --tensors --json efficientnet_b0.safetensors"},
      inspect_main},

@@ -61,6 +61,7 @@ static int open_files(output *out, const char *path) {
     int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
                pending_open(&out->data, path, part.s, keep, &out->why) &&
                pending_open(&out->log, NULL, log.s, keep, &out->why);
+    if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* worth keeping */
     if (good && left_over) say_warning("%s of an interrupted run is replaced; --resume would have continued it",
                                        shown(part.s));
     text_free(&part);
@@ -97,8 +98,12 @@ static void free_output(output *out) {
     free(out);
 }
 
+void output_drop(output *out) {
+    out->log_end = 0;
+    output_discard(out);
+}
+
 void output_discard(output *out) {
-    if (!out) return;
     if (out->as == TO_STDOUT) results_end(0);
     int worth_keeping = out->o->resume && out->log_end > 0;
     (worth_keeping ? pending_close : pending_remove)(&out->log);
@@ -231,18 +236,19 @@ static int begin_files(output *out, size_t *done) {
     add_prologue(out);
     int good = file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
     if (good && log.len) {
-        good = log.len >= head.len && memcmp(log.s, head.s, head.len) == 0 && (size_t)st.st_size >= out->data_buffer.len;
+        good = log.len >= head.len && memcmp(log.s, head.s, head.len) == 0 &&
+               (size_t)st.st_size >= out->data_buffer.len;
         out->data_end = out->data_buffer.len;
         text_clear(&out->data_buffer);
         if (good) *done = replay(out, &log, head.len, (size_t)st.st_size);
-        else text_printf(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue it; "
-                                    "remove it and its .log to start over");
+        else text_puts(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue "
+                                  "it; remove it and its .log to start over");
     } else if (good) {
         text_add(&out->log_buffer, head.s, head.len);
         good = save(out);
     }
-    if (good && (ftruncate(out->data.fd, (off_t)out->data_end) != 0 || ftruncate(out->log.fd, (off_t)out->log_end) != 0))
-        good = 0;
+    good = good && ftruncate(out->data.fd, (off_t)out->data_end) == 0 &&
+           ftruncate(out->log.fd, (off_t)out->log_end) == 0;
     if (!good) {
         say_error("%s: %s", shown(out->data.temp), out->why.len ? out->why.s : "cannot be used");
         out->log_end = log.len; /* what was there stays there */
@@ -307,12 +313,12 @@ int output_finish(output *out) {
         good = results_end(1);
     } else if (!out->broken) {
         good = finish_files(out);
-        if (good) out->log_end = 0; /* nothing is left to resume */
     }
     if (out->broken || (!good && out->as != TO_STDOUT)) {
         say_error("%s: %s", shown(out->o->output), out->why.s);
-        good = 0;
+        output_discard(out);
+        return 0;
     }
-    output_discard(out);
+    output_drop(out);
     return good;
 }

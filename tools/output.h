@@ -17,8 +17,10 @@ int output_row(output *out, size_t index, const float *row);
 int output_failure(output *out, size_t index, const char *why);
 /* Everything under its final name. Returns 0 after saying what is wrong; nothing is left behind then. */
 int output_finish(output *out);
-/* Nothing is left behind, unless resume asks for it. NULL is allowed. */
+/* Nothing is left behind, but what --resume can continue. */
 void output_discard(output *out);
+/* Nothing at all is left behind. */
+void output_drop(output *out);
 /* After a signal: what --resume needs reaches the disk. */
 void output_save(void *out);
 

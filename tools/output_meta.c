@@ -52,8 +52,9 @@ static uint64_t hash_inputs(const output_facts *f) {
 }
 
 void output_meta_key(const output_facts *f, const options *o, text *line) {
-    text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\", \"shard\": \"%d/%d\"",
-                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f), o->shard, o->shards);
+    text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
+                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f));
+    text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
     text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"models\": [", o->strict != 0, o->max_pixels);
     for (int i = 0; i < f->all->count; i++) {
         const reid_info *info = &f->all->at[i].info;

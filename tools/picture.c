@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The decoder pulls bytes from memory through callbacks, because that shows when it asks for more than the file has:
    stb_image itself continues with zeros and returns a picture that is partly grey. */
@@ -41,37 +42,65 @@ static int source_eof(void *user) {
 
 static const stbi_io_callbacks CALLBACKS = {source_read, source_skip, source_eof};
 
+static __thread int out_of_memory;
+
+void *decoder_alloc(void *block, size_t size) {
+    void *p = block ? realloc(block, size) : calloc(1, size);
+    if (!p) out_of_memory = 1;
+    return p;
+}
+
 static int refuse(text *why, const char *what) {
     text_clear(why);
     text_puts(why, what);
     return 0;
 }
 
-int picture_open(picture *p, const char *path, long long max_pixels, text *why) {
+/* The decoder failed, or read past the end of the file. */
+static int refuse_decoding(text *why, const source *s) {
+    refuse(why, "cannot be decoded: ");
+    text_puts(why, out_of_memory ? "out of memory" : s->ran_dry ? "the file ends early" : stbi_failure_reason());
+    return 0;
+}
+
+picture_limits picture_limits_of(long long max_pixels) {
+    text quota = TEXT_INIT, why = TEXT_INIT;
+    long long bytes = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), of_container;
+    if (file_read("/sys/fs/cgroup/memory.max", 64, 1, &quota, &why)) {
+        quota.s[strcspn(quota.s, "\n")] = 0;
+        if (parse_int(quota.s, 1, bytes, &of_container)) bytes = of_container;
+    }
+    text_free(&quota);
+    text_free(&why);
+    picture_limits limits = {max_pixels, (size_t)bytes / 2};
+    return limits;
+}
+
+int picture_open(picture *p, const char *path, const picture_limits *limits, text *why) {
     static const size_t max_file = (size_t)1 << 30;
     int channels;
     memset(p, 0, sizeof *p);
     if (!file_read(path, max_file, 1, &p->file, why)) return 0;
     if (!sniff_picture((const unsigned char *)p->file.s, p->file.len, path, why)) return 0;
     source s = {&p->file, 0, 0};
-    if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry) {
-        refuse(why, "cannot be decoded: ");
-        text_puts(why, s.ran_dry ? "the file ends early" : stbi_failure_reason());
-        return 0;
-    }
+    out_of_memory = 0;
+    if (!stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) || s.ran_dry)
+        return refuse_decoding(why, &s);
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
     else if (p->width > REID_MAX_SIDE || p->height > REID_MAX_SIDE)
         text_printf(why, "%d x %d pixels: a side is over %d", p->width, p->height, REID_MAX_SIDE);
-    else if ((long long)p->width * p->height > max_pixels)
-        text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height, max_pixels);
+    else if ((long long)p->width * p->height > limits->pixels)
+        text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height,
+                    limits->pixels);
+    else if (picture_cost(p) > limits->bytes)
+        text_printf(why, "%d x %d pixels need more than half of this machine's memory", p->width, p->height);
     p->orientation = exif_orientation((const unsigned char *)p->file.s, p->file.len);
     return why->len == 0;
 }
 
-size_t picture_cost(const picture *p) {
-    return (size_t)p->width * (size_t)p->height * (p->orientation > 1 ? 6 : 3) + p->file.len;
-}
+/* The result, and as much again for the decoder or for turning it. */
+size_t picture_cost(const picture *p) { return (size_t)p->width * (size_t)p->height * 6 + p->file.len; }
 
 static int make_upright(picture *p, text *why) {
     exif_view v = exif_upright(p->orientation, p->width, p->height);
@@ -91,12 +120,9 @@ static int make_upright(picture *p, text *why) {
 int picture_decode(picture *p, text *why) {
     int channels;
     source s = {&p->file, 0, 0};
+    out_of_memory = 0;
     p->rgb = stbi_load_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels, 3);
-    if (!p->rgb || s.ran_dry) {
-        refuse(why, "cannot be decoded: ");
-        text_puts(why, s.ran_dry ? "the file ends early" : stbi_failure_reason());
-        return 0;
-    }
+    if (!p->rgb || s.ran_dry) return refuse_decoding(why, &s);
     text_free(&p->file);
     return p->orientation == 1 || make_upright(p, why);
 }

@@ -10,8 +10,15 @@ typedef struct picture {
     int width, height, orientation;
 } picture;
 
-/* Reads the file and its dimensions (as stored, before orientation). max_pixels guards the memory. */
-int picture_open(picture *p, const char *path, long long max_pixels, text *why);
+/* What guards the memory: the user's limit, and half of what the machine or the container has. */
+typedef struct picture_limits {
+    long long pixels;
+    size_t bytes;
+} picture_limits;
+
+picture_limits picture_limits_of(long long max_pixels);
+/* Reads the file and its dimensions (as stored, before orientation). */
+int picture_open(picture *p, const char *path, const picture_limits *limits, text *why);
 /* Bytes that decoding will take at its peak. */
 size_t picture_cost(const picture *p);
 /* Decodes and turns it upright; width and height are then those of rgb, rows of 3 * width bytes. */

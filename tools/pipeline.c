@@ -23,7 +23,7 @@ typedef struct slot {
 
 struct pipeline {
     const inputs *list;
-    long long max_pixels;
+    picture_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t at, end;          /* the next row to hand to a thread */
@@ -74,7 +74,7 @@ static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
     if (in->failure) {
         text_puts(&d->why, in->failure);
-    } else if (picture_open(&d->pic, in->path, p->max_pixels, &d->why)) {
+    } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
         d->cost = picture_cost(&d->pic);
         if (wait_for_room(p, d, number) && picture_decode(&d->pic, &d->why)) return;
     }
@@ -108,7 +108,7 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const opt
     sigset_t all, before;
     memset(p, 0, sizeof *p);
     p->list = list;
-    p->max_pixels = o->max_pixels;
+    p->limits = picture_limits_of(o->max_pixels);
     p->at = first;
     p->end = end;
     pthread_mutex_init(&p->lock, NULL);

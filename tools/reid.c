@@ -49,5 +49,6 @@ int main(int argc, char **argv) {
         status = o.help ? help_main(&o) : c->run(&o);
     }
     free(o.operands);
+    if (interrupted()) interrupt_exit();
     return status;
 }

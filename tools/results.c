@@ -21,8 +21,8 @@ static int put(FILE *to, const char *bytes, size_t len) {
 }
 
 int results_write(const text *t) {
-    if (!put(held ? held : stdout, t->s, t->len)) return 0;
-    return 1;
+    if (!held) progress_hide();
+    return put(held ? held : stdout, t->s, t->len);
 }
 
 int results_end(int keep) {

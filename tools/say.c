@@ -20,7 +20,7 @@ static struct {
 
 void say_setup(int level) { verbosity = level; }
 
-static void hide_bar(void) {
+void progress_hide(void) {
     if (bar.visible) fputs("\r\033[K", stderr);
     bar.visible = 0;
 }
@@ -28,7 +28,7 @@ static void hide_bar(void) {
 static void print_line(const char *format, va_list args) {
     char line[4096]; /* no allocation: also used to report that there is no memory */
     vsnprintf(line, sizeof line, format, args);
-    hide_bar();
+    progress_hide();
     fprintf(stderr, "reid: %s\n", line);
 }
 
@@ -107,6 +107,6 @@ void progress_update(size_t done, size_t failed) {
 }
 
 void progress_stop(void) {
-    hide_bar();
+    progress_hide();
     bar.total = 0;
 }

@@ -25,6 +25,8 @@ void say_log(reid_log_level level, reid_result id, const char *message, void *us
 void progress_start(const char *label, size_t total);
 void progress_update(size_t done, size_t failed);
 void progress_stop(void);
+/* Clears its line, so that something else can be written there; the next update draws it again. */
+void progress_hide(void);
 
 /* 1 when this descriptor is a terminal that may be coloured (NO_COLOR, TERM=dumb). */
 int may_colour(int fd);

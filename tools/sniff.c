@@ -42,11 +42,12 @@ static const char *check_pnm(const unsigned char *file, size_t len) {
     long number = 0;
     for (int field = 0; field < 3; field++) {
         int digits = 0;
+        number = 0;
         while (at < len && (isspace(file[at]) || file[at] == '#')) {
             if (file[at] == '#') while (at < len && file[at] != '\n') at++;
             else at++;
         }
-        for (number = 0; at < len && isdigit(file[at]) && digits < 9; digits++) number = 10 * number + (file[at++] - '0');
+        for (; at < len && isdigit(file[at]) && digits < 9; digits++) number = 10 * number + (file[at++] - '0');
         if (!digits || at == len || !isspace(file[at])) return "damaged PPM or PGM header";
     }
     return number == 255 || number == 65535 ? NULL : "a PPM or PGM whose largest value is not 255 or 65535; convert it";
@@ -62,49 +63,49 @@ static int is_html(const unsigned char *file, size_t len) {
 typedef struct signature {
     size_t at, len;
     const char *bytes;
-    const char *refusal; /* NULL: can be decoded */
+    const char *refusal;                                         /* NULL: can be decoded … */
+    const char *(*problem)(const unsigned char *file, size_t len); /* … unless this finds a reason */
 } signature;
 
+#define NOT_A_PICTURE "not a picture that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
 #define CONVERT ", which is not supported; convert it to PNG or JPEG"
 
 static const signature SIGNATURES[] = {
-    {0, 3, "\xFF\xD8\xFF", NULL},
-    {0, 8, "\x89PNG\r\n\x1a\n", NULL},
-    {0, 2, "BM", NULL},
-    {0, 2, "P5", NULL},
-    {0, 2, "P6", NULL},
-    {0, 4, "GIF8", "a GIF picture" CONVERT},
-    {8, 4, "WEBP", "a WebP picture" CONVERT},
-    {4, 8, "ftypavif", "an AVIF picture" CONVERT},
-    {4, 4, "ftyp", "a HEIC picture or a video" CONVERT},
-    {0, 4, "II*\0", "a TIFF or raw picture" CONVERT},
-    {0, 4, "MM\0*", "a TIFF or raw picture" CONVERT},
-    {0, 4, "\0\0\1\0", "an icon" CONVERT},
-    {0, 12, "\0\0\0\x0CjP  \r\n\x87\n", "a JPEG 2000 picture" CONVERT},
-    {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", "a JPEG XL picture" CONVERT},
-    {0, 4, "8BPS", "a Photoshop file" CONVERT},
-    {0, 4, "%PDF", "a PDF file" CONVERT},
-    {0, 2, "P1", "a bitmap (PBM)" CONVERT},
-    {0, 2, "P2", "a PGM picture in text form" CONVERT},
-    {0, 2, "P3", "a PPM picture in text form" CONVERT},
-    {0, 2, "P4", "a bitmap (PBM)" CONVERT},
-    {0, 11, "version http", "a Git-LFS pointer, not the picture: run \"git lfs pull\""},
+    {0, 3, "\xFF\xD8\xFF", NULL, jpeg_problem},
+    {0, 8, "\x89PNG\r\n\x1a\n", NULL, check_png},
+    {0, 2, "\xFF\xFF", NOT_A_PICTURE, NULL}, /* decoders skip such bytes and find a JPEG that was not checked */
+    {0, 2, "BM", NULL, NULL},
+    {0, 2, "P5", NULL, check_pnm},
+    {0, 2, "P6", NULL, check_pnm},
+    {0, 4, "GIF8", "a GIF picture" CONVERT, NULL},
+    {8, 4, "WEBP", "a WebP picture" CONVERT, NULL},
+    {4, 8, "ftypavif", "an AVIF picture" CONVERT, NULL},
+    {4, 4, "ftyp", "a HEIC picture or a video" CONVERT, NULL},
+    {0, 4, "II*\0", "a TIFF or raw picture" CONVERT, NULL},
+    {0, 4, "MM\0*", "a TIFF or raw picture" CONVERT, NULL},
+    {0, 4, "\0\0\1\0", "an icon" CONVERT, NULL},
+    {0, 12, "\0\0\0\x0CjP  \r\n\x87\n", "a JPEG 2000 picture" CONVERT, NULL},
+    {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", "a JPEG XL picture" CONVERT, NULL},
+    {0, 4, "8BPS", "a Photoshop file" CONVERT, NULL},
+    {0, 4, "%PDF", "a PDF file" CONVERT, NULL},
+    {0, 2, "P1", "a bitmap (PBM)" CONVERT, NULL},
+    {0, 2, "P2", "a PGM picture in text form" CONVERT, NULL},
+    {0, 2, "P3", "a PPM picture in text form" CONVERT, NULL},
+    {0, 2, "P4", "a bitmap (PBM)" CONVERT, NULL},
+    {0, 12, "version http", "a Git-LFS pointer, not the picture: run \"git lfs pull\"", NULL},
 };
 
 int sniff_picture(const unsigned char *file, size_t len, const char *name, text *why) {
-    const char *dot = strrchr(name, '.'), *refusal = "not a picture that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)";
+    const char *dot = strrchr(name, '.'), *refusal = NOT_A_PICTURE;
     if (dot && strcasecmp(dot, ".tga") == 0) refusal = NULL;
     for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++) {
         const signature *s = &SIGNATURES[i];
         if (len < s->at + s->len || memcmp(file + s->at, s->bytes, s->len) != 0) continue;
-        refusal = s->refusal;
+        refusal = s->problem ? s->problem(file, len) : s->refusal;
         break;
     }
     if (len == 0) refusal = "the file is empty";
     else if (is_html(file, len)) refusal = "an HTML page, not a picture (a failed download?)";
-    else if (!refusal && file[0] == 0x89) refusal = check_png(file, len);
-    else if (!refusal && file[0] == 'P') refusal = check_pnm(file, len);
-    else if (!refusal && file[0] == 0xFF) refusal = jpeg_problem(file, len);
     text_clear(why);
     if (refusal) text_puts(why, refusal);
     return !refusal;

@@ -9,11 +9,16 @@
 #define STBI_ONLY_PNM
 #define STBI_NO_STDIO
 #define STBI_FAILURE_USERMSG
-/* Zeroed memory: what a damaged file leaves out is then the same in every run. */
-#define STBI_MALLOC(size) calloc(1, size)
-#define STBI_REALLOC(block, size) realloc(block, size)
+#define STBI_MALLOC(size) decoder_alloc(NULL, size)
+#define STBI_REALLOC(block, size) decoder_alloc(block, size)
 #define STBI_FREE(block) free(block)
+
 #include <stdlib.h>
+
+/* malloc (zeroed, so that what a damaged file leaves out is the same in every run) or realloc. Remembers for the
+   calling thread that there was no memory, which stb_image often reports as a damaged file. */
+void *decoder_alloc(void *block, size_t size);
+
 #include <stb/stb_image.h>
 
 #endif

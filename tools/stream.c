@@ -86,7 +86,8 @@ static int flush(batch *b) {
             describe(b->job, &b->pictures[p], b->pictures[p].first + i, &rows[n]);
             n++;
         }
-    for (; at < n && go_on && !interrupted(); at += limit) go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
+    for (; at < n && go_on && !interrupted(); at += limit)
+        go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
     for (size_t p = 0; p < b->count; p++) pipeline_release(b->pipe, &b->pictures[p]);
     b->count = b->bytes = b->rows = 0;
     free(rows);

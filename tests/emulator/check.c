@@ -87,7 +87,7 @@ static int reads_ordered(const emu_worker *w, const emu_thread *t, const emu_rea
 static const char *const emu_how[] = {"read", "write", "cp.async", "cp.async", "atomic access"};
 
 /* number: of the allocation, 0 for shared memory */
-static _Noreturn void race(const emu_worker *w, unsigned long number, size_t offset, int how, const char *then,
+static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t offset, int how, const char *then,
                            unsigned thread, int line, void *pc) {
     char by[64] = "several threads", place[64] = "shared memory";
     if (thread != MANY) {
@@ -177,7 +177,7 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
 
 /* ---- what memory is it? ---- */
 
-static _Noreturn void outside(uintptr_t address, unsigned bytes, int how, int line, void *pc) {
+static EMU_NORETURN void outside(uintptr_t address, unsigned bytes, int how, int line, void *pc) {
     char place[200];
     emu_describe(address, place, sizeof place);
     emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "%s of %u bytes at 0x%zx, %s", emu_how[how], bytes, (size_t)address,

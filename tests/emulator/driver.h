@@ -145,7 +145,8 @@ void emu_exec_free(emu_exec *exec);
 void emu_graph_free(emu_graph *graph);
 void emu_capture_abandon(emu_stream *stream);
 
-/* ---- driver_module.c ---- */
+/* ---- driver_module.c, driver_launch.c ---- */
+void **emu_params_copy(const emu_launch *launch);
 emu_function *emu_function_get(CUfunction handle); /* NULL: no function of a loaded module */
 void emu_module_free(emu_module *module);
 const struct reid_emulator_kernel *emu_kernel_of(const emu_function *function);

@@ -58,7 +58,10 @@ static CUresult run_set(const emu_op *op) {
 CUresult emu_op_run(emu_context *context, emu_op *op) {
     struct timespec now;
     switch (op->kind) {
-    case EMU_OP_KERNEL: return emu_run_launch(&op->launch);
+    case EMU_OP_KERNEL:
+        if (emu_function_get((CUfunction)(void *)op->launch.function)) return emu_run_launch(&op->launch);
+        emu_report("a graph launches a kernel of a module that has been unloaded");
+        return CUDA_ERROR_INVALID_HANDLE;
     case EMU_OP_COPY: return run_copy(op);
     case EMU_OP_SET: return run_set(op);
     case EMU_OP_GRAPH: return emu_exec_run(context, op->exec);

@@ -30,7 +30,8 @@
 #endif
 
 #define EMU_API __attribute__((visibility("default")))
-#define EMU_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define EMU_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#define EMU_NORETURN __attribute__((noreturn))
 #define EMU_MAX_DEVICES 8
 #define EMU_MAX_WORKERS 16
 #define EMU_MAX_THREADS 1024 /* of a block */
@@ -101,7 +102,7 @@ void emu_stacks_destroy(emu_worker *worker);
 void emu_thread_start(emu_worker *worker, unsigned index);
 void emu_thread_resume(emu_worker *worker, emu_thread *thread); /* returns when it waits, exits or faults */
 void emu_thread_yield(emu_worker *worker);                      /* back to the scheduler */
-_Noreturn void emu_thread_abandon(emu_worker *worker);
+EMU_NORETURN void emu_thread_abandon(emu_worker *worker);
 uintptr_t emu_stack_base(const emu_worker *worker, unsigned index);
 size_t emu_stack_bytes(void);
 
@@ -181,7 +182,7 @@ void emu_check_warp(emu_worker *worker, unsigned warp);
 
 /* ---- report.c ---- */
 void emu_report(const char *format, ...) EMU_PRINTF(1, 2); /* not about one thread */
-_Noreturn void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5); /* in a kernel */
+EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5); /* in a kernel */
 void emu_signals_begin(emu_worker *worker);
 void emu_signals_end(emu_worker *worker);
 void emu_where(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);

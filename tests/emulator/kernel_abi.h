@@ -81,7 +81,7 @@ struct reid_emulator_module {
     unsigned kernel_count;
     unsigned char *shared; /* NULL: the file declares no shared array */
     struct reid_emulator_uint3 *thread_index, *block_index, *block_dim, *grid_dim;
-    const struct reid_emulator_calls **calls; /* filled in when the module is loaded */
+    struct reid_emulator_calls *calls; /* filled in when the module is loaded */
 };
 
 #endif

@@ -63,7 +63,9 @@
 #endif
 #define REID_EMULATOR_LINE int line = __builtin_LINE() /* the caller's line, for reports */
 
-/* ---- vector types ---- */
+/* ---- types ---- */
+typedef __SIZE_TYPE__ size_t;
+typedef __PTRDIFF_TYPE__ ptrdiff_t;
 typedef struct reid_emulator_uint3 uint3;
 struct dim3 {
     unsigned x, y, z;
@@ -95,17 +97,17 @@ REID_EMULATOR_FN uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return u
 static uint3 threadIdx, blockIdx;
 static dim3 blockDim, gridDim;
 static const int warpSize __attribute__((unused)) = 32;
-static const struct reid_emulator_calls *reid_emulator;
+static struct reid_emulator_calls reid_emulator; /* the emulator fills it in when it loads the module */
 
 /* ---- barriers and warps ---- */
-REID_EMULATOR_FN void __syncthreads(REID_EMULATOR_LINE) { reid_emulator->barrier(0, 0, line); }
-REID_EMULATOR_FN void __threadfence(void) { reid_emulator->fence(); }
+REID_EMULATOR_FN void __syncthreads(REID_EMULATOR_LINE) { reid_emulator.barrier(0, 0, line); }
+REID_EMULATOR_FN void __threadfence(void) { reid_emulator.fence(); }
 REID_EMULATOR_FN void __threadfence_block(void) {}
-REID_EMULATOR_FN void __trap(REID_EMULATOR_LINE) { reid_emulator->trap(line); }
+REID_EMULATOR_FN void __trap(REID_EMULATOR_LINE) { reid_emulator.trap(line); }
 
 REID_EMULATOR_FN void __syncwarp(unsigned mask = 0xffffffffu, REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};
-    reid_emulator->warp(REID_EMULATOR_SYNCWARP, mask, &lane, line);
+    reid_emulator.warp(REID_EMULATOR_SYNCWARP, mask, &lane, line);
 }
 
 template <class reid_t>
@@ -116,7 +118,7 @@ REID_EMULATOR_FN reid_t reid_emulator_shuffle(enum reid_emulator_op op, unsigned
     __builtin_memcpy(&lane.value, &value, 4);
     lane.lane = other;
     lane.width = (unsigned)width;
-    reid_emulator->warp(op, mask, &lane, line);
+    reid_emulator.warp(op, mask, &lane, line);
     __builtin_memcpy(&value, &lane.value, 4);
     return value;
 }
@@ -146,7 +148,7 @@ REID_EMULATOR_FN reid_t __shfl_xor_sync(unsigned mask, reid_t value, int lanes, 
 REID_EMULATOR_FN unsigned __ballot_sync(unsigned mask, int predicate, REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};
     lane.value = predicate != 0;
-    reid_emulator->warp(REID_EMULATOR_BALLOT, mask, &lane, line);
+    reid_emulator.warp(REID_EMULATOR_BALLOT, mask, &lane, line);
     return lane.value;
 }
 
@@ -167,13 +169,13 @@ template <class reid_t> REID_EMULATOR_FN void __stcs(reid_t *p, reid_t value) { 
 
 #define REID_EMULATOR_ATOMICS(type)                                                                                    \
     REID_EMULATOR_FN type atomicAdd(type *p, type v, REID_EMULATOR_LINE) {                                             \
-        return (type)reid_emulator->atomic(REID_EMULATOR_ADD, p, sizeof *p, (unsigned long long)v, 0, line);           \
+        return (type)reid_emulator.atomic(REID_EMULATOR_ADD, p, sizeof *p, (unsigned long long)v, 0, line);           \
     }                                                                                                                  \
     REID_EMULATOR_FN type atomicExch(type *p, type v, REID_EMULATOR_LINE) {                                            \
-        return (type)reid_emulator->atomic(REID_EMULATOR_EXCHANGE, p, sizeof *p, (unsigned long long)v, 0, line);      \
+        return (type)reid_emulator.atomic(REID_EMULATOR_EXCHANGE, p, sizeof *p, (unsigned long long)v, 0, line);      \
     }                                                                                                                  \
     REID_EMULATOR_FN type atomicCAS(type *p, type compare, type v, REID_EMULATOR_LINE) {                               \
-        return (type)reid_emulator->atomic(REID_EMULATOR_SWAP_IF, p, sizeof *p, (unsigned long long)v,                 \
+        return (type)reid_emulator.atomic(REID_EMULATOR_SWAP_IF, p, sizeof *p, (unsigned long long)v,                 \
                                            (unsigned long long)compare, line);                                         \
     }
 REID_EMULATOR_ATOMICS(int)
@@ -182,10 +184,10 @@ REID_EMULATOR_ATOMICS(unsigned long long)
 #undef REID_EMULATOR_ATOMICS
 
 REID_EMULATOR_FN unsigned atomicMax(unsigned *p, unsigned v, REID_EMULATOR_LINE) {
-    return (unsigned)reid_emulator->atomic(REID_EMULATOR_MAX, p, 4, v, 0, line);
+    return (unsigned)reid_emulator.atomic(REID_EMULATOR_MAX, p, 4, v, 0, line);
 }
 REID_EMULATOR_FN unsigned atomicMin(unsigned *p, unsigned v, REID_EMULATOR_LINE) {
-    return (unsigned)reid_emulator->atomic(REID_EMULATOR_MIN, p, 4, v, 0, line);
+    return (unsigned)reid_emulator.atomic(REID_EMULATOR_MIN, p, 4, v, 0, line);
 }
 
 extern "C" int printf(const char *, ...);

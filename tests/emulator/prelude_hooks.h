@@ -12,7 +12,7 @@
 #ifdef REID_EMULATOR_CHECK
 #define REID_EMULATOR_ACCESS(access_name, bytes, is_write)                                                             \
     REID_EMULATOR_HOOK(__tsan_##access_name, reid_emulator_##access_name, void *p) {                                   \
-        reid_emulator->access(p, bytes, is_write, __builtin_return_address(0));                                        \
+        reid_emulator.access(p, bytes, is_write, __builtin_return_address(0));                                        \
     }
 #define REID_EMULATOR_ACCESSES(bytes)                                                                                  \
     REID_EMULATOR_ACCESS(read##bytes, bytes, 0)                                                                        \
@@ -28,10 +28,10 @@ REID_EMULATOR_ACCESSES(16)
 #undef REID_EMULATOR_ACCESS
 
 REID_EMULATOR_HOOK(__tsan_read_range, reid_emulator_read_range, void *p, unsigned long bytes) {
-    reid_emulator->access(p, (unsigned)bytes, 0, __builtin_return_address(0));
+    reid_emulator.access(p, (unsigned)bytes, 0, __builtin_return_address(0));
 }
 REID_EMULATOR_HOOK(__tsan_write_range, reid_emulator_write_range, void *p, unsigned long bytes) {
-    reid_emulator->access(p, (unsigned)bytes, 1, __builtin_return_address(0));
+    reid_emulator.access(p, (unsigned)bytes, 1, __builtin_return_address(0));
 }
 REID_EMULATOR_HOOK(__tsan_init, reid_emulator_init, void) {}
 REID_EMULATOR_HOOK(__tsan_func_entry, reid_emulator_func_entry, void *) {}
@@ -45,7 +45,7 @@ struct reid_emulator_place {
 };
 #define REID_EMULATOR_UNDEFINED(name, kind, value, ...)                                                                \
     REID_EMULATOR_HOOK(__ubsan_handle_##name, reid_emulator_##name, struct reid_emulator_place *at, __VA_ARGS__) {     \
-        reid_emulator->undefined(kind, at->file, at->line, value);                                                     \
+        reid_emulator.undefined(kind, at->file, at->line, value);                                                     \
     }
 REID_EMULATOR_UNDEFINED(type_mismatch_v1, REID_EMULATOR_MISALIGNED, p, void *p)
 REID_EMULATOR_UNDEFINED(out_of_bounds, REID_EMULATOR_INDEX, index, void *index)
@@ -70,11 +70,14 @@ template <auto reid_kernel> struct reid_emulator_caller;
 template <class... reid_t, void (*reid_kernel)(reid_t...)> struct reid_emulator_caller<reid_kernel> {
     static constexpr unsigned count = sizeof...(reid_t);
     static constexpr unsigned bytes[sizeof...(reid_t) + 1] = {(unsigned)sizeof(reid_t)..., 0};
-    template <unsigned... reid_i> static void unpack(void **params, reid_emulator_list<reid_i...>) {
+    template <unsigned... reid_i>
+    __attribute__((no_sanitize("thread"))) static void unpack(void **params, reid_emulator_list<reid_i...>) {
         (void)params;
         reid_kernel(*(reid_t *)params[reid_i]...);
     }
-    static void call(void **params) { unpack(params, typename reid_emulator_count<sizeof...(reid_t)>::type()); }
+    __attribute__((no_sanitize("thread"))) static void call(void **params) {
+        unpack(params, typename reid_emulator_count<sizeof...(reid_t)>::type());
+    }
 };
 
 #endif

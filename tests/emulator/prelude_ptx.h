@@ -41,7 +41,7 @@ REID_EMULATOR_FN float reid_tanh_approx(float a) { return tanhf(a); }  /* tanh.a
 REID_EMULATOR_FN void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1], REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};
     lane.a = a, lane.b = b, lane.d = d;
-    reid_emulator->warp(REID_EMULATOR_MMA_K8, 0xffffffffu, &lane, line);
+    reid_emulator.warp(REID_EMULATOR_MMA_K8, 0xffffffffu, &lane, line);
 }
 
 /* ldmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix i / 8. */
@@ -49,7 +49,7 @@ REID_EMULATOR_FN void reid_emulator_ldmatrix(enum reid_emulator_op op, unsigned 
                                              int line) {
     struct reid_emulator_lane lane = {};
     lane.value = row, lane.count = count, lane.r = r;
-    reid_emulator->warp(op, 0xffffffffu, &lane, line);
+    reid_emulator.warp(op, 0xffffffffu, &lane, line);
 }
 REID_EMULATOR_FN void reid_ldmatrix_x1(unsigned r[1], unsigned row, REID_EMULATOR_LINE) {
     reid_emulator_ldmatrix(REID_EMULATOR_LDMATRIX, 1, r, row, line);
@@ -76,44 +76,44 @@ REID_EMULATOR_FN void reid_ldmatrix_x4_trans(unsigned r[4], unsigned row, REID_E
 REID_EMULATOR_FN void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};
     lane.a = a, lane.b = b, lane.d = d;
-    reid_emulator->warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
+    reid_emulator.warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
 }
 
 /* ---- asynchronous copies, global to shared: 4, 8 or 16 bytes of which the first source_bytes are read, the rest
    zero. They land at the issuing thread's wait; until then the destination holds a NaN pattern. ---- */
 REID_EMULATOR_FN void reid_cp_async_4(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
-    reid_emulator->copy_async(to, from, 4, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 4, n */
+    reid_emulator.copy_async(to, from, 4, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 4, n */
 }
 REID_EMULATOR_FN void reid_cp_async_8(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
-    reid_emulator->copy_async(to, from, 8, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 8, n */
+    reid_emulator.copy_async(to, from, 8, source_bytes, line); /* cp.async.ca.shared.global [to], [from], 8, n */
 }
 REID_EMULATOR_FN void reid_cp_async_16(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {
-    reid_emulator->copy_async(to, from, 16, source_bytes, line); /* cp.async.cg.shared.global [to], [from], 16, n */
+    reid_emulator.copy_async(to, from, 16, source_bytes, line); /* cp.async.cg.shared.global [to], [from], 16, n */
 }
 REID_EMULATOR_FN void reid_cp_async_commit(REID_EMULATOR_LINE) { /* cp.async.commit_group */
-    reid_emulator->copy_commit(line);
+    reid_emulator.copy_commit(line);
 }
 template <int reid_groups> REID_EMULATOR_FN void reid_cp_async_wait(REID_EMULATOR_LINE) { /* cp.async.wait_group N */
     static_assert(reid_groups >= 0, "a count of groups that may stay in flight");
-    reid_emulator->copy_wait((unsigned)reid_groups, line);
+    reid_emulator.copy_wait((unsigned)reid_groups, line);
 }
 REID_EMULATOR_FN void reid_cp_async_wait_all(REID_EMULATOR_LINE) { /* cp.async.wait_all: committed or not */
-    reid_emulator->copy_wait_all(line);
+    reid_emulator.copy_wait_all(line);
 }
 #endif
 
 /* ---- addresses, barriers, time ---- */
 REID_EMULATOR_FN unsigned reid_shared_address(const void *pointer, REID_EMULATOR_LINE) { /* generic to .shared */
-    return reid_emulator->shared_address(pointer, line);
+    return reid_emulator.shared_address(pointer, line);
 }
 REID_EMULATOR_FN uint4 reid_load_once_16(const void *from) { /* ld.global.nc.L1::no_allocate.v4.u32 */
     return *(const uint4 *)from;
 }
 REID_EMULATOR_FN void reid_bar_sync(unsigned id, unsigned threads, REID_EMULATOR_LINE) { /* bar.sync id, threads */
-    reid_emulator->barrier(id, threads, line);
+    reid_emulator.barrier(id, threads, line);
 }
 REID_EMULATOR_FN unsigned long long reid_globaltimer(void) { /* mov.u64 %0, %globaltimer: nanoseconds */
-    return reid_emulator->timer();
+    return reid_emulator.timer();
 }
 
 /* ---- Hopper (sm_90a): mbarrier, TMA and wgmma belong here. They need, beside the wrappers: an operation that waits

@@ -57,7 +57,7 @@ static void source_line(void *pc, char *text, size_t size) {
     pclose(pipe);
 }
 
-_Noreturn void emu_fault(CUresult code, int line, void *pc, const char *format, ...) {
+EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *format, ...) {
     emu_worker *worker = emu_worker_now();
     char message[640], where[256], at[128];
     va_list args;

@@ -120,7 +120,7 @@ void emu_thread_yield(emu_worker *worker) {
 }
 
 /* Leaves a thread for good, finished or not: its stack is simply used again. */
-_Noreturn void emu_thread_abandon(emu_worker *worker) {
+EMU_NORETURN void emu_thread_abandon(emu_worker *worker) {
     void *never;
 #if EMU_ASAN
     __sanitizer_start_switch_fiber(NULL, worker->scheduler_bottom, worker->scheduler_bytes);

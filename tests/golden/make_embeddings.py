@@ -39,12 +39,13 @@ CASES = [
 
 
 def pixels(height, width, image):
-    """(height, width, 3) uint8: triangle waves, squares of 8 pixels and fine noise, integers only."""
+    """(height, width, 3) uint8: triangle waves, squares and noise, integers only. Every image has its own mixture."""
     y, x, c = np.meshgrid(np.arange(height), np.arange(width), np.arange(3), indexing="ij")
-    wave = (x * (3 + 2 * c + image) + y * (7 - 2 * c + 3 * image)) % 256
+    side = 8 << image
+    wave = (x * (3 + 2 * c + 4 * image) + y * (7 - 2 * c + image)) % 256
     wave = np.minimum(wave, 255 - wave)  # 0 … 127
-    square = ((x // 8) * 31 + (y // 8) * 57 + c * 23 + image * 91) * 2654435761 % (1 << 32) >> 26  # 0 … 63
-    noise = ((y * width + x) * 3 + c + image * 7919) * 2246822519 % (1 << 32) >> 27  # 0 … 31
+    square = ((x // side) * 31 + (y // side) * 57 + c * (23 - 22 * image)) * 2654435761 % (1 << 32) >> 26  # 0 … 63
+    noise = ((y * width + x) * 3 + c) * 2246822519 % (1 << 32) >> (27 + 3 * image)  # 0 … 31, 0 … 3
     return (wave + square + noise + 16).astype(np.uint8)
 
 

@@ -1,0 +1,138 @@
+/* driver_launch.c: functions, their attributes and their launches. */
+#include "driver.h"
+
+/* ---- parameters: one block that holds the pointers and, behind them, the values ---- */
+
+static size_t aligned(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
+
+static CUresult pack_params(emu_launch *l, void **params) {
+    const struct reid_emulator_kernel *k = emu_kernel_of(l->function);
+    size_t bytes = aligned((k->param_count + 1) * sizeof(void *));
+    for (unsigned i = 0; i < k->param_count; i++) bytes += aligned(k->param_bytes[i]);
+    l->params = (void **)malloc(bytes);
+    if (!l->params) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->params_bytes = bytes;
+    unsigned char *to = (unsigned char *)l->params + aligned((k->param_count + 1) * sizeof(void *));
+    for (unsigned i = 0; i < k->param_count; to += aligned(k->param_bytes[i++])) {
+        if (!params[i]) return CUDA_ERROR_INVALID_VALUE;
+        l->params[i] = memcpy(to, params[i], k->param_bytes[i]);
+    }
+    return CUDA_SUCCESS;
+}
+
+void **emu_params_copy(const emu_launch *l) {
+    if (!l->params) return NULL;
+    void **copy = (void **)malloc(l->params_bytes);
+    if (!copy) return NULL;
+    memcpy(copy, l->params, l->params_bytes);
+    for (unsigned i = 0; i < emu_kernel_of(l->function)->param_count; i++)
+        copy[i] = (char *)copy + ((char *)l->params[i] - (char *)l->params);
+    return copy;
+}
+
+/* ---- launches ---- */
+
+static int max_threads(const emu_function *f) {
+    unsigned bound = emu_kernel_of(f)->max_threads;
+    return bound && bound < EMU_MAX_THREADS ? (int)bound : EMU_MAX_THREADS;
+}
+
+static int valid_shape(const emu_launch *l) {
+    const unsigned *g = l->grid, *b = l->block;
+    if (!g[0] || !g[1] || !g[2] || !b[0] || !b[1] || !b[2]) return 0;
+    if (g[0] > 2147483647u || g[1] > 65535 || g[2] > 65535) return 0;
+    if (b[0] > EMU_MAX_THREADS || b[1] > EMU_MAX_THREADS || b[2] > 64) return 0;
+    return (uint64_t)b[0] * b[1] * b[2] <= (uint64_t)max_threads(l->function);
+}
+
+static CUresult launch(emu_op *op, CUfunction handle, CUstream stream_handle, void **params, void **extra) {
+    emu_stream *stream;
+    emu_launch *l = &op->launch;
+    emu_function *f = emu_function_get(handle);
+    CUresult r = emu_stream_get(stream_handle, &stream);
+    if (!f || r) return CUDA_ERROR_INVALID_HANDLE;
+    l->function = f;
+    if (extra) return CUDA_ERROR_NOT_SUPPORTED;
+    if (!valid_shape(l) || l->shared > (unsigned)f->max_dynamic_shared) return CUDA_ERROR_INVALID_VALUE;
+    if (!params && emu_kernel_of(f)->param_count) return CUDA_ERROR_INVALID_VALUE;
+    return pack_params(l, params);
+}
+
+static CUresult enqueue_launch(const emu_launch *shape, CUfunction function, CUstream stream, void **params,
+                               void **extra) {
+    emu_op *op = (emu_op *)calloc(1, sizeof *op);
+    if (!op) return CUDA_ERROR_OUT_OF_MEMORY;
+    op->kind = EMU_OP_KERNEL;
+    op->launch = *shape;
+    CUresult r = launch(op, function, stream, params, extra);
+    if (!r) return emu_enqueue(stream, op);
+    emu_op_free(op);
+    return r;
+}
+
+EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream,
+                                void **params, void **extra) {
+    emu_launch shape = {NULL, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, NULL, 0};
+    EMU_CALL(EMU_CONTEXT, enqueue_launch(&shape, function, stream, params, extra));
+}
+
+/* ---- attributes ---- */
+
+static CUresult get_attribute(int *value, int attribute, CUfunction handle) {
+    emu_function *f = emu_function_get(handle);
+    if (!f) return CUDA_ERROR_INVALID_HANDLE;
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: *value = max_threads(f); break;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: *value = 0; break;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS: *value = 64; break; /* nobody knows */
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = emu_get_settings()->arch; break;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
+    default: return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
+    EMU_CALL(EMU_CONTEXT, get_attribute(value, (int)attribute, function));
+}
+
+static CUresult set_attribute(CUfunction handle, int attribute, int value) {
+    emu_function *f = emu_function_get(handle);
+    if (!f) return CUDA_ERROR_INVALID_HANDLE;
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) {
+        if (value < 0 || value > emu_shared_limit(1)) return CUDA_ERROR_INVALID_VALUE;
+        f->max_dynamic_shared = value;
+    } else if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
+        if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
+        f->carveout = value;
+    } else return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+    EMU_CALL(EMU_CONTEXT, set_attribute(function, (int)attribute, value));
+}
+
+static CUresult occupancy(int *blocks, CUfunction handle, int threads, size_t shared) {
+    emu_function *f = emu_function_get(handle);
+    int resident = emu_get_settings()->arch == 75 ? 1024 : 1536, reserved = 1024;
+    if (!f) return CUDA_ERROR_INVALID_HANDLE;
+    if (!blocks || threads <= 0 || threads > max_threads(f)) return CUDA_ERROR_INVALID_VALUE;
+    size_t by_shared = (size_t)(emu_shared_limit(1) + reserved) / (shared + (size_t)reserved);
+    *blocks = resident / threads;
+    if ((size_t)*blocks > by_shared) *blocks = (int)by_shared;
+    if (shared > (size_t)f->max_dynamic_shared) *blocks = 0;
+    return CUDA_SUCCESS;
+}
+
+EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
+                                                             size_t shared) {
+    EMU_CALL(EMU_CONTEXT, occupancy(blocks, function, threads, shared));
+}

@@ -1,0 +1,181 @@
+/* emu_test.h: what the emulator's tests share. A failed check is printed and counted; main returns emu_done(). */
+#ifndef EMU_TEST_H
+#define EMU_TEST_H
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda_api.h"
+
+#define EMU_TEST_FN static __attribute__((unused))
+
+static int emu_failures, emu_passes;
+
+#define CHECK(condition)                                                                                               \
+    do {                                                                                                               \
+        if (condition) emu_passes++;                                                                                   \
+        else emu_failures++, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                            \
+    } while (0)
+#define CHECK_IS(call, expected)                                                                                       \
+    do {                                                                                                               \
+        int is_ = (int)(call), want_ = (int)(expected);                                                                \
+        if (is_ == want_) emu_passes++;                                                                                \
+        else emu_failures++, printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, is_, want_);               \
+    } while (0)
+#define OK(call) CHECK_IS(call, 0)
+/* A test cannot go on without this. */
+#define NEED(call)                                                                                                     \
+    do {                                                                                                               \
+        int is_ = (int)(call);                                                                                         \
+        if (is_ == 0) break;                                                                                           \
+        printf("%s:%d: %s is %d: %s\n", __FILE__, __LINE__, #call, is_, reid_emulator_report());                       \
+        exit(1);                                                                                                       \
+    } while (0)
+
+EMU_TEST_FN int emu_done(const char *name) {
+    printf("%s: %d checks passed, %d failed\n", name, emu_passes, emu_failures);
+    return emu_failures != 0;
+}
+
+/* ---- a device ---- */
+static CUcontext emu_test_context;
+
+EMU_TEST_FN void emu_start(void) {
+    NEED(cuInit(0));
+    NEED(cuDevicePrimaryCtxRetain(&emu_test_context, 0));
+    NEED(cuCtxPushCurrent_v2(emu_test_context));
+}
+
+EMU_TEST_FN int emu_device_arch(void) {
+    int major, minor;
+    NEED(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    NEED(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
+    return major * 10 + minor;
+}
+
+/* ---- kernels ---- */
+EMU_TEST_FN char *emu_read_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
+    fseek(f, 0, SEEK_END);
+    size_t size = (size_t)ftell(f);
+    rewind(f);
+    char *text = (char *)malloc(size + 1);
+    if (!text || fread(text, 1, size, f) != size) exit(1);
+    text[size] = 0;
+    fclose(f);
+    return text;
+}
+
+/* Compiles for the device, with one more option (or NULL). The cubin is malloc'ed; its log goes to stdout on failure. */
+EMU_TEST_FN nvrtcResult emu_compile(const char *text, const char *name, const char *option, char **cubin) {
+    char arch[48], *log;
+    const char *options[2] = {arch, option};
+    nvrtcProgram program;
+    size_t size = 0;
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%s", emu_device_arch(), emu_device_arch() == 90 ? "a" : "");
+    NEED(nvrtcCreateProgram(&program, text, name, 0, NULL, NULL));
+    nvrtcResult r = nvrtcCompileProgram(program, option ? 2 : 1, options);
+    NEED(nvrtcGetProgramLogSize(program, &size));
+    log = (char *)malloc(size);
+    NEED(!log || nvrtcGetProgramLog(program, log));
+    if (r) printf("%s: %s", nvrtcGetErrorString(r), log);
+    free(log);
+    *cubin = NULL;
+    if (!r) {
+        NEED(nvrtcGetCUBINSize(program, &size));
+        *cubin = (char *)malloc(size);
+        NEED(!*cubin || nvrtcGetCUBIN(program, *cubin));
+    }
+    NEED(nvrtcDestroyProgram(&program));
+    return r;
+}
+
+/* path: the kernel file; before: a file whose text goes in front (for its PTX wrappers), or NULL. */
+EMU_TEST_FN CUmodule emu_module_of(const char *before, const char *path, const char *option) {
+    char *first = before ? emu_read_file(before) : NULL, *last = emu_read_file(path), *cubin;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    size_t size = (first ? strlen(first) : 0) + strlen(last) + strlen(name) + 32;
+    char *text = (char *)malloc(size);
+    CUmodule module;
+    if (!text) exit(1);
+    snprintf(text, size, "%s#line 1 \"%s\"\n%s", first ? first : "", name, last);
+    NEED(emu_compile(text, name, option, &cubin));
+    NEED(cuModuleLoadData(&module, cubin));
+    free(first), free(last), free(text), free(cubin);
+    return module;
+}
+
+/* Gives everything back; whatever is still alive is a leak of the emulator or of the test. */
+EMU_TEST_FN void emu_stop(CUmodule module) {
+    if (module) OK(cuModuleUnload(module));
+    OK(cuCtxPopCurrent_v2(NULL));
+    OK(cuDevicePrimaryCtxRelease_v2(0));
+    if (reid_emulator_live()) printf("alive: %s\n", reid_emulator_live_text());
+    CHECK_IS(reid_emulator_live(), 0);
+}
+
+EMU_TEST_FN CUfunction emu_function_of(CUmodule module, const char *name, unsigned shared) {
+    CUfunction f;
+    NEED(cuModuleGetFunction(&f, module, name));
+    NEED(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)shared));
+    return f;
+}
+
+/* Launches on the legacy stream, which runs at once. */
+EMU_TEST_FN CUresult emu_launch_1d(CUfunction f, unsigned blocks, unsigned threads, unsigned shared, void **params) {
+    return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, shared, NULL, params, NULL);
+}
+
+EMU_TEST_FN void emu_download(void *to, CUdeviceptr from, size_t bytes) {
+    NEED(cuMemcpyDtoH_v2(to, from, bytes));
+    NEED(cuMemFree_v2(from));
+}
+
+EMU_TEST_FN CUdeviceptr emu_upload(const void *data, size_t bytes) {
+    CUdeviceptr p;
+    NEED(cuMemAlloc_v2(&p, bytes));
+    if (data) NEED(cuMemcpyHtoD_v2(p, data, bytes));
+    return p;
+}
+
+/* ---- numbers ---- */
+EMU_TEST_FN unsigned emu_next_random(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
+EMU_TEST_FN float emu_uniform(unsigned *state) { /* -1 to 1, in steps that fp16 holds exactly */
+    return ((float)(emu_next_random(state) % 1025) - 512.0f) / 512.0f;
+}
+
+/* fp16 by the definition: sign, five bits of exponent, ten of fraction. */
+EMU_TEST_FN double emu_half_value(uint16_t h) {
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
+               : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                              : ldexp(fraction, -24);
+    return h >> 15 ? -v : v;
+}
+
+/* The nearest fp16, ties to even, found by search: slow, but plainly right. */
+EMU_TEST_FN uint16_t emu_half_from(double v) {
+    uint16_t sign = signbit(v) ? 0x8000 : 0;
+    double a = fabs(v);
+    if (isnan(v)) return 0x7fff;
+    if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
+    unsigned low = 0, high = 0x7c00; /* magnitudes grow with the bit pattern */
+    while (high - low > 1) {
+        unsigned middle = (low + high) / 2;
+        double m = middle == 0x7c00 ? 65536.0 : emu_half_value((uint16_t)middle);
+        if (m <= a) low = middle;
+        else high = middle;
+    }
+    double below = emu_half_value((uint16_t)low), above = high == 0x7c00 ? 65536.0 : emu_half_value((uint16_t)high);
+    if (a - below > above - a || (a - below == above - a && low % 2)) low = high;
+    return (uint16_t)(sign | low);
+}
+
+#endif

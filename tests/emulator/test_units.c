@@ -1,0 +1,176 @@
+/* test_units.c: what the threads of a warp and of a block do together, against the PTX manual's words. The fragment
+   formulas below are the manual's ("Matrix Fragments for mma.m16n8k8 / mma.m16n8k16 with floating point type").
+   Usage: test_units FOLDER, which holds sample.cu and units.cu */
+#include "emu_test.h"
+
+static CUmodule module;
+
+static CUfunction function(const char *name, unsigned shared) { return emu_function_of(module, name, shared); }
+
+/* ---- mma ---- */
+
+/* Where element i of a lane's fragment lies. */
+static void place_a(int lane, int i, int k, int *row, int *column) {
+    int group = lane >> 2, thread = lane % 4;
+    if (k == 16) *row = (i >= 0 && i < 2) || (i >= 4 && i < 6) ? group : group + 8;
+    else *row = i < 2 ? group : group + 8;
+    *column = i < 4 ? thread * 2 + (i & 1) : thread * 2 + (i & 1) + 8;
+}
+static void place_b(int lane, int i, int *row, int *column) {
+    *row = i < 2 ? lane % 4 * 2 + (i & 1) : lane % 4 * 2 + (i & 1) + 8;
+    *column = lane >> 2;
+}
+static void place_c(int lane, int i, int *row, int *column) {
+    *row = i < 2 ? lane >> 2 : (lane >> 2) + 8;
+    *column = lane % 4 * 2 + (i & 1);
+}
+
+static void test_mma(int k, const char *name) {
+    uint16_t a[16][16], b[16][8];
+    double want[16][8];
+    uint16_t ra[32][8] = {{0}}, rb[32][4] = {{0}};
+    float c[32][4];
+    unsigned random = (unsigned)k;
+    int row, column;
+    for (int i = 0; i < 256; i++) a[i / 16][i % 16] = emu_half_from((double)emu_uniform(&random));
+    for (int i = 0; i < 128; i++) b[i / 8][i % 8] = emu_half_from((double)emu_uniform(&random));
+    for (int lane = 0; lane < 32; lane++) {
+        for (int i = 0; i < k / 2; i++) place_a(lane, i, k, &row, &column), ra[lane][i] = a[row][column];
+        for (int i = 0; i < k / 4; i++) place_b(lane, i, &row, &column), rb[lane][i] = b[row][column];
+        for (int i = 0; i < 4; i++) {
+            place_c(lane, i, &row, &column);
+            c[lane][i] = emu_uniform(&random);
+            want[row][column] = (double)c[lane][i];
+            for (int x = 0; x < k; x++) want[row][column] += emu_half_value(a[row][x]) * emu_half_value(b[x][column]);
+        }
+    }
+    CUdeviceptr da = emu_upload(ra, sizeof ra), db = emu_upload(rb, sizeof rb), dc = emu_upload(c, sizeof c);
+    void *params[] = {&da, &db, &dc};
+    OK(emu_launch_1d(function(name, 0), 1, 32, 0, params));
+    emu_download(c, dc, sizeof c);
+    for (int lane = 0; lane < 32; lane++)
+        for (int i = 0; i < 4; i++) {
+            place_c(lane, i, &row, &column);
+            CHECK(fabs((double)c[lane][i] - want[row][column]) < 1e-5);
+        }
+    NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
+}
+
+/* ---- ldmatrix ---- */
+
+static void test_ldmatrix(void) {
+    static const int counts[3] = {1, 2, 4};
+    uint16_t rows[32][8];
+    uint32_t got[6][32][4];
+    unsigned random = 3;
+    for (int i = 0; i < 256; i++) rows[i / 8][i % 8] = (uint16_t)emu_next_random(&random);
+    CUdeviceptr in = emu_upload(rows, sizeof rows), out = emu_upload(NULL, sizeof got);
+    void *params[] = {&in, &out};
+    OK(emu_launch_1d(function("unit_ldmatrix", 512), 1, 32, 512, params));
+    emu_download(got, out, sizeof got);
+    for (int variant = 0; variant < 6; variant++)
+        for (int lane = 0; lane < 32; lane++)
+            for (int m = 0; m < counts[variant % 3]; m++) { /* lanes 8m to 8m + 7 gave matrix m's rows */
+                int r = lane / 4, c = lane % 4 * 2, low, high;
+                if (variant < 3) low = rows[m * 8 + r][c], high = rows[m * 8 + r][c + 1];
+                else low = rows[m * 8 + c][r], high = rows[m * 8 + c + 1][r];
+                CHECK(got[variant][lane][m] == ((uint32_t)low | (uint32_t)high << 16));
+            }
+    NEED(cuMemFree_v2(in));
+}
+
+/* ---- shuffles and votes ---- */
+
+static void test_shuffles(void) {
+    int in[32], out[13][32], positive = 0;
+    unsigned random = 5;
+    for (int i = 0; i < 32; i++) in[i] = (int)(emu_next_random(&random) % 1000000) - 500000, positive |= (in[i] > 0) << i;
+    CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout};
+    OK(emu_launch_1d(function("unit_shuffles", 0), 1, 32, 0, params));
+    emu_download(out, dout, sizeof out);
+    for (int i = 0; i < 32; i++) {
+        CHECK_IS(out[0][i], in[5]);
+        CHECK_IS(out[1][i], in[i * 7 % 32]);
+        CHECK_IS(out[2][i], in[i / 8 * 8 + 3]);
+        CHECK_IS(out[3][i], in[i < 1 ? i : i - 1]);
+        CHECK_IS(out[4][i], in[i % 8 < 3 ? i : i - 3]);
+        CHECK_IS(out[5][i], in[i == 31 ? i : i + 1]);
+        CHECK_IS(out[6][i], in[i % 16 + 5 > 15 ? i : i + 5]);
+        CHECK_IS(out[7][i], in[i ^ 16]);
+        CHECK_IS(out[8][i], in[(i ^ 9) / 8 > i / 8 ? i : i ^ 9]); /* a later segment cannot be read */
+        CHECK_IS(out[9][i], in[i ^ 1] & 0x7fffff);
+        CHECK_IS(out[10][i], positive);
+        CHECK_IS(out[11][i], 2);
+        CHECK_IS(out[12][i], 2);
+    }
+    NEED(cuMemFree_v2(din));
+}
+
+/* ---- cp.async, barriers ---- */
+
+static void test_copies(void) {
+    unsigned char from[512], out[896];
+    for (int i = 0; i < 512; i++) from[i] = (unsigned char)(i * 7 + 1);
+    CUdeviceptr din = emu_upload(from, sizeof from), dout = emu_upload(from, sizeof from);
+    NEED(cuMemFree_v2(dout));
+    dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout};
+    OK(emu_launch_1d(function("unit_copies", 896), 1, 32, 896, params));
+    emu_download(out, dout, sizeof out);
+    for (int i = 0; i < 32; i++) {
+        for (int k = 0; k < 16; k++) CHECK_IS(out[i * 16 + k], k < i % 17 ? from[i * 16 + k] : 0);
+        for (int k = 0; k < 8; k++) CHECK_IS(out[512 + i * 8 + k], k < i % 9 ? from[i * 8 + k] : 0);
+        for (int k = 0; k < 4; k++) CHECK_IS(out[768 + i * 4 + k], k < i % 5 ? from[i * 4 + k] : 0);
+    }
+    NEED(cuMemFree_v2(din));
+}
+
+static void test_named_barriers(void) {
+    int out[4][128];
+    CUdeviceptr dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&dout};
+    OK(emu_launch_1d(function("unit_named_barriers", 512), 1, 128, 512, params));
+    emu_download(out, dout, sizeof out);
+    for (int i = 0; i < 512; i++) CHECK_IS(out[i / 128][i % 128], (i % 128 ^ 32) * 10 + i / 128);
+}
+
+/* ---- the language ---- */
+
+static void test_language(void) {
+    struct {
+        float a;
+        unsigned char b[5];
+    } pair = {0.5f, {1, 2, 3, 4, 5}};
+    float in[8] = {1, 2, 3, 4, 5, 6, 7, 8}, out[12];
+    unsigned where[2 * 3 * 4 * 64];
+    CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
+    CUdeviceptr dwhere = emu_upload(NULL, sizeof where);
+    void *params[] = {&pair, &din, &dout, &dwhere};
+    OK(cuLaunchKernel(function("unit_language", 0), 2, 3, 4, 8, 4, 2, 0, NULL, params, NULL));
+    emu_download(out, dout, sizeof out), emu_download(where, dwhere, sizeof where);
+    for (unsigned i = 0; i < 2 * 3 * 4 * 64; i++) CHECK(where[i] == i);
+    float want[12] = {1.5f, 7, 33, 36, 5, 6, 7, 8, 1, 8, (float)emu_device_arch() * 10, 0};
+    for (int i = 0; i < 12; i++) CHECK(out[i] == want[i]);
+    NEED(cuMemFree_v2(din));
+}
+
+int main(int argc, char **argv) {
+    char sample[512], units[512];
+    const char *folder = argc > 1 ? argv[1] : "tests/emulator";
+    snprintf(sample, sizeof sample, "%s/sample.cu", folder);
+    snprintf(units, sizeof units, "%s/units.cu", folder);
+    emu_start();
+    module = emu_module_of(sample, units, NULL);
+    test_mma(8, "unit_mma_k8");
+    test_ldmatrix();
+    test_shuffles();
+    test_named_barriers();
+    test_language();
+    if (emu_device_arch() >= 80) {
+        test_mma(16, "unit_mma_k16");
+        test_copies();
+    }
+    emu_stop(module);
+    return emu_done("test_units");
+}
