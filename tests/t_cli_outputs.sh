@@ -101,6 +101,8 @@ embed 2 in/ann -o x.txt
 says 'must end in .npy, .jsonl or .csv'
 embed 2 in/ann -o missing/x.npy
 says 'missing/x.npy: cannot write here: No such file'
+embed 2 in/ann -o /proc/x.npy
+says '/proc/x.npy: cannot write here'
 mkdir taken.npy y.meta.json
 embed 2 in/ann -o taken.npy
 says 'taken.npy: is a folder'
@@ -123,6 +125,7 @@ no_leftovers
 "$REID" embed -m w.safetensors --size 64x64 in/ann >/dev/full 2>"$err"
 check "exit 2 when stdout is full" [ $? = 2 ]
 says 'stdout: cannot write: No space left on device'
+lines "$err" 1
 "$REID" embed -m w.safetensors --size 64x64 in/ann >&- 2>"$err"
 check "exit 2 when stdout is closed" [ $? = 2 ]
 {

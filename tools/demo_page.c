@@ -8,7 +8,7 @@
 #define STB_IMAGE_WRITE_STATIC
 #include <stb/stb_image_write.h>
 
-enum { THUMB = 150, QUALITY = 82 };
+enum { THUMB = 200, QUALITY = 80 }; /* longer side in pixels; of JPEG */
 
 /* ---- pictures ------------------------------------------------------------------------------------------------------ */
 static void add_base64(text *out, const unsigned char *bytes, size_t n) {
@@ -94,8 +94,9 @@ static const char style[] =
     ".tiles{display:flex;flex-wrap:wrap;gap:.8rem;margin:1.2rem 0}.tile{background:var(--card);border:1px solid "
     "var(--line);border-radius:10px;padding:.7rem 1.1rem;min-width:9rem}.tile b{display:block;font-size:1.7rem;"
     "font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.9rem}"
-    "img{display:block;width:100%;height:auto;aspect-ratio:auto;border-radius:6px}"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(250px,1fr));gap:1rem}"
+    "img{display:block;width:100%;height:auto;aspect-ratio:1;object-fit:contain;background:var(--line);"
+    "border-radius:6px}"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:1rem}"
     ".card{background:var(--card);border:1px solid var(--line);border-top:5px solid var(--line);border-radius:10px;"
     "padding:.7rem;break-inside:avoid}.card.yes{border-top-color:var(--yes)}.card.no{border-top-color:var(--no)}"
     ".card.new{border-top-color:var(--new)}.card h3{margin:.5rem 0 .1rem;font-size:1.05rem}"
@@ -261,7 +262,7 @@ void demo_page(const demo *d, text *out) {
     add_queries(d, out, DEMO_UNSEEN, "Unseen views",
                 "Held back when the others were enrolled. Below each: the three most similar individuals.");
     add_queries(d, out, DEMO_STRANGER, "Never enrolled",
-                "Nothing like them is in the gallery. The right answer is <em>unknown</em>.");
+                "None of them is in the gallery. The right answer is <em>unknown</em>.");
     add_queries(d, out, DEMO_ENROLLED, "Each picture against the others", "The most similar ones, with their scores.");
     add_gallery(d, out);
     add_networks(d, out);

@@ -308,17 +308,14 @@ static int finish_files(output *out) {
 }
 
 int output_finish(output *out) {
-    int good = 1;
+    int good;
     if (out->as == TO_STDOUT) {
         good = results_end(1);
-    } else if (!out->broken) {
-        good = finish_files(out);
+        free_output(out);
+        return good;
     }
-    if (out->broken || (!good && out->as != TO_STDOUT)) {
-        say_error("%s: %s", shown(out->o->output), out->why.s);
-        output_discard(out);
-        return 0;
-    }
-    output_drop(out);
+    good = !out->broken && finish_files(out);
+    if (!good) say_error("%s: %s", shown(out->o->output), out->why.s);
+    (good ? output_drop : output_discard)(out);
     return good;
 }

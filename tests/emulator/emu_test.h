@@ -49,13 +49,6 @@ EMU_TEST_FN void emu_start(void) {
     NEED(cuCtxPushCurrent_v2(emu_test_context));
 }
 
-EMU_TEST_FN int emu_device_arch(void) {
-    int major, minor;
-    NEED(cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
-    NEED(cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0));
-    return major * 10 + minor;
-}
-
 /* ---- kernels ---- */
 EMU_TEST_FN char *emu_read_file(const char *path) {
     FILE *f = fopen(path, "rb");
@@ -71,6 +64,12 @@ EMU_TEST_FN char *emu_read_file(const char *path) {
     text[size] = 0;
     fclose(f);
     return text;
+}
+
+/* Works without cuInit. */
+EMU_TEST_FN int emu_device_arch(void) {
+    const char *arch = getenv("REID_EMULATOR_ARCH");
+    return arch ? atoi(arch) : 90;
 }
 
 /* Compiles for the device, with one more option (or NULL). The cubin is malloc'ed; its log goes to stdout on failure. */
@@ -97,18 +96,24 @@ EMU_TEST_FN nvrtcResult emu_compile(const char *text, const char *name, const ch
     return r;
 }
 
-/* path: the kernel file; before: a file whose text goes in front (for its PTX wrappers), or NULL. */
-EMU_TEST_FN CUmodule emu_module_of(const char *before, const char *path, const char *option) {
+/* path: the kernel file; before: a file whose text goes in front (for its PTX wrappers), or NULL. malloc'ed. */
+EMU_TEST_FN char *emu_cubin_of(const char *before, const char *path, const char *option) {
     char *first = before ? emu_read_file(before) : NULL, *last = emu_read_file(path), *cubin;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t size = (first ? strlen(first) : 0) + strlen(last) + strlen(name) + 32;
     char *text = (char *)malloc(size);
-    CUmodule module;
     if (!text) exit(1);
     snprintf(text, size, "%s#line 1 \"%s\"\n%s", first ? first : "", name, last);
     NEED(emu_compile(text, name, option, &cubin));
+    free(first), free(last), free(text);
+    return cubin;
+}
+
+EMU_TEST_FN CUmodule emu_module_of(const char *before, const char *path, const char *option) {
+    CUmodule module;
+    char *cubin = emu_cubin_of(before, path, option);
     NEED(cuModuleLoadData(&module, cubin));
-    free(first), free(last), free(text), free(cubin);
+    free(cubin);
     return module;
 }
 

@@ -138,7 +138,7 @@ static void state_text(const emu_worker *w, const emu_thread *t, char *text, siz
 
 /* No thread can go on: which wait where. Threads by their index in the block, neighbours in the same state together. */
 static void report_deadlock(emu_worker *w) {
-    char text[700] = "", where[256], state[96], next[96];
+    char text[700] = "", where[256], state[96], next[96], range[32];
     size_t used = 0;
     for (unsigned first = 0, last; first < w->thread_count && used + 140 < sizeof text; first = last + 1) {
         state_text(w, &w->threads[first], state, sizeof state);
@@ -146,8 +146,9 @@ static void report_deadlock(emu_worker *w) {
             state_text(w, &w->threads[last + 1], next, sizeof next);
             if (strcmp(state, next) != 0) break;
         }
-        used += (size_t)snprintf(text + used, sizeof text - used, "%sthreads %u-%u %s", used ? "; " : "", first, last,
-                                 state);
+        if (first == last) snprintf(range, sizeof range, " %u", first);
+        else snprintf(range, sizeof range, "s %u-%u", first, last);
+        used += (size_t)snprintf(text + used, sizeof text - used, "%sthread%s %s", used ? "; " : "", range, state);
     }
     emu_where(w, NULL, where, sizeof where);
     emu_report("%s: deadlock, a barrier or warp operation that not all threads reach: %s", where, text);

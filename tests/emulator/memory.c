@@ -1,11 +1,14 @@
-/* memory.c: device memory and pinned host memory. Every allocation is a block of its own between guards, so that what
-   is written beside it is noticed: at once by AddressSanitizer and in check mode, after the launch in plain mode. Fresh
-   memory is filled with 0xff bytes, which is NaN as fp16, fp32 and fp64. */
+/* memory.c: device memory and pinned host memory. Every allocation lies between guards, and far from every other, so
+   that an index that is wrong by a little or by a lot does not reach another one. A write beside it is noticed at once by
+   AddressSanitizer and in check mode; in plain mode after the launch, or at once where it hits no page. Fresh memory is
+   filled with 0xff bytes and the guards with 0x7fad, which both are NaN as fp16 and fp32. */
 #include <stdio.h>
+#include <sys/mman.h>
 
 #include "driver.h"
 
-enum { ALIGNMENT = 512, GUARD = EMU_ASAN ? 0 : 512, GUARD_BYTE = 0xc5, GRAVES = 64, MAX_ALLOCATIONS = 1 << 16 };
+enum { GUARD = EMU_ASAN ? 0 : 512, PAGE = 4096, GRAVES = 64, MAX_ALLOCATIONS = 16384 };
+#define DISTANCE ((size_t)256 << 20) /* of unmapped addresses on both sides of an allocation */
 
 static emu_allocation *emu_table[MAX_ALLOCATIONS]; /* sorted by address; pinned ones too */
 static unsigned emu_count, emu_version = 1, emu_grave_next;
@@ -58,28 +61,68 @@ size_t emu_allocations_of(const emu_context *context) {
     return count;
 }
 
+/* ---- blocks: an allocation and its guards ---- */
+
+#if EMU_ASAN
+static void *new_block(size_t bytes) {
+    void *p;
+    return posix_memalign(&p, 512, bytes) ? NULL : p;
+}
+
+static void retire_block(unsigned char *block, size_t bytes) {
+    (void)bytes;
+    free(block);
+}
+
+static void free_block(unsigned char *block, size_t bytes) { (void)block, (void)bytes; }
+#else
+static size_t block_bytes(size_t bytes) { return (bytes + 2 * GUARD + PAGE - 1) / PAGE * PAGE; }
+
+static void *new_block(size_t bytes) {
+    size_t inside = block_bytes(bytes), all = inside + 2 * DISTANCE;
+    void *p = mmap(NULL, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    unsigned char *block = (unsigned char *)p + DISTANCE;
+    if (!mprotect(block, inside, PROT_READ | PROT_WRITE)) return block;
+    munmap(p, all);
+    return NULL;
+}
+
+/* Its addresses stay taken until free_block, so that a later access to them is told from one to new memory. */
+static void retire_block(unsigned char *block, size_t bytes) {
+    madvise(block, block_bytes(bytes), MADV_DONTNEED);
+    mprotect(block, block_bytes(bytes), PROT_NONE);
+}
+
+static void free_block(unsigned char *block, size_t bytes) {
+    munmap(block - DISTANCE, block_bytes(bytes) + 2 * DISTANCE);
+}
+#endif
+
+static unsigned char guard_byte(size_t i) { return i % 2 ? 0x7f : 0xad; }
+
+static void fill(unsigned char *block, size_t bytes) {
+    for (size_t i = 0; i + 1 <= GUARD; i++) block[i] = block[GUARD + bytes + i] = guard_byte(i);
+    memset(block + GUARD, 0xff, bytes);
+}
+
 CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer) {
     *pointer = NULL;
-    void *block = NULL;
     if (emu_count == MAX_ALLOCATIONS || bytes > (size_t)1 << 46) return CUDA_ERROR_OUT_OF_MEMORY;
     emu_allocation *a = (emu_allocation *)calloc(1, sizeof *a);
-    if (!a || posix_memalign(&block, ALIGNMENT, bytes + 2 * GUARD)) {
-        free(a);
+    unsigned char *block = (unsigned char *)new_block(bytes);
+    if (a) a->bytes = bytes;
+    if (!a || !block || (emu_get_settings()->check && !pinned && !emu_check_allocation(a))) {
+        if (block) retire_block(block, bytes), free_block(block, bytes);
+        if (a) free(a->words), free(a->filled), free(a);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    a->block = (unsigned char *)block;
+    a->block = block;
     a->base = (uintptr_t)block + GUARD;
-    a->bytes = bytes;
     a->context = context;
     a->pinned = pinned;
-    if (emu_get_settings()->check && !pinned && !emu_check_allocation(a)) {
-        free(a->words), free(a->filled), free(block), free(a);
-        return CUDA_ERROR_OUT_OF_MEMORY;
-    }
     a->number = emu_next_number++;
-    memset(a->block, GUARD_BYTE, GUARD);
-    memset(a->block + GUARD, 0xff, bytes);
-    memset(a->block + GUARD + bytes, GUARD_BYTE, GUARD);
+    fill(block, bytes);
     unsigned at = upper(a->base);
     memmove(emu_table + at + 1, emu_table + at, (emu_count - at) * sizeof *emu_table);
     emu_table[at] = a;
@@ -95,13 +138,14 @@ static void bury(unsigned at) {
     emu_allocation *a = emu_table[at];
     memmove(emu_table + at, emu_table + at + 1, (emu_count - at - 1) * sizeof *emu_table);
     emu_count--, emu_version++;
-    emu_graves[emu_grave_next++ % GRAVES] = *a;
+    emu_allocation *grave = &emu_graves[emu_grave_next++ % GRAVES];
+    if (grave->number) free_block(grave->block, grave->bytes);
+    *grave = *a;
 #if EMU_ASAN
     ASAN_UNPOISON_MEMORY_REGION((void *)a->base, a->bytes);
-#else
-    memset((void *)a->base, 0xff, a->bytes); /* who still reads it shall notice */
 #endif
-    free(a->words), free(a->filled), free(a->block), free(a);
+    retire_block(a->block, a->bytes);
+    free(a->words), free(a->filled), free(a);
 }
 
 CUresult emu_release(uintptr_t pointer, int pinned) {
@@ -131,10 +175,10 @@ void emu_describe(uintptr_t address, char *text, size_t size) {
     if (before && address - before->base < before->bytes)
         snprintf(text, size, "%zu bytes into %s #%lu (%zu bytes)", (size_t)(address - before->base),
                  before->pinned ? "pinned host memory" : "allocation", before->number, before->bytes);
-    else if (before && address - before->base - before->bytes < 1 << 20)
+    else if (before && address - before->base - before->bytes < DISTANCE)
         snprintf(text, size, "%zu bytes past the end of allocation #%lu (%zu bytes)",
                  (size_t)(address - before->base - before->bytes), before->number, before->bytes);
-    else if (after && after->base - address < 1 << 20)
+    else if (after && after->base - address < DISTANCE)
         snprintf(text, size, "%zu bytes before allocation #%lu (%zu bytes)", (size_t)(after->base - address),
                  after->number, after->bytes);
     else snprintf(text, size, "which is no device memory");
@@ -144,15 +188,15 @@ void emu_describe(uintptr_t address, char *text, size_t size) {
 static unsigned char *damage(unsigned char *guard) {
     unsigned char *bad = NULL;
     for (unsigned i = GUARD; i-- > 0;) {
-        if (guard[i] != GUARD_BYTE) bad = guard + i;
-        guard[i] = GUARD_BYTE;
+        if (guard[i] != guard_byte(i)) bad = guard + i;
+        guard[i] = guard_byte(i);
     }
     return bad;
 }
 
 int emu_guards_intact(char *text, size_t size) {
     unsigned char intact[GUARD + 1];
-    memset(intact, GUARD_BYTE, sizeof intact);
+    for (size_t i = 0; i < sizeof intact; i++) intact[i] = guard_byte(i);
     for (unsigned i = 0; i < emu_count && GUARD; i++) {
         unsigned char *front = emu_table[i]->block, *back = front + GUARD + emu_table[i]->bytes;
         unsigned char *guard = memcmp(front, intact, GUARD) ? front : back;

@@ -1,0 +1,541 @@
+/* reid_kernels.cu - the GPU kernels of reid.h.
+
+   Compiled at run time by NVRTC, one program for each distinct operation: shapes, strides, tiles and epilogues are
+   constants that come as -D, the batch is an argument. The file includes nothing: it needs NVRTC and no toolkit.
+   reid.h 0.1 does not launch these kernels yet: so far the tests do, on the emulator (tests/t_kernels.sh).
+   Public domain or MIT-0, as you prefer: see LICENSE.
+
+   Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
+   M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
+
+   kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
+   -----------------+------------------------------------------+---------------------------+------------+---------------
+   reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
+   reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
+   reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
+   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
+   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
+   reid_maxpool     | max pool                                 | in + out                  | 256        | none
+   reid_pool        | adaptive average pool                    | in + out                  | 256        | none
+   reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
+
+   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
+
+   Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
+   over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. */
+
+#define DEVICE static __device__ __forceinline__
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Instructions. Each inline-PTX instruction is one function, for which an emulator can supply a meaning on the CPU.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifndef REID_EMULATOR
+DEVICE unsigned short reid_f16_from_f32(float a) {
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a));
+    return h;
+}
+DEVICE float reid_f32_from_f16(unsigned short a) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
+    return f;
+}
+DEVICE unsigned reid_shared_address(const void *pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+DEVICE void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+}
+DEVICE void reid_ldmatrix_x4(unsigned r[4], unsigned row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(row)
+                 : "memory");
+}
+#if __CUDA_ARCH__ >= 800
+DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+DEVICE void reid_cp_async_16(unsigned to, const void *from, unsigned source_bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(source_bytes) : "memory");
+}
+DEVICE void reid_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int groups> DEVICE void reid_cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+#endif
+#endif /* REID_EMULATOR */
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Values: four neighbouring channels at a time, as floats. VALUE_F16 says how they are stored.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef VALUE_F16
+typedef unsigned short value_t;
+DEVICE float4 load4(const value_t *p) {
+    ushort4 h = *(const ushort4 *)p;
+    return make_float4(reid_f32_from_f16(h.x), reid_f32_from_f16(h.y), reid_f32_from_f16(h.z), reid_f32_from_f16(h.w));
+}
+DEVICE void store4(value_t *p, float4 v) {
+    *(ushort4 *)p = make_ushort4(reid_f16_from_f32(v.x), reid_f16_from_f32(v.y), reid_f16_from_f32(v.z),
+                                 reid_f16_from_f32(v.w));
+}
+DEVICE float load1(const value_t *p) { return reid_f32_from_f16(*p); }
+DEVICE void store1(value_t *p, float v) { *p = reid_f16_from_f32(v); }
+#else
+typedef float value_t;
+DEVICE float4 load4(const value_t *p) { return *(const float4 *)p; }
+DEVICE void store4(value_t *p, float4 v) { *(float4 *)p = v; }
+DEVICE float load1(const value_t *p) { return *p; }
+DEVICE void store1(value_t *p, float v) { *p = v; }
+#endif
+
+#define ACT_NONE 0
+#define ACT_RELU 1
+#define ACT_SILU 2
+#ifndef ACT
+#define ACT ACT_NONE
+#endif
+
+DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+DEVICE float act(float x) {
+#if ACT == ACT_RELU
+    return x < 0.0f ? 0.0f : x; /* in this order a NaN stays one */
+#elif ACT == ACT_SILU
+    return x * sigmoid(x);
+#else
+    return x;
+#endif
+}
+
+extern __shared__ __align__(1024) unsigned char shared[];
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Convolution. Weights are packed (OC padded, K padded) for tensor cores, (K padded, OC padded) otherwise; K runs over
+   (ky, kx, c). The stem's image has 4 channels and its border stored, and its kernel is widened to an even number of
+   columns with zero weights: then it is an ordinary convolution whose 16-byte pieces never straddle a border.
+   ------------------------------------------------------------------------------------------------------------------ */
+#if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
+#define K_TOTAL (KH * KW * IC)
+#define K_PADDED ((K_TOTAL + BK - 1) / BK * BK)
+
+/* One output pixel: where its image starts and the input position under kernel position (0, 0). */
+struct pixel {
+    const value_t *image;
+    int image_index, y, x;
+};
+
+DEVICE pixel find_pixel(const value_t *in, int m) {
+    pixel p;
+    int inside = m % (OH * OW);
+    p.image_index = m / (OH * OW);
+    p.image = in + (long long)p.image_index * (IH * IW * IC);
+    p.y = inside / OW * STRIDE - PAD_Y;
+    p.x = inside % OW * STRIDE - PAD_X;
+    return p;
+}
+
+/* Where input k of a pixel lies, or null outside the image: k and its neighbours up to a multiple of IC, or of 8. */
+DEVICE const value_t *find_input(const pixel &p, int k) {
+    int tap = k / IC, y = p.y + tap / KW, x = p.x + tap % KW;
+    bool inside = k < K_TOTAL && y >= 0 && y < IH && x >= 0 && x < IW;
+    return inside ? p.image + (y * IW + x) * IC + k % IC : 0;
+}
+#endif
+
+#ifdef REID_CONV_PLAIN
+/* One thread an output: what the others compute, without any of their tricks. */
+extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *weights, const float *bias,
+                                           const value_t *residual, const float *scale, value_t *out, int pixels) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, m = i / OC, n = i % OC;
+    if (m >= pixels) return;
+    pixel p = find_pixel(in, m);
+    float sum = bias[n];
+    for (int k = 0; k < K_TOTAL; k++) {
+        const value_t *x = find_input(p, k);
+        float a = x ? load1(x) : 0.0f;
+        if (SCALE) a *= scale[p.image_index * IC + k % IC];
+        sum = fmaf(a, load1(weights + k * OC_PADDED + n), sum);
+    }
+    if (RESIDUAL) sum += load1(residual + (long long)m * OC_PADDED + n);
+    store1(out + (long long)m * OUT_STRIDE + CHANNEL + n, act(sum));
+}
+#endif
+
+#ifdef REID_CONV_F32
+/* A block computes BM pixels times BN channels, a thread 4 x 4 of them. While one BK-deep slice of A and B is
+   multiplied the next one is on its way from memory to registers; shared memory holds A as (BK, BM) so that a thread's
+   four pixels are one 16-byte load. */
+#define THREADS (BM * BN / 16)
+#define A_LOADS (BM * BK / 4 / THREADS)
+#define B_LOADS (BN * BK / 4 / THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS)
+reid_conv_f32(const float *in, const float *weights, const float *bias, const float *residual, const float *scale,
+              float *out, int pixels) {
+    float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
+    float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
+    int t = threadIdx.x, m0 = blockIdx.x * BM, n0 = blockIdx.y * BN;
+    int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
+    float acc[4][4];
+    float4 a_next[A_LOADS], b_next[B_LOADS];
+    pixel source[A_LOADS];
+    for (int i = 0; i < A_LOADS; i++) {
+        int m = m0 + (t + i * THREADS) % BM;
+        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++) acc[i][j] = n0 + column + j < OC ? bias[n0 + column + j] : 0.0f;
+
+    auto fetch = [&](int k0) { /* slice k0 … k0 + BK - 1 to registers */
+        for (int i = 0; i < A_LOADS; i++) {
+            int k = k0 + (t + i * THREADS) / BM * 4;
+            const float *x = find_input(source[i], k);
+            a_next[i] = x ? load4(x) : make_float4(0, 0, 0, 0);
+            if (SCALE && x) {
+                float4 s = load4(scale + source[i].image_index * IC + k);
+                a_next[i] = make_float4(a_next[i].x * s.x, a_next[i].y * s.y, a_next[i].z * s.z, a_next[i].w * s.w);
+            }
+        }
+        for (int i = 0; i < B_LOADS; i++) {
+            int at = t + i * THREADS, k = k0 + at / (BN / 4), n = n0 + at % (BN / 4) * 4;
+            b_next[i] = n < OC_PADDED ? load4(weights + k * OC_PADDED + n) : make_float4(0, 0, 0, 0);
+        }
+    };
+    auto put = [&](int buffer) { /* registers to shared memory */
+        for (int i = 0; i < A_LOADS; i++) {
+            int at = t + i * THREADS, r = at % BM, k = at / BM * 4;
+            a_tile[buffer][k][r] = a_next[i].x, a_tile[buffer][k + 1][r] = a_next[i].y;
+            a_tile[buffer][k + 2][r] = a_next[i].z, a_tile[buffer][k + 3][r] = a_next[i].w;
+        }
+        for (int i = 0; i < B_LOADS; i++) {
+            int at = t + i * THREADS;
+            store4(&b_tile[buffer][at / (BN / 4)][at % (BN / 4) * 4], b_next[i]);
+        }
+    };
+
+    fetch(0);
+    put(0);
+    for (int k0 = 0, buffer = 0; k0 < K_PADDED; k0 += BK, buffer ^= 1) {
+        __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
+        if (k0 + BK < K_PADDED) fetch(k0 + BK);
+        for (int k = 0; k < BK; k++) {
+            float4 a = load4(&a_tile[buffer][k][row]), b = load4(&b_tile[buffer][k][column]);
+            const float av[4] = {a.x, a.y, a.z, a.w}, bv[4] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
+        }
+        if (k0 + BK < K_PADDED) put(buffer ^ 1);
+    }
+
+    for (int i = 0; i < 4; i++) {
+        int m = m0 + row + i, n = n0 + column;
+        if (m >= pixels || n >= OC_PADDED) continue;
+        float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
+        if (RESIDUAL) {
+            float4 r = load4(residual + (long long)m * OC_PADDED + n);
+            v = make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w);
+        }
+        store4(out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
+    }
+}
+#endif
+
+#ifdef REID_CONV_F16
+/* A block computes BM pixels times BN channels with WARPS_M x WARPS_N warps. STAGES slices of A (BM, BK) and B (BN, BK)
+   are in shared memory: one is multiplied while the others arrive by cp.async. A slice's rows are BK = 32 halves, four
+   16-byte pieces; piece p of row r lies at place p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into eight
+   different groups of banks. sm_75 has neither cp.async nor the k16 MMA: pieces go through registers, and an MMA of
+   depth 16 is two of depth 8, which add in the same order. */
+#define THREADS (32 * WARPS_M * WARPS_N)
+#define A_BYTES (BM * BK * 2)
+#define STAGE_BYTES ((BM + BN) * BK * 2)
+#define A_PIECES (BM * BK / 8 / THREADS)
+#define TILES_M (BM / WARPS_M / 16)
+#define TILES_N (BN / WARPS_N / 8)
+
+/* Byte offset of a piece in a slice. */
+DEVICE unsigned place(int row, int piece) { return (unsigned)(row * BK * 2 + (piece ^ (row >> 1 & 3)) * 16); }
+
+/* 16 bytes to shared memory; zero when there is no source. */
+DEVICE void copy_piece(unsigned char *to, const value_t *from, const value_t *anywhere) {
+#if __CUDA_ARCH__ >= 800
+    reid_cp_async_16(reid_shared_address(to), from ? from : anywhere, from ? 16 : 0);
+#else
+    (void)anywhere;
+    *(uint4 *)to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+#endif
+}
+
+DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
+    float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
+    float high = reid_f32_from_f16((unsigned short)(pair >> 16)) * s1;
+    return (unsigned)reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
+}
+
+/* The same, times squeeze-excite factors: through registers on every chip. */
+DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *factors) {
+    uint4 v = make_uint4(0, 0, 0, 0);
+    if (from) {
+        float4 s = *(const float4 *)factors, u = *(const float4 *)(factors + 4);
+        v = *(const uint4 *)from;
+        v = make_uint4(scale_pair(v.x, s.x, s.y), scale_pair(v.y, s.z, s.w), scale_pair(v.z, u.x, u.y),
+                       scale_pair(v.w, u.z, u.w));
+    }
+    *(uint4 *)to = v;
+}
+
+DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
+#if __CUDA_ARCH__ >= 800
+    reid_mma_m16n8k16(d, a, b);
+#else
+    reid_mma_m16n8k8(d, a, b);
+    reid_mma_m16n8k8(d, a + 2, b + 1);
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
+              value_t *out, int pixels) {
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * BM, n0 = blockIdx.y * BN;
+    int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
+    int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
+    float acc[TILES_M][TILES_N][4];
+    pixel source[A_PIECES];
+#pragma unroll
+    for (int i = 0; i < A_PIECES; i++) {
+        int m = m0 + first_row + i * (THREADS * 8 / BK);
+        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+    }
+#pragma unroll
+    for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+        for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+            for (int c = 0; c < 4; c++) {
+                int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
+                acc[i][j][c] = n < OC_PADDED ? bias[n] : 0.0f;
+            }
+
+    auto copy_slice = [&](int slice) {
+        unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
+        int k = slice * BK + piece * 8;
+#pragma unroll
+        for (int i = 0; i < A_PIECES; i++) {
+            int row = first_row + i * (THREADS * 8 / BK);
+            const value_t *x = find_input(source[i], k);
+            if (SCALE) copy_scaled(a + place(row, piece), x, scale + source[i].image_index * IC + k);
+            else copy_piece(a + place(row, piece), x, in);
+        }
+#pragma unroll
+        for (int row = first_row; row < BN; row += THREADS * 8 / BK) {
+            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_PADDED + k : 0;
+            copy_piece(b + place(row, piece), w, weights);
+        }
+    };
+
+    const int slices = K_PADDED / BK;
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < slices) copy_slice(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    for (int s = 0; s < slices; s++) {
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_wait<STAGES - 2>();
+#endif
+        __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
+        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+        unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
+#pragma unroll
+        for (int step = 0; step < BK / 16; step++) {
+            unsigned a[TILES_M][4], b[TILES_N][2];
+#pragma unroll
+            for (int i = 0; i < TILES_M; i++) /* 16 x 16 of A: rows 0-7, 8-15, then the same of the right half */
+                reid_ldmatrix_x4(a[i], a_base + place(warp_m + i * 16 + lane % 16, step * 2 + lane / 16));
+#pragma unroll
+            for (int j = 0; j < TILES_N; j += 2) { /* 16 channels of B: both halves of eight, then of the other eight */
+                unsigned r[4];
+                reid_ldmatrix_x4(r, b_base + place(warp_n + j * 8 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+                b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
+            }
+#pragma unroll
+            for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+                for (int j = 0; j < TILES_N; j++) mma16(acc[i][j], a[i], b[j]);
+        }
+    }
+
+    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
+    float(*tile)[BN + 4] = (float(*)[BN + 4])shared; /* [BM] */
+#if __CUDA_ARCH__ >= 800
+    reid_cp_async_wait<0>();
+#endif
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < TILES_M; i++)
+#pragma unroll
+        for (int j = 0; j < TILES_N; j++)
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                tile[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] = acc[i][j][c];
+    __syncthreads();
+    for (int at = t; at < BM * BN / 8; at += THREADS) {
+        int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
+        if (m >= pixels || n >= OC_PADDED) continue;
+        unsigned packed[4];
+        uint4 r = RESIDUAL ? *(const uint4 *)(residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
+        const unsigned rest[4] = {r.x, r.y, r.z, r.w};
+#pragma unroll
+        for (int c = 0; c < 4; c++) {
+            float low = tile[row][n - n0 + 2 * c], high = tile[row][n - n0 + 2 * c + 1];
+            if (RESIDUAL) {
+                low += reid_f32_from_f16((unsigned short)(rest[c] & 0xffff));
+                high += reid_f32_from_f16((unsigned short)(rest[c] >> 16));
+            }
+            packed[c] = (unsigned)reid_f16_from_f32(act(low)) | (unsigned)reid_f16_from_f32(act(high)) << 16;
+        }
+        value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
+        *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
+   which the squeeze needs. Weights are (KH, KW, C).
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_DEPTHWISE
+extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
+                                          float *sums, int rows) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, row = i / (C / 4); /* row: over all images */
+    if (row >= rows) return;
+    int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
+    const value_t *x = in + (long long)image * IH * IW * C + c;
+    value_t *o = out + (long long)row * OW * C + c;
+    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
+#pragma unroll
+    for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
+    for (int ox = 0; ox < OW; ox++) {
+        float4 sum = b;
+        int x0 = ox * STRIDE - PAD_X;
+#pragma unroll
+        for (int ky = 0; ky < KH; ky++)
+#pragma unroll
+            for (int kx = 0; kx < KW; kx++) {
+                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
+                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
+                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
+                                  fmaf(v.w, k.w, sum.w));
+            }
+        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+        store4(o + ox * C, sum);
+        total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
+    }
+    *(float4 *)(sums + (long long)row * C + c) = total;
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
+   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_SQUEEZE
+extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2,
+                                        const float *b2, float *factors) {
+    float *mean = (float *)shared, *hidden = mean + C;
+    const float *in = sums + (long long)blockIdx.x * OH * C;
+    int t = threadIdx.x, lane = t % 32;
+    for (int c = t; c < C; c += blockDim.x) {
+        float total = 0.0f;
+        for (int row = 0; row < OH; row++) total += in[row * C + c];
+        mean[c] = total / (float)(OH * OW);
+    }
+    __syncthreads();
+    for (int h = t / 32; h < HIDDEN; h += blockDim.x / 32) { /* w1 is (HIDDEN, C) */
+        float sum = 0.0f;
+        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
+        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        if (lane == 0) hidden[h] = (sum + b1[h]) * sigmoid(sum + b1[h]);
+    }
+    __syncthreads();
+    for (int c = t; c < C; c += blockDim.x) { /* w2 is (HIDDEN, C) */
+        float sum = b2[c];
+        for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
+        factors[(long long)blockIdx.x * C + c] = sigmoid(sum);
+    }
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Pools: a thread computes four channels of one output pixel.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_MAXPOOL
+extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pixels) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, m = i / (C / 4);
+    if (m >= pixels) return;
+    int image = m / (OH * OW), y0 = m % (OH * OW) / OW * STRIDE - PAD_Y, x0 = m % OW * STRIDE - PAD_X;
+    const value_t *x = in + (long long)image * IH * IW * C + c;
+    const float lowest = -__int_as_float(0x7f800000);
+    float4 best = make_float4(lowest, lowest, lowest, lowest);
+    for (int y = max(y0, 0); y < min(y0 + KH, IH); y++)
+        for (int column = max(x0, 0); column < min(x0 + KW, IW); column++) {
+            float4 v = load4(x + (y * IW + column) * C); /* written so that a NaN wins */
+            best = make_float4(best.x > v.x ? best.x : v.x, best.y > v.y ? best.y : v.y, best.z > v.z ? best.z : v.z,
+                               best.w > v.w ? best.w : v.w);
+        }
+    store4(out + (long long)m * C + c, best);
+}
+#endif
+
+#ifdef REID_POOL
+/* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. */
+extern "C" __global__ void reid_pool(const value_t *in, value_t *out, int bins) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, m = i / (C / 4);
+    if (m >= bins) return;
+    int image = m / (OH * OW), by = m % (OH * OW) / OW, bx = m % OW;
+    int top = by * IH / OH, bottom = ((by + 1) * IH + OH - 1) / OH;
+    int left = bx * IW / OW, right = ((bx + 1) * IW + OW - 1) / OW;
+    const value_t *x = in + (long long)image * IH * IW * C + c;
+    float4 total = make_float4(0, 0, 0, 0);
+    for (int y = top; y < bottom; y++) {
+        float4 row = make_float4(0, 0, 0, 0);
+        for (int column = left; column < right; column++) {
+            float4 v = load4(x + (y * IW + column) * C);
+            row = make_float4(row.x + v.x, row.y + v.y, row.z + v.z, row.w + v.w);
+        }
+        total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
+    }
+    float count = (float)((bottom - top) * (right - left));
+    store4(out + (long long)m * C + c, make_float4(total.x / count, total.y / count, total.z / count, total.w / count));
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   L2 normalisation: (images, DIM) to FP32 rows of unit length. Every thread adds up a strided part, a fixed tree joins
+   them.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_NORMALISE
+extern "C" __global__ void __launch_bounds__(256) reid_normalise(const value_t *in, float *out) {
+    double *sums = (double *)shared;
+    const value_t *x = in + (long long)blockIdx.x * DIM;
+    int t = threadIdx.x;
+    double sum = 0.0;
+    for (int i = t; i < DIM; i += 256) sum += (double)load1(x + i) * (double)load1(x + i);
+    sums[t] = sum;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {
+        if (t < half) sums[t] += sums[t + half];
+        __syncthreads();
+    }
+    double scale = 1.0 / sqrt(sums[0]);
+    for (int i = t; i < DIM; i += 256) out[(long long)blockIdx.x * DIM + i] = (float)((double)load1(x + i) * scale);
+}
+#endif

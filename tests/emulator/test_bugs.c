@@ -1,0 +1,126 @@
+/* test_bugs.c: every planted bug of bugs.cu has to be noticed: reported, with kernel, block and thread, or seen in the
+   output. Each runs in a process of its own. Usage: test_bugs FOLDER; the mode is the library's and the environment's. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "emu_test.h"
+
+enum { N = 128 };
+#define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
+
+/* What has to be said in each mode. NULL: the mode cannot know. */
+typedef struct bug {
+    const char *name, *plain, *check, *asan;
+} bug;
+static const bug bugs[] = {
+    {"fine", "right", "right", "right"},
+    {"global_write", "kernel global_write: wrote 0 bytes past the end of allocation #2 (512 bytes)",
+     "block (1,0,0), thread (13,0,0): write of 4 bytes", "heap-buffer-overflow"},
+    {"global_read", OUTPUT, "block (1,0,0), thread (63,0,0): read of 4 bytes", "heap-buffer-overflow"},
+    {"shared_write", "kernel shared_write: wrote shared memory 0 bytes past the end",
+     "block (1,0,0), thread (13,0,0): write of 4 bytes at shared memory offset 256", "use-after-poison"},
+    {"neighbour_write", "block (1,0,0), thread (13,0,0): access to address",
+     "block (1,0,0), thread (13,0,0): write of 4 bytes at", NULL},
+    {"misaligned", "misaligned access", "misaligned access", "misaligned access"},
+    {"freed", "which has been freed", "which has been freed", "heap-use-after-free"},
+    {"host_pointer", NULL, "which is no device memory", NULL},
+    {"local_index", NULL, "block (1,0,0), thread (13,0,0): index 4 is outside of its array", "stack-buffer-overflow"},
+    {"copy_misaligned", "thread (13,0,0): cp.async of 16 bytes to shared offset 52", "cp.async of 16 bytes to", "cp.async"},
+    {"copy_outside", "thread (63,0,0): cp.async reads", "0 bytes past the end of allocation #1", "cp.async reads"},
+    {"ldmatrix_outside", "thread (13,0,0): ldmatrix row at shared offset 464 of 256", "ldmatrix row at", "ldmatrix row at"},
+    {"no_barrier", OUTPUT, "read of shared memory", OUTPUT},
+    {"no_second_barrier", OUTPUT, "race on shared memory", OUTPUT},
+    {"no_syncwarp", OUTPUT, "shared memory", OUTPUT},
+    {"no_copy_wait", OUTPUT, "before the wait for the cp.async", OUTPUT},
+    {"weak_copy_wait", OUTPUT, "before the wait for the cp.async", OUTPUT},
+    {"no_copy_barrier", OUTPUT, "shared memory", OUTPUT},
+    {"stage_overwritten", OUTPUT, "shared memory", OUTPUT},
+    {"divergent_barrier", "thread 0 at barrier 0 (32 of 64 threads), line 127; thread 1 returned", "deadlock", "deadlock"},
+    {"early_return", "threads 0-31 at barrier 0 (32 of 64 threads), line 133; threads 32-63 returned", "deadlock",
+     "deadlock"},
+    {"lost_lane", "thread 3 returned", "at __shfl_xor_sync, line 139", "deadlock"},
+    {"blocks_race", NULL, "another block of the same launch", NULL},
+    {"uninitialised", OUTPUT, "read of allocation #1 offset", OUTPUT},
+    {"uninitialised_shared", OUTPUT, "which this block has not written", OUTPUT},
+    {"division", "thread (", "division by zero", NULL},
+    {"trapped", "block (1,0,0), thread (13,0,0): trap, at line 158", "thread (13,0,0): trap", "thread (13,0,0): trap"},
+};
+
+/* Runs the kernel and says on stderr what came of it. */
+static int run(const char *name, const char *cubin) {
+    CUmodule module;
+    CUfunction f;
+    float in[N], out[N];
+    int n = N, wrong = 0;
+    emu_start();
+    for (int i = 0; i < N; i++) in[i] = (float)(i + 1);
+    CUdeviceptr din = emu_upload(strcmp(name, "uninitialised") ? in : NULL, sizeof in), dout = emu_upload(NULL, sizeof out);
+    NEED(cuModuleLoadData(&module, cubin));
+    NEED(cuModuleGetFunction(&f, module, name));
+    if (strcmp(name, "freed") == 0) NEED(cuMemFree_v2(din));
+    if (strcmp(name, "host_pointer") == 0) din = (CUdeviceptr)(uintptr_t)in;
+    void *params[] = {&din, &dout, &n};
+    unsigned shared = strcmp(name, "stage_overwritten") ? 256 : 512;
+    CUresult r = cuLaunchKernel(f, 2, 1, 1, 64, 1, 1, shared, NULL, params, NULL);
+    if (r) {
+        CUresult again = cuMemcpyDtoH_v2(out, dout, sizeof out), other = cuStreamCreate(&(CUstream){NULL}, 0);
+        if (again != r || other != r || !reid_emulator_reports()) fprintf(stderr, "the error does not stick\n");
+        return 1;
+    }
+    NEED(cuMemcpyDtoH_v2(out, dout, sizeof out));
+    for (int i = 0; i < N; i++) {
+        float want = in[i / 64 * 64 + 63 - i % 64];
+        if (strcmp(name, "no_syncwarp") == 0) want = in[i ^ 31];
+        if (strcmp(name, "global_read") == 0) want = i < N - 1 ? in[i + 1] : 0.0f;
+        if (strcmp(name, "uninitialised") == 0) want = 0.0f;
+        if (strcmp(name, "uninitialised_shared") == 0) want = in[i];
+        wrong += !(fabsf(out[i] - want) < 0.5f); /* a NaN is wrong */
+    }
+    fprintf(stderr, wrong ? OUTPUT "\n" : "the output is right\n");
+    return wrong != 0;
+}
+
+static void test(const bug *b, const char *want, const char *cubin) {
+    char said[16384] = "";
+    int ends[2], status = 0;
+    size_t size = 0;
+    ssize_t n;
+    fflush(stdout);
+    if (pipe(ends)) exit(1);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]), close(ends[1]);
+        _exit(run(b->name, cubin));
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], said + size, sizeof said - 1 - size)) > 0) size += (size_t)n;
+    said[size] = 0;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    int noticed = strstr(said, want) != NULL && !strstr(said, "does not stick");
+    if (strncmp(said, "reid emulator: kernel", 21) == 0) noticed = noticed && strstr(said, b->name) != NULL;
+    if (strcmp(b->name, "fine") != 0) noticed = noticed && status != 0;
+    if (!noticed) printf("%s: wanted \"%s\", got (status %d): %s\n", b->name, want, status, said);
+    CHECK(noticed);
+}
+
+int main(int argc, char **argv) {
+    char sample[512], path[512], *cubin;
+    const char *folder = argc > 1 ? argv[1] : "tests/emulator", *check = getenv("REID_EMULATOR_CHECK");
+    snprintf(sample, sizeof sample, "%s/sample.cu", folder);
+    snprintf(path, sizeof path, "%s/bugs.cu", folder);
+    cubin = emu_cubin_of(sample, path, NULL);
+#ifdef __SANITIZE_ADDRESS__
+    int mode = 2;
+    (void)check;
+#else
+    int mode = check && *check == '1';
+#endif
+    for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
+        const char *want = mode == 2 ? bugs[i].asan : mode == 1 ? bugs[i].check : bugs[i].plain;
+        if (want) test(&bugs[i], want, cubin);
+    }
+    free(cubin);
+    return emu_done("test_bugs");
+}

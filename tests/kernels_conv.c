@@ -1,0 +1,110 @@
+/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, the plain
+   one too, several tile shapes. Built and run by tests/t_kernels.sh. */
+#include "kernels_test.h"
+
+typedef struct conv {
+    const char *name;
+    int ih, iw, ic, oc, k, stride, pad, act, residual, scale, images, channel;
+} conv;
+
+/* Odd sizes, padded channels, tiles that straddle two images, K shorter and longer than a slice. */
+static const conv convs[] = {
+    {"1x1", 7, 5, 32, 48, 1, 1, 0, 0, 0, 0, 2, 0},
+    {"1x1 residual relu", 9, 7, 64, 80, 1, 1, 0, 1, 1, 0, 2, 0},
+    {"1x1 scaled residual", 6, 6, 48, 32, 1, 1, 0, 0, 1, 1, 3, 0},
+    {"1x1 stride 2", 9, 7, 32, 64, 1, 2, 0, 0, 0, 0, 1, 0},
+    {"3x3 relu", 8, 8, 16, 16, 3, 1, 1, 1, 0, 0, 2, 0},
+    {"3x3 silu", 10, 11, 48, 64, 3, 1, 1, 2, 0, 0, 1, 0},
+    {"3x3 stride 2", 9, 12, 32, 32, 3, 2, 1, 1, 0, 0, 2, 0},
+    {"stem 7x8 stride 2", 21, 20, 4, 64, 0, 2, 0, 1, 0, 0, 2, 0}, /* k 0: 7 rows of 8 columns, border stored */
+    {"linear into a part", 1, 1, 96, 32, 1, 1, 0, 0, 0, 0, 5, 32},
+};
+
+typedef enum kind { PLAIN, F32, F16 } kind;
+typedef struct tile {
+    int bm, bn, stages, warps_m, warps_n;
+} tile;
+static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}};
+
+static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
+
+/* What an output is by definition, in double. */
+static double expected(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
+                       const double *scale, int oh, int ow, int m, int n) {
+    int image = m / (oh * ow), y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad;
+    int kw = c->k ? c->k : 8;
+    double sum = bias[n];
+    for (int k = 0; k < depth_of(c); k++) {
+        int y = y0 + k / c->ic / kw, x = x0 + k / c->ic % kw;
+        if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+        double a = in[((image * c->ih + y) * c->iw + x) * c->ic + k % c->ic];
+        if (c->scale) a *= scale[image * c->ic + k % c->ic];
+        sum += a * w[k * c->oc + n];
+    }
+    if (c->residual) sum += rest[m * c->oc + n];
+    return activation(sum, c->act);
+}
+
+/* Weights on the device: (K padded, N), transposed for tensor cores; zero past K. */
+static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc, int half, int transposed) {
+    char *raw = (char *)calloc((size_t)(padded * oc), 4);
+    for (int k = 0; k < depth; k++)
+        for (int n = 0; n < oc; n++) {
+            size_t at = (size_t)(transposed ? n * padded + k : k * oc + n);
+            float v = (float)w[k * oc + n];
+            uint16_t h = emu_half_from(v);
+            if (half) memcpy(raw + 2 * at, &h, 2);
+            else memcpy(raw + 4 * at, &v, 4);
+        }
+    CUdeviceptr p = emu_upload(raw, (size_t)(padded * oc) * (half ? 2 : 4));
+    free(raw);
+    return p;
+}
+
+static void test_conv(const conv *c, kind as, const tile *s) {
+    static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
+    int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
+    int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
+    int pixels = c->images * oh * ow, depth = depth_of(c), stride = c->oc + c->channel;
+    const constant constants[] = {
+        {"IH", c->ih}, {"IW", c->iw}, {"IC", c->ic}, {"OH", oh}, {"OW", ow}, {"OC", c->oc}, {"OC_PADDED", c->oc},
+        {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
+        {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
+        {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
+        {"WARPS_N", s->warps_n}, {NULL, 0}};
+    int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
+    unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
+    CUfunction f = kernel_of(names[as], half, constants, shared);
+    unsigned seed = 7;
+    tensor in = tensor_of((size_t)(c->images * c->ih * c->iw * c->ic), half, &seed, 1);
+    tensor w = tensor_of((size_t)(depth * c->oc), 0, &seed, 0.125), bias = tensor_of((size_t)c->oc, 0, &seed, 1);
+    tensor rest = tensor_of((size_t)(pixels * c->oc), half, &seed, 1);
+    tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1), out = result_of((size_t)(pixels * stride), half);
+    CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
+    void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
+    if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
+    else run_kernel(f, (pixels + s->bm - 1) / s->bm, (c->oc + s->bn - 1) / s->bn,
+                    half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params);
+    fetch(&out);
+    double worst = 0;
+    for (int m = 0; m < pixels; m++)
+        for (int n = 0; n < c->oc; n++)
+            compare(&worst, out.host[m * stride + c->channel + n],
+                    expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
+    printf("%-16s %-20s tile %3d x %-3d largest error %.1e\n", names[as], c->name, s->bm, s->bn, worst);
+    CHECK(worst < (half ? 1e-3 : 2e-6));
+    NEED(cuMemFree_v2(packed));
+    drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
+}
+
+int main(void) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
+        test_conv(&convs[i], PLAIN, &tiles[0]);
+        test_conv(&convs[i], F32, &tiles[i % 2]);
+        test_conv(&convs[i], F16, &tiles[i % 3]);
+    }
+    free(kernels_text);
+    return emu_done("kernels_conv");
+}

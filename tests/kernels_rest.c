@@ -1,0 +1,147 @@
+/* kernels_rest.c: the kernels of reid_kernels.cu that are not convolutions, against their definitions, on the emulator.
+   Built and run by tests/t_kernels.sh. */
+#include "kernels_test.h"
+
+enum { IMAGES = 3 };
+
+/* Pixel (y, x) of image i, channel c. */
+static double at(const tensor *t, int h, int w, int channels, int i, int y, int x, int c) {
+    return t->host[((i * h + y) * w + x) * channels + c];
+}
+
+static void test_depthwise(int k, int stride, int ih, int iw, int channels, int act, int half) {
+    int pad = k / 2, oh = (ih + 2 * pad - k) / stride + 1, ow = (iw + 2 * pad - k) / stride + 1, rows = IMAGES * oh;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", k}, {"KW", k},
+                                  {"STRIDE", stride}, {"PAD_Y", pad}, {"PAD_X", pad}, {"ACT", act}, {NULL, 0}};
+    unsigned seed = 5;
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
+    tensor w = tensor_of((size_t)(k * k * channels), 0, &seed, 0.5), bias = tensor_of((size_t)channels, 0, &seed, 1);
+    tensor out = result_of((size_t)(rows * ow * channels), half), sums = result_of((size_t)(rows * channels), 0);
+    void *params[] = {&in.device, &w.device, &bias.device, &out.device, &sums.device, &rows};
+    run_kernel(kernel_of("reid_depthwise", half, constants, 0), (rows * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out), fetch(&sums);
+    double worst = 0, worst_sum = 0;
+    for (int row = 0; row < rows; row++)
+        for (int c = 0; c < channels; c++) {
+            double total = 0;
+            for (int x = 0; x < ow; x++) {
+                double sum = bias.host[c];
+                for (int i = 0; i < k * k; i++) {
+                    int iy = row % oh * stride - pad + i / k, ix = x * stride - pad + i % k;
+                    if (iy < 0 || iy >= ih || ix < 0 || ix >= iw) continue;
+                    sum += at(&in, ih, iw, channels, row / oh, iy, ix, c) * w.host[i * channels + c];
+                }
+                compare(&worst, out.host[(row * ow + x) * channels + c], activation(sum, act));
+                total += activation(sum, act);
+            }
+            compare(&worst_sum, sums.host[row * channels + c], total);
+        }
+    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? "f16" : "f32", worst, worst_sum);
+    CHECK(worst < (half ? 1e-3 : 1e-6));
+    CHECK(worst_sum < 2e-6);
+    drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
+}
+
+static void test_squeeze(int channels, int padded, int hidden, int oh, int ow) {
+    const constant constants[] = {{"C", padded}, {"CHANNELS", channels}, {"HIDDEN", hidden}, {"OH", oh}, {"OW", ow},
+                                  {NULL, 0}};
+    unsigned seed = 9, shared = (unsigned)(padded + hidden) * 4;
+    tensor sums = tensor_of((size_t)(IMAGES * oh * padded), 0, &seed, ow);
+    tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
+    tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
+    tensor out = result_of((size_t)(IMAGES * padded), 0);
+    void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
+    run_kernel(kernel_of("reid_squeeze", 0, constants, shared), IMAGES, 1, 256, shared, params);
+    fetch(&out);
+    double worst = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        double mean[256], units[64];
+        for (int c = 0; c < channels; c++) {
+            mean[c] = 0;
+            for (int y = 0; y < oh; y++) mean[c] += sums.host[(i * oh + y) * padded + c];
+            mean[c] /= oh * ow;
+        }
+        for (int h = 0; h < hidden; h++) {
+            double sum = b1.host[h];
+            for (int c = 0; c < channels; c++) sum += mean[c] * w1.host[h * padded + c];
+            units[h] = activation(sum, 2);
+        }
+        for (int c = 0; c < channels; c++) {
+            double sum = b2.host[c];
+            for (int h = 0; h < hidden; h++) sum += units[h] * w2.host[h * padded + c];
+            compare(&worst, out.host[i * padded + c], 1 / (1 + exp(-sum)));
+        }
+    }
+    printf("squeeze %d channels, %d hidden: %.1e\n", channels, hidden, worst);
+    CHECK(worst < 1e-6);
+    drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2), drop(&out);
+}
+
+/* average 0: max pool 3x3 stride 2 with one pixel of padding; else adaptive average pool to average x average. */
+static void test_pool(int ih, int iw, int channels, int average, int half) {
+    int oh = average ? average : (ih - 1) / 2 + 1, ow = average ? average : (iw - 1) / 2 + 1, pixels = IMAGES * oh * ow;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", 3}, {"KW", 3},
+                                  {"STRIDE", 2}, {"PAD_Y", 1}, {"PAD_X", 1}, {NULL, 0}};
+    unsigned seed = 3;
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
+    tensor out = result_of((size_t)(pixels * channels), half);
+    void *params[] = {&in.device, &out.device, &pixels};
+    CUfunction f = kernel_of(average ? "reid_pool" : "reid_maxpool", half, constants, 0);
+    run_kernel(f, (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out);
+    double worst = 0;
+    for (int m = 0; m < pixels; m++)
+        for (int c = 0; c < channels; c++) {
+            int i = m / (oh * ow), oy = m % (oh * ow) / ow, ox = m % ow;
+            int top = average ? oy * ih / oh : oy * 2 - 1, bottom = average ? ((oy + 1) * ih + oh - 1) / oh : top + 3;
+            int left = average ? ox * iw / ow : ox * 2 - 1, right = average ? ((ox + 1) * iw + ow - 1) / ow : left + 3;
+            double best = -INFINITY, sum = 0;
+            for (int y = top < 0 ? 0 : top; y < bottom && y < ih; y++)
+                for (int x = left < 0 ? 0 : left; x < right && x < iw; x++) {
+                    double v = at(&in, ih, iw, channels, i, y, x, c);
+                    best = v > best ? v : best, sum += v;
+                }
+            compare(&worst, out.host[m * channels + c], average ? sum / ((bottom - top) * (right - left)) : best);
+        }
+    printf("%s pool to %dx%d %s: %.1e\n", average ? "average" : "max", oh, ow, half ? "f16" : "f32", worst);
+    CHECK(worst < (half ? 6e-4 : 1e-6));
+    drop(&in), drop(&out);
+}
+
+static void test_normalise(int dim, int half) {
+    const constant constants[] = {{"DIM", dim}, {NULL, 0}};
+    unsigned seed = 11;
+    tensor in = tensor_of((size_t)(IMAGES * dim), half, &seed, 4), out = result_of((size_t)(IMAGES * dim), 0);
+    void *params[] = {&in.device, &out.device};
+    run_kernel(kernel_of("reid_normalise", half, constants, 2048), IMAGES, 1, 256, 2048, params);
+    fetch(&out);
+    double worst = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        double sum = 0;
+        for (int c = 0; c < dim; c++) sum += in.host[i * dim + c] * in.host[i * dim + c];
+        for (int c = 0; c < dim; c++) compare(&worst, out.host[i * dim + c], in.host[i * dim + c] / sqrt(sum));
+    }
+    printf("normalise %d %s: %.1e\n", dim, half ? "f16" : "f32", worst);
+    CHECK(worst < 1e-7);
+    drop(&in), drop(&out);
+}
+
+int main(void) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    for (int half = 0; half < 2; half++) {
+        test_depthwise(3, 1, 9, 7, 32, 2, half);
+        test_depthwise(3, 2, 11, 14, 16, 2, half);
+        test_depthwise(5, 1, 6, 5, 48, 1, half);
+        test_depthwise(5, 2, 9, 8, 16, 0, half);
+        test_pool(9, 12, 16, 0, half);
+        test_pool(7, 7, 64, 1, half);
+        test_pool(13, 7, 16, 4, half); /* bins overlap */
+        test_normalise(512, half);
+        test_normalise(1280, half);
+    }
+    test_squeeze(24, 32, 6, 5, 4);
+    test_squeeze(240, 240, 10, 7, 7);
+    free(kernels_text);
+    return emu_done("kernels_rest");
+}

@@ -1,0 +1,106 @@
+/* kernels_test.h: what the tests of reid_kernels.cu share: compile one kernel with its constants, launch it. */
+#ifndef KERNELS_TEST_H
+#define KERNELS_TEST_H
+
+#include "emu_test.h"
+
+typedef struct constant {
+    const char *name;
+    int value;
+} constant;
+
+static char *kernels_text;
+
+/* The kernel `name` with REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
+static CUfunction kernel_of(const char *name, int half, const constant *constants, unsigned shared) {
+    char text[40][48], *cubin, *log;
+    const char *options[40];
+    nvrtcProgram program;
+    CUmodule module;
+    size_t size;
+    int n = 0, device = emu_device_arch();
+    snprintf(text[n++], 48, "--gpu-architecture=sm_%d%s", device, device == 90 ? "a" : "");
+    snprintf(text[n], 48, "-D%s", name);
+    for (char *c = text[n++] + 2; *c; c++)
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    if (half) snprintf(text[n++], 48, "-DVALUE_F16");
+    for (; constants->name; constants++) snprintf(text[n++], 48, "-D%s=%d", constants->name, constants->value);
+    for (int i = 0; i < n; i++) options[i] = text[i];
+    NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 0, NULL, NULL));
+    nvrtcResult r = nvrtcCompileProgram(program, n, options);
+    NEED(nvrtcGetProgramLogSize(program, &size));
+    log = (char *)malloc(size);
+    NEED(!log || nvrtcGetProgramLog(program, log));
+    if (r) printf("%s: %s", name, log);
+    NEED(r);
+    NEED(nvrtcGetCUBINSize(program, &size));
+    cubin = (char *)malloc(size);
+    NEED(!cubin || nvrtcGetCUBIN(program, cubin));
+    NEED(cuModuleLoadData(&module, cubin));
+    NEED(nvrtcDestroyProgram(&program));
+    free(log), free(cubin);
+    return emu_function_of(module, name, shared);
+}
+
+/* Runs a kernel on grid_x x grid_y blocks and reports a fault with the emulator's words. */
+static void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params) {
+    NEED(cuLaunchKernel(f, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1, shared, NULL, params, NULL));
+    NEED(cuCtxSynchronize());
+}
+
+/* A tensor in the host's double and on the device as fp32 or fp16; values are exact in both. */
+typedef struct tensor {
+    double *host;
+    CUdeviceptr device;
+    size_t count;
+    int half;
+} tensor;
+
+static tensor tensor_of(size_t count, int half, unsigned *seed, double scale) {
+    tensor t = {(double *)malloc(count * sizeof(double)), 0, count, half};
+    char *raw = (char *)malloc(count * 4);
+    for (size_t i = 0; i < count; i++) {
+        float v = (float)(emu_uniform(seed) * scale);
+        uint16_t h = emu_half_from(v);
+        t.host[i] = v;
+        if (half) memcpy(raw + 2 * i, &h, 2);
+        else memcpy(raw + 4 * i, &v, 4);
+    }
+    t.device = emu_upload(raw, count * (half ? 2 : 4));
+    free(raw);
+    return t;
+}
+
+/* Room for results, not initialised. */
+static tensor result_of(size_t count, int half) {
+    tensor t = {(double *)malloc(count * sizeof(double)), emu_upload(NULL, count * (half ? 2 : 4)), count, half};
+    return t;
+}
+
+static void fetch(tensor *t) {
+    char *raw = (char *)malloc(t->count * 4);
+    NEED(cuMemcpyDtoH_v2(raw, t->device, t->count * (t->half ? 2 : 4)));
+    for (size_t i = 0; i < t->count; i++) {
+        float v;
+        uint16_t h;
+        memcpy(&v, raw + 4 * (t->half ? 0 : i), 4);
+        memcpy(&h, raw + 2 * (t->half ? i : 0), 2);
+        t->host[i] = t->half ? emu_half_value(h) : v;
+    }
+    free(raw);
+}
+
+static void drop(tensor *t) {
+    NEED(cuMemFree_v2(t->device));
+    free(t->host);
+}
+
+static double activation(double x, int act) { return act == 1 ? (x > 0 ? x : 0) : act == 2 ? x / (1 + exp(-x)) : x; }
+
+/* Adds one result to the largest error seen, relative above 1; a NaN is the largest of all. */
+static void compare(double *worst, double got, double want) {
+    double error = fabs(got - want) / (1 + fabs(want));
+    if (!(error <= *worst)) *worst = error;
+}
+
+#endif

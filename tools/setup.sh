@@ -1,0 +1,71 @@
+# tools/setup.sh: gets what a script of this project needs. Sourced by tools/demo and tests/run:
+#
+#     . tools/setup.sh
+#     need_packages gcc:gcc make:make stb/stb_image.h:libstb-dev
+#
+# Each word is what must be there (a command, or a header, which ends in .h) and the Debian package that brings it.
+# need_packages returns when all are there, else the script ends with status 2. It prints the apt line before it installs
+# anything. Root, or a sudo that asks for no password, runs it at once; on a terminal you are asked; otherwise nothing
+# happens. REID_NO_INSTALL=1 forbids installing.
+
+setup_has() { # setup_has COMMAND_OR_HEADER
+    case $1 in
+    *.h) echo "#include <$1>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+setup_missing() { # setup_missing NAME:PACKAGE...: the packages, each once
+    setup_list=
+    for setup_pair in "$@"; do
+        setup_has "${setup_pair%%:*}" && continue
+        case " $setup_list " in
+        *" ${setup_pair#*:} "*) ;;
+        *) setup_list="$setup_list ${setup_pair#*:}" ;;
+        esac
+    done
+    echo "${setup_list# }"
+}
+
+setup_apt() { # setup_apt PREFIX PACKAGE...: PREFIX is empty or sudo
+    setup_prefix=$1
+    shift
+    $setup_prefix env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+        $setup_prefix env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+}
+
+setup_install() { # setup_install PACKAGE...
+    setup_sudo=
+    [ "$(id -u)" = 0 ] || setup_sudo="sudo "
+    if ! setup_has apt-get; then
+        echo "Please install these (Debian's names), or what your system calls them: $*" >&2
+        return
+    fi
+    echo "This needs packages that are not installed. The line that installs them:" >&2
+    echo "    ${setup_sudo}apt-get update && ${setup_sudo}apt-get install -y --no-install-recommends $*" >&2
+    if [ "${REID_NO_INSTALL:-0}" != 0 ]; then
+        echo "REID_NO_INSTALL is set: nothing is installed." >&2
+        return
+    fi
+    if [ -n "$setup_sudo" ] && ! sudo -n true 2>/dev/null; then
+        if ! { [ -t 0 ] && [ -t 2 ] && setup_has sudo; }; then
+            echo "Run it as root, then start this again." >&2
+            return
+        fi
+        printf 'Run it now? [y/N] ' >&2
+        read -r setup_answer || setup_answer=
+        case $setup_answer in y* | Y*) ;; *) return ;; esac
+    fi
+    setup_apt "${setup_sudo% }" "$@" >&2
+}
+
+need_packages() {
+    setup_packages=$(setup_missing "$@")
+    [ -n "$setup_packages" ] || return 0
+    # shellcheck disable=SC2086 # names without spaces
+    setup_install $setup_packages || true
+    setup_packages=$(setup_missing "$@")
+    [ -n "$setup_packages" ] || return 0
+    echo "Cannot go on without: $setup_packages" >&2
+    exit 2
+}
