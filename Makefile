@@ -1,4 +1,5 @@
 # make                  build/reid, the command
+# make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
 # make install          header, kernels, command, man page, completion, reid.pc; DESTDIR and PREFIX are honoured
 # make clean
 #
@@ -22,6 +23,13 @@ all: build/reid
 
 build/reid: $(REID_OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(REID_OBJECTS) $(LIBRARIES)
+
+# What the demo is made of; build/seeded also makes the weights of tests.
+build/demo_run: build/demo_run.o build/demo_page.o $(filter-out build/reid.o,$(REID_OBJECTS))
+build/demo_images: build/demo_images.o
+build/seeded: build/seeded.o
+build/demo_run build/demo_images build/seeded:
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 build/%.o: tools/%.c Makefile | build
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -52,7 +60,9 @@ install: build/reid build/reid.1 build/reid.bash
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 
 clean:
-	rm -f build/*.o build/*.d build/reid build/reid.1 build/reid.bash build/reid.pc
+	rm -f build/*.o build/*.d build/reid build/reid.1 build/reid.bash build/reid.pc build/seeded build/demo_images \
+	    build/demo_run
 
 .PHONY: all install clean
--include $(REID_OBJECTS:.o=.d)
+-include $(wildcard build/*.d)
+include tests/emulator/emulator.mk

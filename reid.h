@@ -437,7 +437,8 @@ REID_API const char *reid_version_string(void);
    decodes a file (JPEG, PNG, BMP, ...) to RGB8.
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
-                   orientation is not applied.
+                   orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: give it files
+                   that you trust, or check them first as tools/jpeg.c does.
    Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
    Thread safety   any thread. */
 #ifdef STBI_VERSION

@@ -1,6 +1,6 @@
-/* t_behaviour.c: what the options do. memory_limit bounds every byte; after a fork a handle refuses to work; flip is the
-   average with the mirrored picture; raw leaves out the normalisation; embeddings without a direction are errors; the
-   plan that reid_query_op shows is the one that ran.
+/* t_behaviour.c: what the options do. memory_limit bounds every byte; after a fork a handle refuses to work; flip is
+   the average with the mirrored picture; raw leaves out the normalisation; embeddings without a direction are errors;
+   the plan that reid_query_op shows is the one that ran.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_behaviour.c -o build/t_behaviour -lcmocka -lm -lpthread */
 #define REID_STATIC

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Compiles reid.h in every way that it promises: gcc and clang, four standards, as declarations, implementation and static
-# code, without a warning; refuses what it says it refuses; links from several files.
+# Compiles reid.h in every way that it promises: gcc and clang, five standards, as declarations, implementation and
+# static code, without a warning; refuses what it says it refuses; links from several files.
 #
 #   sh tests/t_compile.sh
 # shellcheck disable=SC2086 # options and file names are several words
@@ -141,7 +141,8 @@ fi
 
 # --- musl ---
 if command -v musl-gcc >/dev/null; then
-    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -static -DMAIN=main -I"$root" static.c -o musl -lm
+    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -static -DMAIN=main -I"$root" static.c \
+        -o musl -lm
     compiles 'musl program runs' ./musl
 else
     echo 'no musl-gcc here (musl-tools): static musl is left out'

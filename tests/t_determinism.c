@@ -125,7 +125,8 @@ static void check_network(const char *network, reid_head head) {
         int scalar = isa == REID_ISA_SCALAR;
         if (SLOW && scalar) continue;
         float *want = reference(&file, (reid_isa)isa, small || scalar);
-        for (int i = 0; i < (scalar || (SLOW && isa == REID_ISA_AVX512) ? 2 : 5); i++) check_config(&file, &configs[i], (reid_isa)isa, small || scalar, want);
+        for (int i = 0; i < (scalar || (SLOW && isa == REID_ISA_AVX512) ? 2 : 5); i++)
+            check_config(&file, &configs[i], (reid_isa)isa, small || scalar, want);
         if (isa == REID_ISA_AVX512) assert_memory_equal(want, avx2, (size_t)(IMAGES * dim) * sizeof *want);
         free(avx2);
         avx2 = want;

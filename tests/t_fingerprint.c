@@ -1,4 +1,4 @@
-/* t_fingerprint.c: what the fingerprint depends on and what it does not; the seeded head; what the file's metadata says.
+/* t_fingerprint.c: what the fingerprint depends on and what not; the seeded head; what the file's metadata says.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_fingerprint.c -o build/t_fingerprint -lcmocka -lm -lpthread */
 #define REID_STATIC

@@ -26,7 +26,7 @@ static void need(int ok, const char *what) {
     exit(1);
 }
 
-/* ---- what make_embeddings.py made from the same integers ----------------------------------------------------------- */
+/* ---- what make_embeddings.py made from the same integers --------------------------------------------------------- */
 static unsigned crc32_of(const unsigned char *bytes, size_t size) {
     unsigned table[256], crc = 0xffffffffu;
     for (unsigned i = 0; i < 256; i++) {
@@ -74,7 +74,7 @@ static const unsigned char *weights_of(const golden *g, size_t *size) {
     return file;
 }
 
-/* ---- one case on one instruction set -------------------------------------------------------------------------------- */
+/* ---- one case on one instruction set ----------------------------------------------------------------------------- */
 
 /* Returns 0 where the result is off. */
 static int compare(const golden *g, const char *isa, const float *ours, const float *torch, int images) {
@@ -130,6 +130,12 @@ static int run_case(const golden *g, const float *torch, reid_isa isa, const cha
     return good;
 }
 
+static int read_case(const char *line, golden *g) {
+    int fields = sscanf(line, "%31s %7s %d %d %d %d %d %x %lf", g->net, g->head, &g->height, &g->width, &g->last_stride,
+                        &g->images, &g->dim, &g->crc, &g->torch_error);
+    return fields == 9 && g->images <= MOST_IMAGES;
+}
+
 int main(void) {
     static const reid_isa isas[] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512};
     static const char *const names[] = {"scalar", "avx2", "avx512"};
@@ -141,8 +147,7 @@ int main(void) {
     while (fgets(line, sizeof line, table)) {
         golden g;
         if (line[0] == '#') continue;
-        need(sscanf(line, "%31s %7s %d %d %d %d %d %x %lf", g.net, g.head, &g.height, &g.width, &g.last_stride, &g.images,
-                    &g.dim, &g.crc, &g.torch_error) == 9 && g.images <= MOST_IMAGES, "embeddings.txt is damaged");
+        need(read_case(line, &g), "embeddings.txt is damaged");
         size_t count = (size_t)g.images * (size_t)g.dim;
         float *torch = (float *)malloc(count * sizeof *torch);
         need(torch && fread(torch, sizeof *torch, count, rows) == count, "embeddings.bin is too short");

@@ -61,7 +61,8 @@ static void count_unused(reid_log_level level, reid_result id, const char *messa
 
 /* Extra tensors that are harmless, and one that is let through. */
 static void test_unused(void **state) {
-    static const char *const names[] = {"classifier.1.bias", "fc.weight", "features.0.1.num_batches_tracked", "neck.0.weight"};
+    static const char *const names[] = {"classifier.1.bias", "fc.weight", "features.0.1.num_batches_tracked",
+                                        "neck.0.weight"};
     reid_ctx *ctx;
     int logged = 0;
     (void)state;

@@ -1,8 +1,8 @@
 /* test_net.h: seeded weights for any plan, as the bytes of a safetensors file in memory. Include it after the
    implementation of reid.h.
 
-   Every value has at most 8 significant bits, so that F32, F64 and BF16 files of one seed hold exactly the same numbers.
-   A value depends on seed, tensor name and index alone: a test that wants to check a result computes it again. */
+   Every value has at most 8 significant bits, so that F32, F64 and BF16 files of one seed hold exactly the same
+   numbers. A value depends on seed, tensor name and index alone: a test that checks a result computes it again. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
 

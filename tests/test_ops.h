@@ -160,27 +160,30 @@ static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
     return packed;
 }
 
-static void compare(rig *r, float *got, const char *isa) {
+/* All channels of one output pixel. row: the sum of its row so far, by channel. */
+static void compare_pixel(const rig *r, float *got, const char *isa, int i, int y, int x, double *row) {
     const reid__op *op = r->op;
-    int out_c = r->plan.buffers[op->out].c;
+    int first = op->channel, padded = first + reid__padded(op->oc);
+    for (int c = 0; c < op->oc; c++) {
+        double size, want = naive(r, i, y, x, c, &size), have = *at(r, got, op->out, i, y, x, first + c);
+        row[c] += want;
+        if (!(fabs(have - want) <= 2e-6 * (1 + size)))
+            fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g", isa, op->name,
+                     op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y, x, c, have, want);
+    }
+    for (int c = 0; c < r->plan.buffers[op->out].c; c++) {
+        float have = *at(r, got, op->out, i, y, x, c);
+        if (c < first || c >= padded) assert_true(isnan(have)); /* other parts of a concatenation stay untouched */
+        else if (c >= first + op->oc && op->kind != REID__SQUEEZE) assert_true(have == 0); /* padding stays zero */
+    }
+}
+
+static void compare(const rig *r, float *got, const char *isa) {
+    const reid__op *op = r->op;
     for (int i = 0; i < r->n; i++)
         for (int y = 0; y < op->oh; y++) {
-            double row[512] = {0}, size;
-            for (int x = 0; x < op->ow; x++) {
-                for (int c = 0; c < op->oc; c++) {
-                    double want = naive(r, i, y, x, c, &size), have = *at(r, got, op->out, i, y, x, c + op->channel);
-                    row[c] += want;
-                    if (!(fabs(have - want) <= 2e-6 * (1 + size)))
-                        fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g",
-                                 isa, op->name, op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y,
-                                 x, c, have, want);
-                }
-                for (int c = op->oc; c < reid__padded(op->oc) && op->kind != REID__SQUEEZE; c++)
-                    assert_true(*at(r, got, op->out, i, y, x, c + op->channel) == 0);
-                for (int c = 0; c < out_c; c++) /* other parts of a concatenation stay untouched */
-                    if (c < op->channel || c >= op->channel + reid__padded(op->oc))
-                        assert_true(isnan(*at(r, got, op->out, i, y, x, c)));
-            }
+            double row[512] = {0};
+            for (int x = 0; x < op->ow; x++) compare_pixel(r, got, isa, i, y, x, row);
             for (int c = 0; c < op->oc && op->sums != REID__NONE; c++)
                 assert_true(fabs(*at(r, got, op->sums, i, y, 0, c) - row[c]) <= 1e-5 * (1 + op->ow));
         }

@@ -10,7 +10,7 @@
 
 enum { THUMB = 200, QUALITY = 80 }; /* longer side in pixels; of JPEG */
 
-/* ---- pictures ------------------------------------------------------------------------------------------------------ */
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
 static void add_base64(text *out, const unsigned char *bytes, size_t n) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < n; i += 3) {
@@ -55,7 +55,7 @@ void demo_thumbnail(demo_shot *shot, const picture *p) {
     free(small);
 }
 
-/* ---- building blocks ----------------------------------------------------------------------------------------------- */
+/* ---- building blocks --------------------------------------------------------------------------------------------- */
 
 /* Text between tags or in an attribute; bytes that are not UTF-8, or not allowed in XML, become question marks. */
 static void escaped(text *out, const char *s) {
@@ -84,8 +84,8 @@ static void add_image(text *out, const demo_shot *s) {
 static const char style[] =
     ":root{--paper:#fafaf7;--ink:#22251f;--soft:#6c7168;--card:#fff;--line:#e2e3dc;--yes:#2f7d4f;--no:#b3402e;"
     "--new:#8a6d1f;--own:#3f8f63;--other:#d08a3c}"
-    "@media(prefers-color-scheme:dark){:root{--paper:#191b18;--ink:#e9eae4;--soft:#a0a59b;--card:#232622;--line:#383c36;"
-    "--yes:#6cc795;--no:#ec8a78;--new:#dcbd67;--own:#5fb587;--other:#dba05a}}"
+    "@media(prefers-color-scheme:dark){:root{--paper:#191b18;--ink:#e9eae4;--soft:#a0a59b;--card:#232622;"
+    "--line:#383c36;--yes:#6cc795;--no:#ec8a78;--new:#dcbd67;--own:#5fb587;--other:#dba05a}}"
     "body{margin:0 auto;max-width:1180px;padding:2rem 1.2rem 4rem;background:var(--paper);color:var(--ink);"
     "font:16px/1.5 system-ui,sans-serif}h1{font-size:1.9rem;margin:0}h2{margin:2.4rem 0 .6rem;font-size:1.25rem}"
     "p{max-width:46rem}code{font-size:.9em;background:var(--card);border:1px solid var(--line);border-radius:4px;"
@@ -112,7 +112,7 @@ static void tile(text *out, size_t part, size_t whole, const char *label) {
     if (whole) text_printf(out, "<div class=\"tile\"><b>%zu / %zu</b><span>%s</span></div>\n", part, whole, label);
 }
 
-/* ---- sections ------------------------------------------------------------------------------------------------------ */
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
 static void add_head(const demo *d, text *out) {
     text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
@@ -176,8 +176,8 @@ static void add_histogram(const demo *d, text *out) {
 static void add_threshold(const demo *d, text *out) {
     text_puts(out, "<h2>Where the threshold comes from</h2>\n");
     if (!d->decides) {
-        text_puts(out, "<p>There is none. It takes two enrolled views of at least two individuals to derive one, so the "
-                       "best matches are shown without a decision.</p>\n");
+        text_puts(out, "<p>There is none. It takes two enrolled views of at least two individuals to derive one, so "
+                       "the best matches are shown without a decision.</p>\n");
         return;
     }
     text_printf(out, "<p>From enrolled pictures only. Each of %zu was left out in turn. Its best score with the other "
@@ -252,8 +252,8 @@ static void add_networks(const demo *d, text *out) {
         text_printf(out, "</td><td>%d / %zu</td><td>%.2f</td><td>%.2f</td><td>%.1f</td></tr>\n", m->first_right,
                     d->unseen, m->own, m->other, m->ms);
     }
-    text_puts(out, "</table>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, the "
-                   "highest over the individual's enrolled pictures.</p>\n");
+    text_puts(out, "</table>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
+                   "the highest over the individual's enrolled pictures.</p>\n");
 }
 
 void demo_page(const demo *d, text *out) {

@@ -23,7 +23,7 @@ static double seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ---- the pictures and their roles ---------------------------------------------------------------------------------- */
+/* ---- the pictures and their roles -------------------------------------------------------------------------------- */
 static const char UNKNOWN[] = "unknown";
 
 static void add_shot(demo *d, const input *in) {
@@ -70,7 +70,7 @@ static void collect(demo *d) {
     inputs_free(&list);
 }
 
-/* ---- networks ------------------------------------------------------------------------------------------------------ */
+/* ---- networks ---------------------------------------------------------------------------------------------------- */
 static void open_model(demo *d, const char *weights, double weight) {
     if (d->models == DEMO_MODELS) die("more than %d networks", DEMO_MODELS);
     demo_model *m = &d->model[d->models++];
@@ -144,7 +144,7 @@ static void embed_all(demo *d) {
     for (int m = 0; m < d->models && d->count; m++) d->model[m].ms /= (double)d->count;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 static double cosine(const demo_model *m, size_t a, size_t b) {
     size_t dim = (size_t)m->info.dim;
     return reid_cosine(m->rows + a * dim, m->rows + b * dim, m->info.dim);
@@ -219,7 +219,7 @@ static void calibrate(demo *d) {
     d->decides = 1;
 }
 
-/* ---- verdicts ------------------------------------------------------------------------------------------------------ */
+/* ---- verdicts ---------------------------------------------------------------------------------------------------- */
 
 /* Puts a match into its place among the best, one per individual. */
 static void insert(const demo *d, demo_verdict *v, demo_match m) {
@@ -288,7 +288,7 @@ static void compare(demo *d, demo_model *m) {
     m->own = pairs[1] > 0 ? sum[1] / pairs[1] : 0;
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 static void print_verdict(const demo *d, const demo_verdict *v) {
     const demo_shot *q = &d->shots[v->shot];
     const char *best = v->found ? d->shots[v->best[0].shot].who : "-";
@@ -303,8 +303,8 @@ static void print_verdict(const demo *d, const demo_verdict *v) {
 static void print_summary(const demo *d) {
     for (int i = 0; i < d->models; i++) {
         const demo_model *m = &d->model[i];
-        printf("%-20s %4d floats  %6.1f ms a picture  weight %.1f  best match right alone: %d of %zu\n", m->info.network,
-               m->info.dim, m->ms, m->weight, m->first_right, d->unseen);
+        printf("%-20s %4d floats  %6.1f ms a picture  weight %.1f  best match right alone: %d of %zu\n",
+               m->info.network, m->info.dim, m->ms, m->weight, m->first_right, d->unseen);
     }
     if (d->unseen) printf("best match right (rank-1): %zu of %zu unseen views\n", d->first_right, d->unseen);
     if (!d->decides) {

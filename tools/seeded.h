@@ -120,7 +120,7 @@ static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t 
     seeded_spread(net, name, ".bias", out, 0, 20, 1.0);
 }
 
-/* gamma, beta: in thousandths. var: of what the convolution before it gives; tests/golden/check_seeded.py measures it. */
+/* gamma, beta: in thousandths. var: of what the convolution before it gives, see tests/golden/check_seeded.py. */
 static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, int beta, double var) {
     seeded_spread(net, name, ".weight", c, gamma, gamma / 5, 1.0);
     seeded_spread(net, name, ".bias", c, beta, 60, 1.0);

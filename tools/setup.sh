@@ -4,9 +4,9 @@
 #     need_packages gcc:gcc make:make stb/stb_image.h:libstb-dev
 #
 # Each word is what must be there (a command, or a header, which ends in .h) and the Debian package that brings it.
-# need_packages returns when all are there, else the script ends with status 2. It prints the apt line before it installs
-# anything. Root, or a sudo that asks for no password, runs it at once; on a terminal you are asked; otherwise nothing
-# happens. REID_NO_INSTALL=1 forbids installing.
+# need_packages returns when all are there, else the script ends with status 2. It prints the apt line before anything
+# is installed. Root, or a sudo that asks for no password, runs it at once; on a terminal you are asked; otherwise
+# nothing happens. REID_NO_INSTALL=1 forbids installing.
 
 setup_has() { # setup_has COMMAND_OR_HEADER
     case $1 in
