@@ -1,5 +1,5 @@
-/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, the plain
-   one too, several tile shapes. Built and run by tests/t_kernels.sh. */
+/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, the
+   plain one too, several tile shapes. Built and run by tests/t_kernels.sh. */
 #include "kernels_test.h"
 
 typedef struct conv {
@@ -79,7 +79,8 @@ static void test_conv(const conv *c, kind as, const tile *s) {
     tensor in = tensor_of((size_t)(c->images * c->ih * c->iw * c->ic), half, &seed, 1);
     tensor w = tensor_of((size_t)(depth * c->oc), 0, &seed, 0.125), bias = tensor_of((size_t)c->oc, 0, &seed, 1);
     tensor rest = tensor_of((size_t)(pixels * c->oc), half, &seed, 1);
-    tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1), out = result_of((size_t)(pixels * stride), half);
+    tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1);
+    tensor out = result_of((size_t)(pixels * stride), half);
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
     if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);

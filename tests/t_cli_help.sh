@@ -103,7 +103,8 @@ check "nine examples" [ $examples = 9 ]
 # reid inspect.
 run 0 inspect w.safetensors
 for line in 'network      efficientnet_b0 (found from its tensors)' 'head         none' \
-    'embedding    1280 floats, of length 1' 'preset       effnet-b0 (the network.s default)' 'parameters   4,007,548' 'work         0.385 GMAC an image' \
+    'embedding    1280 floats, of length 1' 'preset       effnet-b0 (the network.s default)' \
+    'parameters   4,007,548' 'work         0.385 GMAC an image' \
     'fingerprint  [0-9a-f]\{32\}$' 'tensors      309 used, 0 missing, 0 mismatched, 0 ignored, 0 unexpected'; do
     prints "^$line"
 done

@@ -55,8 +55,8 @@ for test in $tests; do
     for folder in "$out" "$out/asan"; do
         sanitize=
         [ "$folder" = "$out" ] || sanitize=-fsanitize=address
-        job "build test_$test in $folder" "$CC" $flags $sanitize $here/test_$test.c -o "$folder/test_$test" -L"$folder" \
-            -l:libcuda.so.1 -l:libnvrtc.so.13 -lm -lpthread
+        job "build test_$test in $folder" "$CC" $flags $sanitize $here/test_$test.c -o "$folder/test_$test" \
+            -L"$folder" -l:libcuda.so.1 -l:libnvrtc.so.13 -lm -lpthread
     done
 done
 for test in dlopen real_nvrtc; do

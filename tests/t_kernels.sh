@@ -21,7 +21,9 @@ for part in conv rest; do
         bad "kernels_$part on sm_$arch"
         cat "$out/log"
     done
-    REID_EMULATOR_RACE=1 "$out/kernels_$part" > "$out/log" 2>&1 && good || { bad "kernels_$part: race"; cat "$out/log"; }
+    REID_EMULATOR_RACE=1 "$out/kernels_$part" > "$out/log" 2>&1 && good && continue
+    bad "kernels_$part: race"
+    cat "$out/log"
 done
 
 # A broken kernel must be seen: without this barrier slices are read before they have arrived.
@@ -30,14 +32,14 @@ cmp -s reid_kernels.cu "$out/reid_kernels.cu" && bad "the planted bug was not pl
 (cd "$out" && ./kernels_conv > log 2>&1) && bad "a missing barrier was not seen" || good
 
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
-shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3 -DSTRIDE=1
-       -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512"
+shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512"
 compile() { # compile ARCH KERNEL OPTIONS...
     arch=$1 kernel=$2
     shift 2
     # shellcheck disable=SC2086 # the shape is many words
-    "$nvcc" -std=c++17 -arch="sm_$arch" -cubin -diag-suppress 177 -Werror all-warnings -Xptxas -v,-warn-spills,-warn-lmem-usage \
-        $shape "-D$kernel" "$@" reid_kernels.cu -o "$out/kernel.cubin" > "$out/log" 2>&1 &&
+    "$nvcc" -std=c++17 -arch="sm_$arch" -cubin -diag-suppress 177 -Werror all-warnings \
+        -Xptxas -v,-warn-spills,-warn-lmem-usage $shape "-D$kernel" "$@" reid_kernels.cu -o "$out/kernel.cubin" > "$out/log" 2>&1 &&
         grep -q ' 0 bytes spill stores' "$out/log" && ! grep -q 'lmem' "$out/log" && good && return
     bad "$kernel for sm_$arch $*"
     cat "$out/log"

@@ -5,7 +5,10 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 command -v python3 >/dev/null 2>&1 || { echo "skipped: python3 (for the file server) is missing"; exit 77; }
-command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 || { echo "skipped: neither curl nor wget"; exit 77; }
+command -v curl >/dev/null 2>&1 || command -v wget >/dev/null 2>&1 || {
+    echo "skipped: neither curl nor wget"
+    exit 77
+}
 
 dir=$(mktemp -d) || exit 1
 server=
@@ -47,7 +50,8 @@ cp "$dir/www/good.pth" "$dir/www/cut.pth"
 cp "$dir/www/good.pth" "$dir/www/ready.safetensors"
 hash=$(sha256sum "$dir/www/good.pth" | cut -d ' ' -f 1)
 manifest() { # manifest NAME FILE HASH
-    printf '# %s\nfile %s\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$1" "$2" "$3" > "$dir/models/$1.manifest"
+    printf '# %s\nfile %s\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$1" "$2" "$3" \
+        > "$dir/models/$1.manifest"
 }
 manifest good good.pth "$hash"
 manifest cut cut.pth "$hash"

@@ -18,7 +18,7 @@
 #define DATA_SIZE 58
 static const char tiny[] =
     "{'__metadata__':{'k':'v\\n'}," T("module.conv.weight", "F32", "[2,3]", "[0,24]") ","
-    T("n", "I64", "[]", "[24,32]") "," T("caf\\u00e9.bias", "F16", "[5]", "[32,42]") "," 
+    T("n", "I64", "[]", "[24,32]") "," T("caf\\u00e9.bias", "F16", "[5]", "[32,42]") ","
     T("none", "F32", "[0,7]", "[42,42]") ", " T("d", "F64", "[2]", "[42,58]") "}  ";
 
 static reid_result open_bytes(reid__weights *w, reid__mem *mem, test_heap *heap, const unsigned char *data,

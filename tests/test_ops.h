@@ -168,8 +168,9 @@ static void compare_pixel(const rig *r, float *got, const char *isa, int i, int 
         double size, want = naive(r, i, y, x, c, &size), have = *at(r, got, op->out, i, y, x, first + c);
         row[c] += want;
         if (!(fabs(have - want) <= 2e-6 * (1 + size)))
-            fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g", isa, op->name,
-                     op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y, x, c, have, want);
+            fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g", isa,
+                     op->name, op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y, x, c, have,
+                     want);
     }
     for (int c = 0; c < r->plan.buffers[op->out].c; c++) {
         float have = *at(r, got, op->out, i, y, x, c);

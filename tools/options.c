@@ -236,9 +236,9 @@ const command COMMANDS[] = {
      "their place in the file.\n\n"
      "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and "
      "newline escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and "
-     "failures (beside OUT.csv it is called OUT.csv.meta.json, and so for .jsonl). The identity of a picture is the first folder below the folder given as INPUT, else its file "
-     "name without extension. In JSON, bytes of a name that are not UTF-8 stand as \\udc80 to \\udcff, as "
-     "Python's surrogateescape has them.\n\n"
+     "failures (beside OUT.csv it is called OUT.csv.meta.json, and so for .jsonl). The identity of a picture is "
+     "the first folder below the folder given as INPUT, else its file name without extension. In JSON, bytes of a "
+     "name that are not UTF-8 stand as \\udc80 to \\udcff, as Python's surrogateescape has them.\n\n"
      "16-bit PNG files are reduced to 8 bits a channel; alpha is dropped.",
      {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
       "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",

@@ -48,7 +48,8 @@ extern "C" __global__ void local_index(const float *in, float *out, int n) {
 }
 
 extern "C" __global__ void copy_misaligned(const float *in, float *out, int n) {
-    if (threadIdx.x % 4 == 1) reid_cp_async_16(reid_shared_address(WORDS + threadIdx.x / 4 * 4 + (INDEX == 77)), in, 16);
+    float *to = WORDS + threadIdx.x / 4 * 4 + (INDEX == 77);
+    if (threadIdx.x % 4 == 1) reid_cp_async_16(reid_shared_address(to), in, 16);
     reid_cp_async_wait_all();
 }
 

@@ -47,9 +47,13 @@ CUresult emu_enter(const char *name, int flags) {
     pthread_mutex_lock(&emu_lock);
     if (!emu_fail_read) set_failing(emu_get_settings()->fail);
     int code = (int)usual_failure(name);
-    if (emu_failing_now(&emu_fail, name, !(flags & EMU_FREES), &code)) return (CUresult)code;
-    if (!(flags & EMU_BEFORE_INIT) && !emu_process) return CUDA_ERROR_NOT_INITIALIZED;
     emu_context *context = emu_current();
+    if (emu_failing_now(&emu_fail, name, !(flags & EMU_FREES), &code)) {
+        int sticks = code >= CUDA_ERROR_ILLEGAL_ADDRESS && code <= CUDA_ERROR_LAUNCH_FAILED;
+        if (sticks && context && !context->fault) context->fault = (CUresult)code; /* as if the device were lost */
+        return (CUresult)code;
+    }
+    if (!(flags & EMU_BEFORE_INIT) && !emu_process) return CUDA_ERROR_NOT_INITIALIZED;
     if (flags & EMU_CONTEXT && !context) return CUDA_ERROR_INVALID_CONTEXT;
     if (flags & EMU_CONTEXT && !context->alive) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (flags & EMU_CONTEXT && !(flags & EMU_FREES) && context->fault) return context->fault;

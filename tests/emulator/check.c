@@ -95,8 +95,8 @@ static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t 
         snprintf(by, sizeof by, "thread (%u,%u,%u)", p->x, p->y, p->z);
     }
     if (number) snprintf(place, sizeof place, "allocation #%lu", number);
-    emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on %s offset %zu: this %s and an earlier %s by %s have no barrier "
-              "between them", place, offset, emu_how[how], then, by);
+    emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on %s offset %zu: this %s and an earlier %s by %s have no "
+              "barrier between them", place, offset, emu_how[how], then, by);
 }
 
 static void remember_reader(emu_worker *w, const emu_thread *t, emu_readers *r, uint8_t bytes) {
@@ -133,7 +133,8 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
     *s = mine;
 }
 
-void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line, void *pc) {
+void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line,
+                      void *pc) {
     for (unsigned end = offset + bytes; offset < end;) {
         unsigned in_cell = offset % 2 || offset + 1 == end ? 1 : 2;
         check_cell(w, t, offset / 2, (uint8_t)((in_cell == 2 ? 3u : 1u) << offset % 2), how, line, pc);
@@ -162,8 +163,8 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
                       emu_how[how], a->number, word * 4);
         if (s->clock >= w->launch_clock && s->bytes & mask && how != EMU_ATOMIC) {
             if (s->clock < w->block_clock && !w->used_atomics)
-                emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on allocation #%lu offset %zu: this %s and a write by "
-                          "another block of the same launch", a->number, word * 4, emu_how[how]);
+                emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on allocation #%lu offset %zu: this %s and a write "
+                          "by another block of the same launch", a->number, word * 4, emu_how[how]);
             if (s->clock >= w->block_clock && !write_ordered(w, t, s))
                 race(w, a->number, word * 4, how, "write", s->thread, line, pc);
         }
@@ -190,13 +191,14 @@ static void check_access(uintptr_t address, unsigned bytes, int how, int line, v
     size_t shared = address - (uintptr_t)w->instance->shared;
     if (w->instance->shared && shared < REID_EMULATOR_SHARED_BYTES) {
         if (shared + bytes > w->shared_bytes)
-            emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "%s of %u bytes at shared memory offset %zu, past the end of "
-                      "the launch's %u bytes", emu_how[how], bytes, shared, w->shared_bytes);
+            emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "%s of %u bytes at shared memory offset %zu, past the end "
+                      "of the launch's %u bytes", emu_how[how], bytes, shared, w->shared_bytes);
         if (w->cells) emu_check_shared(w, t, (unsigned)shared, bytes, how, line, pc);
         return;
     }
-    if (address - (uintptr_t)w->stacks < EMU_MAX_THREADS * emu_stack_bytes()) {
-        if (address - emu_stack_base(w, t->index) < emu_stack_bytes()) return;
+    size_t on_stacks = address - (uintptr_t)w->stacks;
+    if (on_stacks < (size_t)EMU_MAX_THREADS * EMU_STACK_BYTES) {
+        if (on_stacks / EMU_STACK_BYTES == t->index) return;
         emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "access to another thread's local variable");
     }
     emu_allocation *a = emu_worker_find(w, address);

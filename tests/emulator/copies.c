@@ -1,5 +1,6 @@
-/* copies.c: cp.async. A copy is carried out as late as the rules allow, at the wait that covers it, and reads its source
-   only then. Until it lands, its destination holds a NaN pattern of its own (0x7fad as fp16, 0x7fad7fad as fp32). */
+/* copies.c: cp.async. A copy is carried out as late as the rules allow, at the wait that covers it, and reads its
+   source only then. Until it lands, its destination holds a NaN pattern of its own (0x7fad as fp16, 0x7fad7fad as
+   fp32). */
 #include "emulator.h"
 
 static void add(emu_thread *t, const emu_copy *copy) {
@@ -18,13 +19,14 @@ void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned sour
     emu_copy copy = {to - REID_EMULATOR_SHARED_BASE, bytes, source_bytes, t->groups, from};
     uintptr_t source = (uintptr_t)from;
     if (copy.to % bytes || source % bytes)
-        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, line, NULL, "cp.async of %u bytes to shared offset %u from 0x%zx", bytes,
-                  copy.to, (size_t)source);
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, line, NULL, "cp.async of %u bytes to shared offset %u from 0x%zx",
+                  bytes, copy.to, (size_t)source);
     if (copy.to > w->shared_bytes || copy.to + bytes > w->shared_bytes)
         emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, NULL, "cp.async to shared offset %u of %u bytes", copy.to,
                   w->shared_bytes);
     if (source_bytes > bytes)
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "cp.async of %u bytes with %u source bytes", bytes, source_bytes);
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "cp.async of %u bytes with %u source bytes", bytes,
+                  source_bytes);
     if (source_bytes) {
         emu_allocation *a = emu_worker_find(w, source);
         if (!a || source - a->base + source_bytes > a->bytes) {

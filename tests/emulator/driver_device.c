@@ -52,7 +52,9 @@ static CUresult device_name(char *name, int size, CUdevice device) {
     return CUDA_SUCCESS;
 }
 
-EMU_API CUresult cuDeviceGetName(char *name, int size, CUdevice device) { EMU_CALL(0, device_name(name, size, device)); }
+EMU_API CUresult cuDeviceGetName(char *name, int size, CUdevice device) {
+    EMU_CALL(0, device_name(name, size, device));
+}
 
 static CUresult device_uuid(CUuuid *uuid, CUdevice device) {
     if (!uuid) return CUDA_ERROR_INVALID_VALUE;

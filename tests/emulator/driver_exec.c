@@ -52,7 +52,8 @@ EMU_API CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, u
     EMU_CALL(EMU_CONTEXT, flags ? CUDA_ERROR_NOT_SUPPORTED : instantiate(exec, graph));
 }
 
-EMU_API CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *bad_node, char *log, size_t size) {
+EMU_API CUresult cuGraphInstantiate_v2(CUgraphExec *exec, CUgraph graph, CUgraphNode *bad_node, char *log,
+                                       size_t size) {
     if (bad_node) *bad_node = NULL;
     if (log && size) *log = 0;
     EMU_CALL(EMU_CONTEXT, instantiate(exec, graph));

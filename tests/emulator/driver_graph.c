@@ -28,7 +28,7 @@ void emu_nodes_clear(emu_nodes *nodes) {
 
 void emu_capture_invalidate(emu_capture *capture) { capture->invalid = 1; }
 
-/* Allocation and the like: in global mode a capture of any thread forbids it, in thread-local mode one of this thread. */
+/* Allocation and the like: a capture in global mode forbids it to every thread, one in thread-local mode to its own. */
 int emu_capture_forbids(void) {
     int forbidden = 0;
     for (emu_capture *c = emu_captures; c; c = c->next) {

@@ -1,15 +1,16 @@
 /* driver_launch.c: functions, their attributes and their launches. */
 #include "driver.h"
 
-/* ---- parameters: one block that holds the pointers and, behind them, the values ---- */
+/* ---- parameters: one block that holds the pointers and, behind them, the values, 64-byte aligned as a tensor map
+   has to be ---- */
 
-static size_t aligned(size_t bytes) { return (bytes + 15) & ~(size_t)15; }
+static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
 
 static CUresult pack_params(emu_launch *l, void **params) {
     const struct reid_emulator_kernel *k = emu_kernel_of(l->function);
     size_t bytes = aligned((k->param_count + 1) * sizeof(void *));
     for (unsigned i = 0; i < k->param_count; i++) bytes += aligned(k->param_bytes[i]);
-    l->params = (void **)malloc(bytes);
+    l->params = (void **)aligned_alloc(64, bytes);
     if (!l->params) return CUDA_ERROR_OUT_OF_MEMORY;
     l->params_bytes = bytes;
     unsigned char *to = (unsigned char *)l->params + aligned((k->param_count + 1) * sizeof(void *));
@@ -22,7 +23,7 @@ static CUresult pack_params(emu_launch *l, void **params) {
 
 void **emu_params_copy(const emu_launch *l) {
     if (!l->params) return NULL;
-    void **copy = (void **)malloc(l->params_bytes);
+    void **copy = (void **)aligned_alloc(64, l->params_bytes);
     if (!copy) return NULL;
     memcpy(copy, l->params, l->params_bytes);
     for (unsigned i = 0; i < emu_kernel_of(l->function)->param_count; i++)

@@ -72,7 +72,7 @@ EMU_TEST_FN int emu_device_arch(void) {
     return arch ? atoi(arch) : 90;
 }
 
-/* Compiles for the device, with one more option (or NULL). The cubin is malloc'ed; its log goes to stdout on failure. */
+/* Compiles for the device, with one more option (or NULL). The cubin is malloc'ed; on failure the log is printed. */
 EMU_TEST_FN nvrtcResult emu_compile(const char *text, const char *name, const char *option, char **cubin) {
     char arch[48], *log;
     const char *options[2] = {arch, option};
@@ -103,7 +103,8 @@ EMU_TEST_FN char *emu_cubin_of(const char *before, const char *path, const char 
     size_t size = (first ? strlen(first) : 0) + strlen(last) + strlen(name) + 32;
     char *text = (char *)malloc(size);
     if (!text) exit(1);
-    snprintf(text, size, "%s#line 1 \"%s\"\n%s", first ? first : "", name, last);
+    if (first) snprintf(text, size, "%s#line 1 \"%s\"\n%s", first, name, last);
+    else snprintf(text, size, "%s", last);
     NEED(emu_compile(text, name, option, &cubin));
     free(first), free(last), free(text);
     return cubin;

@@ -19,7 +19,7 @@
 #error "the emulator switches fibers in x86-64 assembly"
 #endif
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || defined(REID_EMULATOR_ASAN)
 #define EMU_ASAN 1
 #define EMU_MODE "asan"
 #include <sanitizer/asan_interface.h>
@@ -103,8 +103,7 @@ void emu_thread_start(emu_worker *worker, unsigned index);
 void emu_thread_resume(emu_worker *worker, emu_thread *thread); /* returns when it waits, exits or faults */
 void emu_thread_yield(emu_worker *worker);                      /* back to the scheduler */
 EMU_NORETURN void emu_thread_abandon(emu_worker *worker);
-uintptr_t emu_stack_base(const emu_worker *worker, unsigned index);
-size_t emu_stack_bytes(void);
+enum { EMU_STACK_BYTES = EMU_ASAN ? 512 * 1024 : 128 * 1024 };
 
 /* ---- launch.c ---- */
 typedef struct emu_module emu_module;
@@ -122,7 +121,7 @@ typedef struct emu_launch {
 typedef struct emu_warp {
     unsigned members, arrived; /* lanes that exist; lanes that wait at `op` */
     enum reid_emulator_op op;
-    uint32_t clock, seen[EMU_WARPS]; /* check.c: this warp's time; the latest time of each warp that it is ordered after */
+    uint32_t clock, seen[EMU_WARPS]; /* check.c: this warp's time; the time of each warp that it is ordered after */
 } emu_warp;
 typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
@@ -154,10 +153,11 @@ struct emu_worker {
     char fault_text[256]; /* from a signal handler */
 };
 void emu_module_instance(const emu_module *module, emu_worker *worker, int number); /* driver_module.c */
-emu_worker *emu_worker_now(void); /* NULL outside a kernel */
+extern __thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec"))); /* NULL outside a kernel */
+static inline emu_worker *emu_worker_now(void) { return emu_current_worker; }
 CUresult emu_run_launch(const emu_launch *launch);
 extern const struct reid_emulator_calls emu_kernel_calls;
-emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address);
+emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address); /* device or pinned memory */
 
 /* ---- warp.c, copies.c, check.c ---- */
 void emu_warp_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -182,7 +182,7 @@ void emu_check_warp(emu_worker *worker, unsigned warp);
 
 /* ---- report.c ---- */
 void emu_report(const char *format, ...) EMU_PRINTF(1, 2); /* not about one thread */
-EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5); /* in a kernel */
+EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5);
 void emu_signals_begin(emu_worker *worker);
 void emu_signals_end(emu_worker *worker);
 void emu_where(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);

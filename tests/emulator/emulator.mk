@@ -8,6 +8,8 @@ EMULATOR_CFLAGS := -std=c99 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -mavx
     -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes \
     -DREID_EMULATOR_SOURCE='"$(EMULATOR_DIR)"'
 EMULATOR_ASAN := -fsanitize=address -fno-omit-frame-pointer
+# These check every address themselves and run all the time: of the AddressSanitizer build, but not instrumented.
+EMULATOR_HOT := threads launch warp copies
 
 EMULATOR_DRIVER := settings report threads launch warp copies check memory calls failing image driver_device \
     driver_context driver_memory driver_stream driver_event driver_graph driver_exec driver_module driver_launch \
@@ -27,7 +29,8 @@ $(EMULATOR_OUT)/plain/%.o: $(EMULATOR_DIR)/%.c $(EMULATOR_HEADERS)
 
 $(EMULATOR_OUT)/asan/%.o: $(EMULATOR_DIR)/%.c $(EMULATOR_HEADERS)
 	@mkdir -p $(@D)
-	$(EMULATOR_CC) $(EMULATOR_CFLAGS) $(EMULATOR_ASAN) -c $< -o $@
+	$(EMULATOR_CC) $(EMULATOR_CFLAGS) $(if $(filter $*,$(EMULATOR_HOT)),-DREID_EMULATOR_ASAN,$(EMULATOR_ASAN)) \
+	    -c $< -o $@
 
 $(EMULATOR_OUT)/libcuda.so.1: $(EMULATOR_DRIVER:%=$(EMULATOR_OUT)/plain/%.o)
 	$(EMULATOR_CC) -shared -Wl,-soname,libcuda.so.1 -Wl,-z,defs $^ -o $@ -ldl -lpthread

@@ -1,5 +1,5 @@
 /* kernel_abi.h: what a compiled kernel file and the emulator know of each other.
-   It is the first part of the prelude (so it includes nothing) and is included by the emulator itself. C99 and C++17. */
+   It is the first part of the prelude (so it includes nothing), and the emulator includes it. C99 and C++17. */
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 

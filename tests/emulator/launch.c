@@ -6,8 +6,7 @@
 
 #include "emulator.h"
 
-static __thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec")));
-emu_worker *emu_worker_now(void) { return emu_current_worker; }
+__thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec")));
 
 /* ---- what kernels call ---- */
 
@@ -168,7 +167,6 @@ static void start_threads(emu_worker *w) {
         emu_thread *t = &w->threads[i];
         t->index = i, t->warp = i / 32, t->lane = i % 32;
         t->position.x = i % dim[0], t->position.y = i / dim[0] % dim[1], t->position.z = i / dim[0] / dim[1];
-        t->state = EMU_READY;
         t->copy_count = t->groups = 0;
         emu_thread_start(w, i);
     }
@@ -267,11 +265,11 @@ enum { BEYOND_BYTE = 0xc5 };
 static void guard_shared(const struct reid_emulator_module *m, unsigned bytes) {
     if (!m->shared) return;
 #if EMU_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(m->shared, REID_EMULATOR_SHARED_BYTES);
+    __asan_unpoison_memory_region(m->shared, REID_EMULATOR_SHARED_BYTES);
 #endif
     memset(m->shared + bytes, BEYOND_BYTE, REID_EMULATOR_SHARED_BYTES - bytes);
 #if EMU_ASAN
-    ASAN_POISON_MEMORY_REGION(m->shared + bytes, REID_EMULATOR_SHARED_BYTES - bytes);
+    __asan_poison_memory_region(m->shared + bytes, REID_EMULATOR_SHARED_BYTES - bytes);
 #endif
 }
 

@@ -1,7 +1,7 @@
 /* memory.c: device memory and pinned host memory. Every allocation lies between guards, and far from every other, so
-   that an index that is wrong by a little or by a lot does not reach another one. A write beside it is noticed at once by
-   AddressSanitizer and in check mode; in plain mode after the launch, or at once where it hits no page. Fresh memory is
-   filled with 0xff bytes and the guards with 0x7fad, which both are NaN as fp16 and fp32. */
+   that an index that is wrong by a little or by a lot does not reach another one. A write beside it is noticed at once
+   by AddressSanitizer and in check mode; in plain mode after the launch, or at once where it hits no page. Fresh memory
+   is filled with 0xff bytes and the guards with 0x7fad, which both are NaN as fp16 and fp32. */
 #include <stdio.h>
 #include <sys/mman.h>
 
@@ -26,24 +26,28 @@ static unsigned upper(uintptr_t address) {
     return low;
 }
 
-static emu_allocation *find(uintptr_t address, int pinned) {
+static emu_allocation *find(uintptr_t address) {
     unsigned i = upper(address);
-    if (i == 0) return NULL;
-    emu_allocation *a = emu_table[i - 1];
-    return a->pinned == pinned && address - a->base < a->bytes ? a : NULL;
+    return i && address - emu_table[i - 1]->base < emu_table[i - 1]->bytes ? emu_table[i - 1] : NULL;
 }
 
-emu_allocation *emu_find(uintptr_t address) { return find(address, 0); }
-emu_allocation *emu_find_pinned(uintptr_t address) { return find(address, 1); }
+emu_allocation *emu_find(uintptr_t address) {
+    emu_allocation *a = find(address);
+    return a && !a->pinned ? a : NULL;
+}
+emu_allocation *emu_find_pinned(uintptr_t address) {
+    emu_allocation *a = find(address);
+    return a && a->pinned ? a : NULL;
+}
 
-/* The same for kernels, which ask at every access: remembered by page. */
+/* The same for kernels, which may use both, and ask at every access: remembered by page. */
 emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address) {
     if (worker->recent_version != emu_version) {
         memset(worker->recent, 0, sizeof worker->recent);
         worker->recent_version = emu_version;
     }
     emu_allocation **slot = &worker->recent[address >> 12 & 1023];
-    if (!*slot || address - (*slot)->base >= (*slot)->bytes) *slot = emu_find(address);
+    if (!*slot || address - (*slot)->base >= (*slot)->bytes) *slot = find(address);
     return *slot;
 }
 
@@ -128,7 +132,7 @@ CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **poi
     emu_table[at] = a;
     emu_count++, emu_version++;
 #if EMU_ASAN
-    if (!pinned) ASAN_POISON_MEMORY_REGION((void *)a->base, bytes);
+    if (!pinned) __asan_poison_memory_region((void *)a->base, bytes);
 #endif
     *pointer = (void *)a->base;
     return CUDA_SUCCESS;
@@ -142,7 +146,7 @@ static void bury(unsigned at) {
     if (grave->number) free_block(grave->block, grave->bytes);
     *grave = *a;
 #if EMU_ASAN
-    ASAN_UNPOISON_MEMORY_REGION((void *)a->base, a->bytes);
+    __asan_unpoison_memory_region((void *)a->base, a->bytes);
 #endif
     retire_block(a->block, a->bytes);
     free(a->words), free(a->filled), free(a);
@@ -197,7 +201,7 @@ static unsigned char *damage(unsigned char *guard) {
 int emu_guards_intact(char *text, size_t size) {
     unsigned char intact[GUARD + 1];
     for (size_t i = 0; i < sizeof intact; i++) intact[i] = guard_byte(i);
-    for (unsigned i = 0; i < emu_count && GUARD; i++) {
+    for (unsigned i = 0; i < emu_count && GUARD > 0; i++) {
         unsigned char *front = emu_table[i]->block, *back = front + GUARD + emu_table[i]->bytes;
         unsigned char *guard = memcmp(front, intact, GUARD) ? front : back;
         if (guard == back && !memcmp(back, intact, GUARD)) continue;
@@ -224,8 +228,8 @@ void emu_device_memory_open(int open) {
     for (unsigned i = 0; i < emu_count; i++) {
         emu_allocation *a = emu_table[i];
         if (a->pinned) continue;
-        if (open) ASAN_UNPOISON_MEMORY_REGION((void *)a->base, a->bytes);
-        else ASAN_POISON_MEMORY_REGION((void *)a->base, a->bytes);
+        if (open) __asan_unpoison_memory_region((void *)a->base, a->bytes);
+        else __asan_poison_memory_region((void *)a->base, a->bytes);
     }
 #else
     (void)open;

@@ -138,7 +138,8 @@ static nvrtcResult run(rtc_command *c, const char *folder, rtc_text *log) {
     posix_spawn_file_actions_addopen(&actions, 2, messages, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     posix_spawn_file_actions_adddup2(&actions, 2, 1);
     posix_spawn_file_actions_addchdir_np(&actions, folder);
-    int failed = posix_spawnp(&child, c->arguments[0], &actions, NULL, (char *const *)(const void *)c->arguments, environ);
+    char *const *arguments = (char *const *)(const void *)c->arguments;
+    int failed = posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (failed) {
         rtc_print(log, "reid emulator: cannot run %s: %s\n", c->arguments[0], strerror(failed));
@@ -154,7 +155,9 @@ static int environment_is_set(const char *name) {
     return value && *value && strcmp(value, "0") != 0;
 }
 
-static const char *rtc_mode(void) { return !EMU_ASAN && environment_is_set("REID_EMULATOR_CHECK") ? "check" : EMU_MODE; }
+static const char *rtc_mode(void) {
+    return !EMU_ASAN && environment_is_set("REID_EMULATOR_CHECK") ? "check" : EMU_MODE;
+}
 
 static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text *log) {
     const char *compiler = getenv("REID_EMULATOR_CXX");
@@ -229,7 +232,8 @@ static nvrtcResult add_table(const char *folder, const rtc_options *o, rtc_text 
         int ok = rtc_scan(text.data, meta.data, &table, log);
         rtc_print(&text, "\n# 1 \"kernel table\"\n%s", table.data ? table.data : "");
         if (!ok) r = NVRTC_ERROR_COMPILATION;
-        else if (!text.failed && !table.failed && write_text(folder, "main.ii", text.data, text.size)) r = NVRTC_SUCCESS;
+        else if (text.failed || table.failed) r = NVRTC_ERROR_OUT_OF_MEMORY;
+        else if (write_text(folder, "main.ii", text.data, text.size)) r = NVRTC_SUCCESS;
     }
     rtc_free(&text), rtc_free(&meta), rtc_free(&table);
     return r;
@@ -250,7 +254,8 @@ nvrtcResult rtc_compile(rtc_program *p, const rtc_options *o) {
         rtc_free(&p->cubin);
         return r;
     }
-    char *ptx = emu_image_to_ptx((const unsigned char *)p->cubin.data, p->cubin.size, o->arch, o->suffix, rtc_version());
+    const unsigned char *bytes = (const unsigned char *)p->cubin.data;
+    char *ptx = emu_image_to_ptx(bytes, p->cubin.size, o->arch, o->suffix, rtc_version());
     if (!ptx) return NVRTC_ERROR_OUT_OF_MEMORY;
     rtc_add(&p->ptx, ptx, strlen(ptx));
     free(ptx);

@@ -51,7 +51,8 @@ static void define(rtc_options *o, const char *macro) {
 }
 
 /* The value of an option that may stand alone ("-D X") or be joined to it ("-DX", "--define-macro=X"), or NULL. */
-static const char *value_of(const char *const *given, int count, int *i, const char *short_name, const char *long_name) {
+static const char *value_of(const char *const *given, int count, int *i, const char *short_name,
+                            const char *long_name) {
     const char *option = given[*i];
     size_t s = strlen(short_name), l = strlen(long_name);
     if (strncmp(option, long_name, l) == 0 && option[l] == '=') return option + l + 1;

@@ -54,6 +54,7 @@ static size_t token(scanner *s) {
         if (*s->at == '\n') s->line++;
         if (isspace((unsigned char)*s->at)) continue;
         if (!*s->at) return 0;
+        if (c == '\'' && is_name(s->at[-1])) continue; /* within a number: 1'000 */
         if (c == '"' || c == '\'') {
             for (s->at++; *s->at && *s->at != c; s->at++)
                 if (*s->at == '\\' && s->at[1]) s->at++;

@@ -49,11 +49,10 @@
 #endif
 #define __device__
 #define __host__
-#define __constant__ static const
-#define __managed__ reid_emulator_has_no_managed_variables
+#define __constant__ __attribute__((unused)) /* check mode reports a write to it */
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
-#define __noinline__ noinline
+#define __noinline__ __attribute__((noinline))
 #ifdef REID_EMULATOR_DEBUG
 #define __forceinline__ inline
 #define REID_EMULATOR_FN static inline __attribute__((unused))
@@ -93,7 +92,7 @@ REID_EMULATOR_VECTORS(double, double)
 #undef REID_EMULATOR_VECTORS
 REID_EMULATOR_FN uint3 make_uint3(unsigned x, unsigned y, unsigned z) { return uint3{x, y, z}; }
 
-/* ---- where a thread is. The scheduler writes these before it runs a thread; in gdb they print under these names. ---- */
+/* ---- where a thread is: written by the scheduler before it runs a thread; in gdb, print threadIdx ---- */
 static uint3 threadIdx, blockIdx;
 static dim3 blockDim, gridDim;
 static const int warpSize __attribute__((unused)) = 32;

@@ -33,6 +33,16 @@ REID_EMULATOR_HOOK(__tsan_read_range, reid_emulator_read_range, void *p, unsigne
 REID_EMULATOR_HOOK(__tsan_write_range, reid_emulator_write_range, void *p, unsigned long bytes) {
     reid_emulator.access(p, (unsigned)bytes, 1, __builtin_return_address(0));
 }
+/* clang calls these for what it copies and fills as a whole. */
+REID_EMULATOR_HOOK(__tsan_memcpy, reid_emulator_memcpy, void *to, const void *from, unsigned long bytes) {
+    reid_emulator.access(from, (unsigned)bytes, 0, __builtin_return_address(0));
+    reid_emulator.access(to, (unsigned)bytes, 1, __builtin_return_address(0));
+    __builtin_memcpy(to, from, bytes);
+}
+REID_EMULATOR_HOOK(__tsan_memset, reid_emulator_memset, void *to, int value, unsigned long bytes) {
+    reid_emulator.access(to, (unsigned)bytes, 1, __builtin_return_address(0));
+    __builtin_memset(to, value, bytes);
+}
 REID_EMULATOR_HOOK(__tsan_init, reid_emulator_init, void) {}
 REID_EMULATOR_HOOK(__tsan_func_entry, reid_emulator_func_entry, void *) {}
 REID_EMULATOR_HOOK(__tsan_func_exit, reid_emulator_func_exit, void) {}

@@ -35,7 +35,7 @@ REID_EMULATOR_FN float reid_exp2_approx(float a) { return exp2f(a); }  /* ex2.ap
 REID_EMULATOR_FN float reid_rcp_approx(float a) { return 1.0f / a; }   /* rcp.approx.ftz.f32 */
 REID_EMULATOR_FN float reid_tanh_approx(float a) { return tanhf(a); }  /* tanh.approx.f32, sm_75 */
 
-/* ---- tensor cores: d += a * b for a warp; layouts as in the PTX manual (fragments of mma.m16n8k8 and .m16n8k16) ---- */
+/* ---- tensor cores: d += a * b for a warp; layouts as in the PTX manual ---- */
 #if __CUDA_ARCH__ >= 750
 /* mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32: a 16x8, b 8x8, d 16x8. */
 REID_EMULATOR_FN void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1], REID_EMULATOR_LINE) {

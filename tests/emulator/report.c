@@ -97,6 +97,7 @@ static pthread_mutex_t emu_signal_lock = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct signal_state { /* of one OS thread that runs blocks */
     stack_t old_stack;
+    sigset_t old_mask;
     unsigned char *stacks; /* the handler's, then the report's */
     int number;
     uintptr_t address;
@@ -137,6 +138,10 @@ void emu_signals_begin(emu_worker *worker) {
     if (!emu_signal.stacks) return; /* then a crash is a crash */
     stack_t stack = {.ss_sp = emu_signal.stacks, .ss_size = SIGNAL_STACK};
     sigaltstack(&stack, &emu_signal.old_stack);
+    sigset_t mask; /* a thread that blocks all signals would just die */
+    sigemptyset(&mask);
+    for (int i = 0; i < SIGNALS; i++) sigaddset(&mask, emu_signals[i]);
+    pthread_sigmask(SIG_UNBLOCK, &mask, &emu_signal.old_mask);
     pthread_mutex_lock(&emu_signal_lock);
     if (emu_signal_users++ == 0) {
         struct sigaction action;
@@ -155,6 +160,7 @@ void emu_signals_end(emu_worker *worker) {
     if (--emu_signal_users == 0)
         for (int i = 0; i < SIGNALS; i++) sigaction(emu_signals[i], &emu_old_actions[i], NULL);
     pthread_mutex_unlock(&emu_signal_lock);
+    pthread_sigmask(SIG_SETMASK, &emu_signal.old_mask, NULL);
     sigaltstack(&emu_signal.old_stack, NULL);
     free(emu_signal.stacks);
     emu_signal.stacks = NULL;

@@ -251,8 +251,8 @@ __device__ __forceinline__ void multiply_stage(float sum[2][4][4], const unsigne
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128, 2) gemm_f16(const unsigned short *a, const unsigned short *b, float *c,
-                                                           int m, int n, int k) {
+extern "C" __global__ void __launch_bounds__(128, 2) gemm_f16(const unsigned short *a, const unsigned short *b,
+                                                              float *c, int m, int n, int k) {
     int lane = threadIdx.x % 32, warp_row = threadIdx.x / 64 * 32, warp_column = threadIdx.x / 32 % 2 * 32;
     int row = blockIdx.y * 64, column = blockIdx.x * 64, tiles = (k + 31) / 32;
     float sum[2][4][4] = {};

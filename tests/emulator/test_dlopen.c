@@ -1,5 +1,5 @@
-/* test_dlopen.c: as an application does it: both libraries by dlopen and their names alone (LD_LIBRARY_PATH says where),
-   every function through cuGetProcAddress, nothing linked. Usage: test_dlopen FOLDER */
+/* test_dlopen.c: as an application does it: both libraries by dlopen and their names alone (LD_LIBRARY_PATH says
+   where), every driver function through cuGetProcAddress, nothing linked. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,8 @@ static void from_library(void *library, const char *name, void *to) {
 }
 
 static void find(functions *f) {
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *nvrtc = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_LOCAL);
-    void *pointer;
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *nvrtc = dlopen("libnvrtc.so.13", RTLD_NOW | RTLD_LOCAL), *pointer;
     __typeof__(&cuGetProcAddress_v2) get;
     from_library(cuda, "cuGetProcAddress_v2", &get);
     from_library(cuda, "reid_emulator_live", &f->live);

@@ -1,5 +1,5 @@
-/* test_faults.c: calls that are made to fail, live objects, memory running out, fork. A small program of driver calls is
-   run with a fault at the first call, then at the second, and so on. Usage: test_faults FOLDER */
+/* test_faults.c: calls that are made to fail, live objects, memory running out, fork. A small program of driver calls
+   is run with a fault at the first call, then at the second, and so on. Usage: test_faults FOLDER */
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +88,13 @@ static void test_named_call(void) {
     OK(program());
     reid_emulator_fail("cuStreamSynchronize:1:700");
     CHECK_IS(program(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    emu_start();
+    CUdeviceptr p;
+    reid_emulator_fail("cuMemGetInfo:1:719"); /* a lost device stays lost */
+    CHECK_IS(cuMemGetInfo_v2(&(size_t){0}, &(size_t){0}), CUDA_ERROR_LAUNCH_FAILED);
+    CHECK_IS(cuMemAlloc_v2(&p, 16), CUDA_ERROR_LAUNCH_FAILED);
+    CHECK_IS(cuCtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+    emu_stop(NULL);
     reid_emulator_fail(NULL);
     CHECK_IS(reid_emulator_live(), 0);
 }
@@ -122,6 +129,10 @@ static void test_out_of_memory(void) {
         CHECK_IS(cuMemAlloc_v2(&p[4], 1), CUDA_ERROR_OUT_OF_MEMORY);
         OK(cuMemFree_v2(p[0]));
         OK(cuMemAlloc_v2(&p[4], 1 << 20));
+        CUcontext second; /* the other device has memory of its own */
+        OK(cuDevicePrimaryCtxRetain(&second, 1));
+        OK(cuCtxPushCurrent_v2(second));
+        OK(cuMemAlloc_v2(&p[0], 4 << 20));
         _exit(emu_failures);
     }
     int status = -1;

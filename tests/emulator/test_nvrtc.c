@@ -1,14 +1,16 @@
-/* test_nvrtc.c: the compiler's API: options, logs, results, and which of them the driver loads. Usage: test_nvrtc FOLDER */
+/* test_nvrtc.c: the compiler's API: options, logs, results, and which of them the driver loads. */
 #include <pthread.h>
 
 #include "emu_test.h"
 
 void reid_emulator_nvrtc_fail(const char *specification);
 
-static const char good[] = "extern \"C\" __global__ void __launch_bounds__(32 * FACTOR) k(int *p) { p[threadIdx.x] = VALUE; }\n";
+static const char good[] = "extern \"C\" __global__ void __launch_bounds__(32 * FACTOR) k(int *p) {\n"
+                           "    p[threadIdx.x] = VALUE;\n}\n";
 
 /* Compiles with these options; log, cubin and ptx are malloc'ed texts (or NULL pointers to leave them). */
-static nvrtcResult compile(const char *text, int count, const char *const *options, char **log, char **cubin, char **ptx) {
+static nvrtcResult compile(const char *text, int count, const char *const *options, char **log, char **cubin,
+                           char **ptx) {
     nvrtcProgram p;
     size_t size;
     NEED(nvrtcCreateProgram(&p, text, "folder/my_kernels.cu", 0, NULL, NULL));
@@ -45,7 +47,8 @@ static void test_options(void) {
     static const char *const bad_arch[] = {"--gpu-architecture=sm_61"}, *const unknown[] = {"--frobnicate"};
     static const char *const bad_suffix[] = {"-arch=sm_90x"}, *const no_a[] = {"--gpu-architecture=sm_80a"};
     static const char *const many[] = {"-arch=sm_90a", "-D", "FACTOR=4", "--define-macro=VALUE=7", "--std=c++17",
-                                       "-lineinfo", "--ptxas-options=-v", "--maxrregcount=128", "-default-device", "-w"};
+                                       "-lineinfo", "--ptxas-options=-v", "--maxrregcount=128", "-default-device",
+                                       "-w"};
     char *log, *cubin;
     fails(good, 1, bad_arch, NVRTC_ERROR_INVALID_OPTION, "nvrtc: error: invalid value for --gpu-architecture (-arch)");
     fails(good, 1, bad_suffix, NVRTC_ERROR_INVALID_OPTION, "invalid value for --gpu-architecture");

@@ -1,5 +1,5 @@
-/* test_real_nvrtc.c: the same kernel files under NVIDIA's compiler, for every architecture: they compile, and nothing of
-   sample.cu spills. Exit code 77 if there is no libnvrtc. Usage: test_real_nvrtc FOLDER
+/* test_real_nvrtc.c: the same kernel files under NVIDIA's compiler, for every architecture: they compile, and nothing
+   of sample.cu spills. Exit code 77 if there is no libnvrtc. Usage: test_real_nvrtc FOLDER
    Where it is: $REID_NVRTC, or what dlopen finds, or /usr/local/cuda/lib64. */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -19,8 +19,8 @@ typedef struct real {
 } real;
 
 static int find(real *r) {
-    const char *paths[] = {getenv("REID_NVRTC"), "libnvrtc.so.13", "libnvrtc.so.12", "/usr/local/cuda/lib64/libnvrtc.so.13",
-                           "/usr/local/cuda/lib64/libnvrtc.so.12"};
+    const char *paths[] = {getenv("REID_NVRTC"), "libnvrtc.so.13", "libnvrtc.so.12",
+                           "/usr/local/cuda/lib64/libnvrtc.so.13", "/usr/local/cuda/lib64/libnvrtc.so.12"};
     static const char *const names[] = {"nvrtcCreateProgram", "nvrtcCompileProgram", "nvrtcGetProgramLogSize",
                                         "nvrtcGetProgramLog", "nvrtcDestroyProgram", "nvrtcGetNumSupportedArchs",
                                         "nvrtcGetSupportedArchs"};

@@ -1,4 +1,5 @@
-/* test_streams.c: work in a stream happens late, in order, and not before it is waited for. Usage: test_streams FOLDER */
+/* test_streams.c: work in a stream happens late, in order, and not before it is waited for.
+   Usage: test_streams FOLDER */
 #include "emu_test.h"
 
 enum { N = 128 };

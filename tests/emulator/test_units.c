@@ -84,7 +84,10 @@ static void test_ldmatrix(void) {
 static void test_shuffles(void) {
     int in[32], out[13][32], positive = 0;
     unsigned random = 5;
-    for (int i = 0; i < 32; i++) in[i] = (int)(emu_next_random(&random) % 1000000) - 500000, positive |= (in[i] > 0) << i;
+    for (int i = 0; i < 32; i++) {
+        in[i] = (int)(emu_next_random(&random) % 1000000) - 500000;
+        positive |= in[i] > 0 ? 1 << i : 0;
+    }
     CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
     void *params[] = {&din, &dout};
     OK(emu_launch_1d(function("unit_shuffles", 0), 1, 32, 0, params));

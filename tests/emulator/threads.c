@@ -5,7 +5,7 @@
 
 #include "emulator.h"
 
-enum { STACK_BYTES = EMU_ASAN ? 512 * 1024 : 128 * 1024, GUARD_BYTES = 4096 };
+enum { STACK_BYTES = EMU_STACK_BYTES, GUARD_BYTES = 4096 };
 
 /* emu_switch(save, to): pushes the callee-saved registers, stores the stack pointer in *save and continues at `to`. */
 void emu_switch(void **save, void *to);
@@ -50,10 +50,8 @@ __asm__(".text\n"
         "    .cfi_endproc\n"
         ".size emu_fiber_entry,.-emu_fiber_entry\n");
 
-size_t emu_stack_bytes(void) { return STACK_BYTES; }
-
-uintptr_t emu_stack_base(const emu_worker *worker, unsigned index) {
-    return (uintptr_t)worker->stacks + (size_t)index * STACK_BYTES;
+static unsigned char *stack_of(const emu_worker *worker, unsigned index) {
+    return worker->stacks + (size_t)index * STACK_BYTES;
 }
 
 int emu_stacks_create(emu_worker *worker) {
@@ -62,7 +60,7 @@ int emu_stacks_create(emu_worker *worker) {
     if (p == MAP_FAILED) return 0;
     worker->stacks = (unsigned char *)p;
     for (unsigned i = 0; i < EMU_MAX_THREADS; i++)
-        if (mprotect(worker->stacks + (size_t)i * STACK_BYTES, GUARD_BYTES, PROT_NONE)) return 0;
+        if (mprotect(stack_of(worker, i), GUARD_BYTES, PROT_NONE)) return 0;
     return 1;
 }
 
@@ -74,9 +72,10 @@ void emu_stacks_destroy(emu_worker *worker) {
 /* A fresh fiber's stack is what emu_switch leaves behind: six registers (rbx holds the worker) and where to go on. */
 void emu_thread_start(emu_worker *worker, unsigned index) {
     emu_thread *t = &worker->threads[index];
-    unsigned char *stack = (unsigned char *)emu_stack_base(worker, index);
+    unsigned char *stack = stack_of(worker, index);
 #if EMU_ASAN
-    ASAN_UNPOISON_MEMORY_REGION(stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES); /* of a thread that never finished */
+    int unfinished = t->stack_pointer && t->state != EMU_EXITED; /* the last thread here: its frames are still marked */
+    if (unfinished) __asan_unpoison_memory_region(stack + GUARD_BYTES, STACK_BYTES - GUARD_BYTES);
 #endif
     /* Staggered tops: equal ones would put every thread's variables into the same few cache sets. */
     void **top = (void **)(void *)(stack + STACK_BYTES - 64 - (index * 320u & 8191u));
@@ -92,14 +91,14 @@ void emu_thread_start(emu_worker *worker, unsigned index) {
     for (int i = 0; i < 4; i++) *--top = NULL;
     t->stack_pointer = top;
     t->fake_stack = NULL;
+    t->state = EMU_READY;
 }
 
 void emu_thread_resume(emu_worker *worker, emu_thread *thread) {
     worker->current = thread;
     *worker->instance->thread_index = thread->position;
 #if EMU_ASAN
-    __sanitizer_start_switch_fiber(&worker->scheduler_fake_stack, (void *)emu_stack_base(worker, thread->index),
-                                   STACK_BYTES);
+    __sanitizer_start_switch_fiber(&worker->scheduler_fake_stack, stack_of(worker, thread->index), STACK_BYTES);
 #endif
     emu_switch(&worker->scheduler_stack, thread->stack_pointer);
 #if EMU_ASAN

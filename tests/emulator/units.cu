@@ -1,5 +1,5 @@
-/* units.cu: one kernel per thing that the prelude supplies, for test_units.c. The test puts sample.cu, which has the PTX
-   wrappers, in front. Compiled by the real NVRTC too: so every name here is one that NVRTC knows. */
+/* units.cu: one kernel per thing that the prelude supplies, for test_units.c and test_numbers.c, which put sample.cu
+   with its PTX wrappers in front. Compiled by the real NVRTC too: so every name here is one that NVRTC knows. */
 
 extern "C" __global__ void unit_halves(const float *in, unsigned short *halves, float *back, unsigned *pairs, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -72,10 +72,11 @@ extern "C" __global__ void unit_math(const float *a, const float *b, float *out,
     if (i >= n) return;
     float x = a[i], y = b[i], p = fabsf(x) + 0.5f, r[] = {
         fmaf(x, y, p), fminf(x, y), fmaxf(x, y), sqrtf(p), rsqrtf(p), expf(x), exp2f(x), logf(p), log2f(p), tanhf(x),
-        floorf(x), ceilf(x), truncf(x), rintf(x), roundf(x), copysignf(p, y), fabsf(x), powf(p, y), __expf(x), __logf(p),
-        __fdividef(x, p), __frcp_rn(p), __fsqrt_rn(p), __fdiv_rn(x, p), __fadd_rn(__fmul_rn(x, y), p),
+        floorf(x), ceilf(x), truncf(x), rintf(x), roundf(x), copysignf(p, y), fabsf(x), powf(p, y), __expf(x),
+        __logf(p), __fdividef(x, p), __frcp_rn(p), __fsqrt_rn(p), __fdiv_rn(x, p), __fadd_rn(__fmul_rn(x, y), p),
         __fsub_rn(__fmul_rn(x, y), p), __fmaf_rn(x, y, p), __saturatef(x), reid_exp2_approx(x), reid_rcp_approx(p),
-        reid_tanh_approx(x), min(x, y), max(x, y), fmodf(x, p), sinf(x), cosf(x), (float)fma((double)x, (double)y, 1.0)};
+        reid_tanh_approx(x), min(x, y), max(x, y), fmodf(x, p), sinf(x), cosf(x),
+        (float)fma((double)x, (double)y, 1.0)};
     for (int k = 0; k < (int)(sizeof r / sizeof *r); k++) out[k * n + i] = r[k];
 }
 
@@ -84,11 +85,12 @@ extern "C" __global__ void unit_bits(const unsigned *a, const float *f, unsigned
     if (i >= n) return;
     unsigned x = a[i], y = a[n - 1 - i], r[] = {
         (unsigned)__popc(x), (unsigned)__clz((int)x), (unsigned)__ffs((int)x), __brev(x), __umulhi(x, y),
-        (unsigned)__mulhi((int)x, (int)y), __byte_perm(x, y, 0x5a31u), __funnelshift_l(x, y, i), __funnelshift_r(x, y, i),
-        min(x, y), max(x, y), (unsigned)min((int)x, (int)y), (unsigned)max((int)x, (int)y), (unsigned)abs((int)(x >> 1)),
-        (unsigned)__float2int_rn(f[i]), (unsigned)__float2int_rz(f[i]), (unsigned)__float2int_rd(f[i]),
-        (unsigned)__float2int_ru(f[i]), __float2uint_rn(f[i]), __float_as_uint(__int2float_rn((int)x)),
-        __float_as_uint(__uint2float_rn(x)), (unsigned)__float_as_int(f[i]), __float_as_uint(__int_as_float((int)x))};
+        (unsigned)__mulhi((int)x, (int)y), __byte_perm(x, y, 0x5a31u), __funnelshift_l(x, y, i),
+        __funnelshift_r(x, y, i), min(x, y), max(x, y), (unsigned)min((int)x, (int)y), (unsigned)max((int)x, (int)y),
+        (unsigned)abs((int)(x >> 1)), (unsigned)__float2int_rn(f[i]), (unsigned)__float2int_rz(f[i]),
+        (unsigned)__float2int_rd(f[i]), (unsigned)__float2int_ru(f[i]), __float2uint_rn(f[i]),
+        __float_as_uint(__int2float_rn((int)x)), __float_as_uint(__uint2float_rn(x)), (unsigned)__float_as_int(f[i]),
+        __float_as_uint(__int_as_float((int)x))};
     for (int k = 0; k < (int)(sizeof r / sizeof *r); k++) out[k * n + i] = r[k];
 }
 
@@ -149,7 +151,8 @@ extern "C" __global__ void unit_language(unit_pair pair, const float4 *in, float
     float4 v = __ldg(in);
     uint4 raw = reid_load_once_16(in + 1);
     out[0] = make_float4(v.x + pair.a, v.y + pair.b[4], v.z + unit_table[2], v.w + warpSize);
-    out[1] = make_float4(__uint_as_float(raw.x), __uint_as_float(raw.y), __uint_as_float(raw.z), __uint_as_float(raw.w));
+    float2 low = make_float2(__uint_as_float(raw.x), __uint_as_float(raw.y));
+    out[1] = make_float4(low.x, low.y, __uint_as_float(raw.z), __uint_as_float(raw.w));
     unsigned long long t0 = reid_globaltimer(), t1 = reid_globaltimer();
     out[2] = make_float4(t1 >= t0, (float)sizeof(size_t), (float)__CUDA_ARCH__, 0.0f);
 }

@@ -29,7 +29,8 @@ static void shuffle(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
     for (unsigned i = 0; i < 32; i++) {
         struct reid_emulator_lane *o = operands(w, warp, i);
         if (o->width == 0 || o->width > 32 || (o->width & (o->width - 1)))
-            emu_fault(CUDA_ERROR_LAUNCH_FAILED, w->threads[warp * 32 + i].line, NULL, "a shuffle of width %u", o->width);
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, w->threads[warp * 32 + i].line, NULL, "a shuffle of width %u",
+                      o->width);
         o->value = values[source_lane(op, i, o->lane, o->width)];
     }
 }
@@ -77,8 +78,8 @@ static const unsigned char *matrix_row(emu_worker *w, emu_thread *t) {
     unsigned offset = t->operands->value - REID_EMULATOR_SHARED_BASE;
     w->current = t; /* a fault is about the lane that gave the address */
     if (offset % 16)
-        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u: not a multiple of 16",
-                  offset);
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u: not a multiple of "
+                  "16", offset);
     if (offset + 16 > w->shared_bytes || offset > w->shared_bytes)
         emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u of %u bytes", offset,
                   w->shared_bytes);
