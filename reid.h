@@ -390,12 +390,13 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became. info is zeroed first. Thread safety: any thread. */
+/* What the zeros of the desc became. info is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED.
+   Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 
 /* The plan, operation by operation: reid_op_count of them, in order of execution.
 
-   Returns         REID_OK, or REID_ERR_INVALID_ARG for an index out of range (info is zeroed).
+   Returns         REID_OK, or REID_ERR_INVALID_ARG for an index out of range, or REID_ERR_FORKED (info is zeroed).
    Thread safety   any thread. The strings live as long as the handle. */
 REID_API int reid_op_count(const reid_ctx *ctx);
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info);
@@ -4167,6 +4168,7 @@ REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
     if (!info) return REID_ERR_INVALID_ARG;
     memset(info, 0, sizeof *info);
     if (!ctx) return REID_ERR_INVALID_ARG;
+    if (ctx->pid != getpid()) return REID_ERR_FORKED;
     *info = ctx->info;
     return REID_OK;
 }
@@ -4180,6 +4182,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     memset(info, 0, sizeof *info);
     info->name = info->kind = info->activation = "";
     if (!ctx || index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
+    if (ctx->pid != getpid()) return REID_ERR_FORKED;
     const reid__op *op = &ctx->plan->ops[index];
     info->name = op->name;
     info->kind = kinds[op->kind];
@@ -4214,10 +4217,16 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
     if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
+    int saved_errno = errno;
     FILE *file = fopen(path, "rb");
-    if (!file) return reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    if (!file) {
+        reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+        errno = saved_errno;
+        return REID_ERR_FILE_OPEN;
+    }
     image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
     fclose(file);
+    errno = saved_errno;
     if (image->pixels) return REID_OK;
     memset(image, 0, sizeof *image);
     const char *reason = stbi_failure_reason();

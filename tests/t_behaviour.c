@@ -86,6 +86,10 @@ static int child(reid_ctx *ctx) {
     if (reid_embed_ex(ctx, &image, 1, out, &e) != REID_ERR_FORKED || !strstr(e.text, "fork") || out[0] != 0) return 1;
     if (reid_embed(ctx, &image, 0, out) != REID_ERR_FORKED) return 2;
     if (reid_preprocess(ctx, &image, view, &e) != REID_ERR_FORKED) return 3;
+    reid_info info;
+    reid_op_info op;
+    if (reid_query_desc(ctx, &info) != REID_ERR_FORKED || info.dim != 0) return 5;
+    if (reid_query_op(ctx, 0, &op) != REID_ERR_FORKED || op.macs != 0) return 6;
     reid_destroy(ctx);
     reid_desc d = plain(); /* a handle of its own works */
     if (reid_create(&d, &ctx) != REID_OK || reid_embed(ctx, &image, 1, out) != REID_OK || out[0] == 0) return 4;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every kernel of reid_kernels.cu against its definition: on the emulator for several chips, once looking for races; and
-# compiled for every chip by the real nvcc where there is one, without spills and local memory.
+# Every kernel of reid_kernels.cu against its definition: on the emulator for several chips, once checking every access;
+# and compiled for every chip by the real nvcc where there is one, without spills and local memory.
 #     sh tests/t_kernels.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
