@@ -848,6 +848,9 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     while (digits < size && p[digits] >= '0' && p[digits] <= '9') digits++;
     if (digits > 0 && digits < size && (p[digits] == '\n' || p[digits] == '\r'))
         return "text that starts with a count, as .wts does; make safetensors of it with: reid convert";
+    size_t text = 0;
+    while (text < size && ((p[text] >= ' ' && p[text] < 127) || (p[text] >= '\t' && p[text] <= '\r'))) text++;
+    if (text == size && size >= 8) return "text; give the .safetensors file with the network's weights";
     return NULL;
 }
 
