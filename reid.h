@@ -191,6 +191,7 @@ extern "C" {
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
+    X(REID_ERR_FILE_WRITE, -24, "cannot write the file")                                                               \
     X(REID_ERR_NOT_SAFETENSORS, -13, "this is not a safetensors file")                                                 \
     X(REID_ERR_HEADER_SIZE, -14, "the header length is zero, over the limit, or beyond the end of the file")           \
     X(REID_ERR_HEADER_JSON, -15, "the header is not valid JSON")                                                       \
@@ -211,8 +212,12 @@ extern "C" {
     X(REID_ERR_INPUT_SIZE, -41, "unusable input size")                                                                 \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
     X(REID_ERR_DEVICE, -43, "the device asked for cannot be used")                                                     \
+    X(REID_ERR_NO_KERNELS, -44, "the text of the GPU kernels is missing")                                              \
     X(REID_ERR_ISA, -45, "this CPU lacks the instruction set asked for")                                               \
     X(REID_ERR_PRECISION, -46, "the device does not offer this precision")                                             \
+    X(REID_ERR_KERNEL_COMPILE, -47, "a GPU kernel could not be compiled")                                              \
+    X(REID_ERR_KERNEL_PACK, -48, "this is no pack of kernels, or it is damaged, or made for something else")           \
+    X(REID_ERR_GPU, -49, "the GPU or its driver reported an error")                                                    \
     X(REID_ERR_IMAGE, -50, "invalid image description")                                                                \
     X(REID_ERR_BOX, -51, "the box is empty or lies outside the image")                                                 \
     X(REID_ERR_EMBEDDING, -52, "the embedding is zero or not finite, so it has no direction")
@@ -294,12 +299,20 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
     int batch;                /* most images computed together; 0: chosen for the network. Never changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
-    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 */
+    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
+                                 the CPU, 2 on CUDA */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
+
+    /* The text of reid_kernels.cu, which CUDA needs; both NULL: the one compiled in, if any (see OPTIONS). */
+    const char *kernels_src;  /* the text itself, ending with a NUL … */
+    const char *kernels_path; /* … or the file that holds it */
+    const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
+    const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
+    const char *cache_dir;    /* of compiled kernels, "": none; NULL: REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid */
 
     /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
@@ -327,14 +340,14 @@ typedef struct reid_info {
     int flip, raw;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512" */
-    char precision[8];
+    char isa[16];           /* "scalar", "avx2", "avx512", or the GPU's "sm_90" */
+    char precision[8];      /* "fp32", "fp16" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
     int64_t macs;           /* multiply-adds per image */
     size_t weight_bytes;    /* packed weights */
     size_t arena_bytes;     /* activations and scratch, all lanes */
-    size_t total_bytes;     /* everything allocated through alloc_fn */
+    size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
     char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
 } reid_info;
 
@@ -352,7 +365,28 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
+    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; "" on the CPU */
 } reid_op_info;
+
+/* Bytes that a handle holds. */
+typedef struct reid_memory {
+    size_t host;               /* through alloc_fn */
+    size_t pinned;             /* host memory that the GPU reads by itself */
+    size_t device_weights, device_activations, device_staging;
+    size_t total;
+} reid_memory;
+
+/* A GPU and what reid.h finds to drive it. */
+typedef struct reid_gpu_info {
+    char name[64];
+    char arch[16];             /* "sm_90" */
+    int multiprocessors;
+    size_t memory;             /* bytes */
+    int driver_version;        /* of CUDA, 13000 for 13.0 */
+    int nvrtc_version;         /* likewise; 0: none was found */
+    char nvrtc_path[256], cache_dir[256]; /* "" if there is none */
+    char kernels[16];          /* where the kernels' text comes from: "desc", "file", "built in", "" */
+} reid_gpu_info;
 
 /* Creates a handle: reads and checks the weights, folds batch norm, packs, allocates everything.
 
@@ -394,6 +428,42 @@ REID_API int reid_dim(const reid_ctx *ctx);
 /* What the zeros of the desc became. info is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED.
    Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
+
+/* The bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED (memory is zeroed). Thread safety: any
+   thread. */
+REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
+
+/* Which GPU, driver, NVRTC and cache folder reid_create would use.
+
+   Parameters      desc: device_index, kernels_src, kernels_path, nvrtc_path, cache_dir and error are used; it needs no
+                   weights. gpu: what was found is filled in even when the call fails.
+   Returns         REID_OK when CUDA can be used, else the first reason why not; desc->error lists what was tried.
+   Errors          REID_ERR_DEVICE, REID_ERR_NO_KERNELS, REID_ERR_FILE_OPEN, REID_ERR_GPU, REID_ERR_INVALID_ARG,
+                   REID_ERR_OUT_OF_MEMORY.
+   Thread safety   any thread. */
+REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu);
+
+/* What reid_pack_kernels tells of each program: its options, the bytes of its cubin and NVRTC's log. */
+typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t bytes, const char *log, void *user);
+
+/* Compiles every kernel of a network for one chip, and writes them to a file for desc.kernels_pack. It needs NVRTC, but
+   no GPU, no driver and no weights.
+
+   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, batch, threads,
+                   kernels_src, kernels_path, nvrtc_path, allocator and error are used. arch: "sm_90". path: the file,
+                   replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
+   Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
+                   REID_ERR_FILE_WRITE and those of the arguments.
+   Thread safety   any thread. */
+REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
+                                       void *user);
+
+/* Times the operations of the plan one by one on n images of noise, for studies and benchmarks.
+
+   Parameters      n: 1 ... the batch of reid_query_desc. repeats: 1 ... 1000. microseconds: (reid_op_count) medians.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
+   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error);
 
 /* The plan, operation by operation: reid_op_count of them, in order of execution.
 
@@ -480,7 +550,12 @@ REID_API void reid_image_free(reid_image *image);
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <time.h>
 #include <unistd.h>
+#ifndef REID_NO_CUDA
+#include <dlfcn.h>
+#include <glob.h>
+#endif
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -589,6 +664,19 @@ static reid_result reid__no_memory(reid_error *e, const char *what, size_t bytes
 
 static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
+}
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 4, 5)))
+#endif
+static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
+    char text[512];
+    va_list args;
+    if (!desc->log_fn) return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    desc->log_fn(level, id, text, desc->log_user);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -1256,6 +1344,13 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
     return result;
 }
 
+/* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
+static int reid__is_finite(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return (bits & 0x7f800000u) != 0x7f800000u;
+}
+
 /* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
 static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
                                       float *out, reid_error *e) {
@@ -1349,6 +1444,19 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
         h = (h ^ h >> 29) * REID__P3;
         out[seed] = h ^ h >> 32;
     }
+}
+
+/* A line of text into the digest, cut at 255 bytes. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void reid__print_digest(reid__digest *d, const char *format, ...) {
+    char line[256];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    reid__digest_update(d, line, (size_t)reid__min(n, (int)sizeof line - 1));
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -1818,6 +1926,7 @@ REID_API const char *reid_network_name(int index) {
    tensors the file must hold, how large the buffers are and where they lie, the executors, reid_query_op.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__MAX_OPS 192
+#define REID__MAX_BUFFERS (2 * REID__MAX_OPS)
 #define REID__NONE (-1)
 #define REID__NAME 56 /* bytes of an operation's name */
 
@@ -1868,7 +1977,7 @@ typedef struct reid__plan {
     size_t weight_floats;
     int overflow;                /* more operations than fit, or an output without pixels */
     reid__op ops[REID__MAX_OPS];
-    reid__buffer buffers[REID__MAX_OPS * 2];
+    reid__buffer buffers[REID__MAX_BUFFERS];
 } reid__plan;
 
 /* One tensor that an operation needs. */
@@ -1881,7 +1990,7 @@ typedef struct reid__want {
 static int reid__padded(int channels) { return reid__round_up(channels, REID__LANES); }
 
 static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
-    if (p->buffer_count == REID__MAX_OPS * 2) {
+    if (p->buffer_count == REID__MAX_BUFFERS) {
         p->overflow = 1;
         return 0;
     }
@@ -2131,31 +2240,40 @@ static void reid__lifetimes(reid__plan *p) {
 
 /* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
    start is the end of some placed buffer (or zero), so only those are tried. */
-static size_t reid__buffer_offset(const reid__plan *p, int id) {
+static size_t reid__buffer_offset(const reid__plan *p, int id, const size_t *size, const size_t *offset) {
     const reid__buffer *b = &p->buffers[id];
     size_t best = SIZE_MAX;
     for (int candidate = -1; candidate < id; candidate++) {
-        size_t at = candidate < 0 ? 0 : p->buffers[candidate].offset + p->buffers[candidate].floats;
+        size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
         int free_here = at < best;
         for (int i = 0; free_here && i < id; i++) {
             const reid__buffer *o = &p->buffers[i];
             int together = b->first <= o->last && o->first <= b->last;
-            if (together && at < o->offset + o->floats && o->offset < at + b->floats) free_here = 0;
+            if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
         }
         if (free_here) best = at;
     }
     return best;
 }
 
+/* Gives every buffer of `size` its place in one arena, and returns the arena's size. */
+static size_t reid__place_buffers(const reid__plan *p, const size_t *size, size_t *offset) {
+    size_t end = 0;
+    for (int i = 0; i < p->buffer_count; i++) {
+        offset[i] = reid__buffer_offset(p, i, size, offset);
+        if (offset[i] + size[i] > end) end = offset[i] + size[i];
+    }
+    return end;
+}
+
 /* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
 static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
 
 static void reid__assign_offsets(reid__plan *p) {
-    for (int i = 0; i < p->buffer_count; i++) {
-        reid__buffer *b = &p->buffers[i];
-        b->offset = reid__buffer_offset(p, i);
-        if (b->offset + b->floats > p->arena_floats) p->arena_floats = b->offset + b->floats;
-    }
+    size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
+    for (int i = 0; i < p->buffer_count; i++) size[i] = p->buffers[i].floats;
+    p->arena_floats = reid__place_buffers(p, size, offset);
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].offset = offset[i];
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)op->kh * (size_t)op->kw, at = p->weight_floats;
@@ -2372,8 +2490,22 @@ static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int co
     }
 }
 
-/* Starts size - 1 threads with all signals blocked. If the system refuses some, the team is smaller: every member's
-   share is by index modulo size, so size shrinks with it. */
+/* Starts a thread with all signals blocked: they belong to the program, not to its library. */
+static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(void *), void *arg) {
+    sigset_t all, before;
+    pthread_attr_t attr;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int has_attr = pthread_attr_init(&attr) == 0;
+    int sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
+    int started = pthread_create(thread, sized ? &attr : NULL, main_fn, arg) == 0;
+    if (has_attr) pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return started;
+}
+
+/* Starts size - 1 threads. If the system refuses some, the team is smaller: every member's share is by index modulo
+   size, so size shrinks with it. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
     team->size = 1;
@@ -2394,20 +2526,13 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         team->size = size;
         return REID_OK;
     }
-    sigset_t all, before;
-    pthread_attr_t attr;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int has_attr = pthread_attr_init(&attr) == 0 && pthread_attr_setstacksize(&attr, REID__STACK) == 0;
     /* Members read team->size only after the first job is signalled, when it is final. */
     for (int i = 1; i < size; i++) {
         reid__member *member = &team->members[i];
         member->team = team, member->index = i;
-        if (pthread_create(&member->thread, has_attr ? &attr : NULL, reid__member_main, member) != 0) break;
+        if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
     }
-    if (has_attr) pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     team->size = team->started + 1;
     return REID_OK;
 }
@@ -3380,6 +3505,1836 @@ static const reid__kernels REID__F(kernels) = {
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
 #define REID__FINISHED
 
+#ifndef REID_NO_CUDA
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cuda_load
+   The driver: our own declarations of the few calls that are used, and dlopen, so that no header and no library of the
+   CUDA toolkit is needed, and a machine without a GPU runs the same program. The device's primary context is shared
+   with the rest of the process (PyTorch's, say); it is pushed around every call and popped again.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__CUDA_OUT_OF_MEMORY 2
+#define REID__OLDEST_DRIVER 11040 /* the first with every function below */
+#define REID__OLDEST_ARCH 75      /* the first chip with the fp16 MMA that the kernels use */
+
+typedef uint64_t reid__address; /* of device memory */
+
+/* X(field, symbol, parameters). Handles are void *, enumerations are int. The symbols carry the version of the
+   interface in their names, so that dlsym gives the one that is meant here whatever the driver. */
+#define REID__DRIVER(X)                                                                                                \
+    X(Init, "cuInit", (unsigned flags))                                                                                \
+    X(DriverGetVersion, "cuDriverGetVersion", (int *version))                                                          \
+    X(GetErrorName, "cuGetErrorName", (int error, const char **text))                                                  \
+    X(GetErrorString, "cuGetErrorString", (int error, const char **text))                                              \
+    X(DeviceGetCount, "cuDeviceGetCount", (int *count))                                                                \
+    X(DeviceGet, "cuDeviceGet", (int *device, int ordinal))                                                            \
+    X(DeviceGetName, "cuDeviceGetName", (char *name, int size, int device))                                            \
+    X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *bytes, int device))                                              \
+    X(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                             \
+    X(PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **context, int device))                                      \
+    X(PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                                 \
+    X(CtxPushCurrent, "cuCtxPushCurrent_v2", (void *context))                                                          \
+    X(CtxPopCurrent, "cuCtxPopCurrent_v2", (void **context))                                                           \
+    X(MemAlloc, "cuMemAlloc_v2", (reid__address *address, size_t bytes))                                               \
+    X(MemFree, "cuMemFree_v2", (reid__address address))                                                                \
+    X(MemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags))                                  \
+    X(MemFreeHost, "cuMemFreeHost", (void *pointer))                                                                   \
+    X(MemcpyHtoD, "cuMemcpyHtoD_v2", (reid__address to, const void *from, size_t bytes))                               \
+    X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (reid__address to, const void *from, size_t bytes, void *stream))       \
+    X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, reid__address from, size_t bytes, void *stream))             \
+    X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (reid__address to, reid__address from, size_t bytes, void *stream))     \
+    X(MemsetD8Async, "cuMemsetD8Async", (reid__address to, unsigned char value, size_t bytes, void *stream))           \
+    X(ModuleLoadData, "cuModuleLoadData", (void **module, const void *image))                                          \
+    X(ModuleUnload, "cuModuleUnload", (void *module))                                                                  \
+    X(ModuleGetFunction, "cuModuleGetFunction", (void **function, void *module, const char *name))                     \
+    X(FuncSetAttribute, "cuFuncSetAttribute", (void *function, int attribute, int value))                              \
+    X(LaunchKernel, "cuLaunchKernel", (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,             \
+      unsigned by, unsigned bz, unsigned shared, void *stream, void **parameters, void **extra))                       \
+    X(StreamCreate, "cuStreamCreate", (void **stream, unsigned flags))                                                 \
+    X(StreamDestroy, "cuStreamDestroy_v2", (void *stream))                                                             \
+    X(StreamSynchronize, "cuStreamSynchronize", (void *stream))                                                        \
+    X(StreamWaitEvent, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags))                               \
+    X(StreamBeginCapture, "cuStreamBeginCapture_v2", (void *stream, int mode))                                         \
+    X(StreamEndCapture, "cuStreamEndCapture", (void *stream, void **graph))                                            \
+    X(EventCreate, "cuEventCreate", (void **event, unsigned flags))                                                    \
+    X(EventDestroy, "cuEventDestroy_v2", (void *event))                                                                \
+    X(EventRecord, "cuEventRecord", (void *event, void *stream))                                                       \
+    X(EventSynchronize, "cuEventSynchronize", (void *event))                                                           \
+    X(EventElapsedTime, "cuEventElapsedTime", (float *milliseconds, void *from, void *to))                             \
+    X(GraphInstantiate, "cuGraphInstantiateWithFlags", (void **exec, void *graph, unsigned long long flags))           \
+    X(GraphLaunch, "cuGraphLaunch", (void *exec, void *stream))                                                        \
+    X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
+    X(GraphDestroy, "cuGraphDestroy", (void *graph))
+
+typedef struct reid__driver {
+#define REID__FIELD(field, symbol, parameters) int(*field) parameters;
+    REID__DRIVER(REID__FIELD)
+#undef REID__FIELD
+} reid__driver;
+
+typedef struct reid__symbol {
+    const char *name;
+    size_t at; /* of its pointer in the table */
+} reid__symbol;
+
+/* Fills a table of function pointers. Returns the first name that the library lacks, or NULL. */
+static const char *reid__load_symbols(void *library, const reid__symbol *symbols, size_t count, void *table) {
+    for (size_t i = 0; i < count; i++) {
+        void *address = dlsym(library, symbols[i].name);
+        if (!address) return symbols[i].name;
+        memcpy((char *)table + symbols[i].at, &address, sizeof address); /* ISO C has no cast to a function pointer */
+    }
+    return NULL;
+}
+
+/* What was tried, for the error text: "no CUDA" without a reason helps nobody. */
+typedef struct reid__tried {
+    char text[1500];
+    size_t length;
+} reid__tried;
+
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void reid__try_note(reid__tried *t, const char *format, ...) {
+    va_list args;
+    size_t left = sizeof t->text - t->length;
+    int n = t->length ? snprintf(t->text + t->length, left, "; ") : 0;
+    if ((size_t)n + 1 >= left) return;
+    va_start(args, format);
+    n += vsnprintf(t->text + t->length + n, left - (size_t)n, format, args);
+    va_end(args);
+    t->length += (size_t)n < left ? (size_t)n : left - 1;
+}
+
+/* A GPU with its driver. */
+typedef struct reid__device {
+    reid__driver cu;
+    int version, number, index;   /* of the driver; the driver's number for device `index` */
+    int arch, multiprocessors;    /* 90 for compute capability 9.0 */
+    int shared_limit;             /* bytes that a block may have */
+    char name[64];
+    size_t memory;                /* bytes */
+    void *context;                /* the primary context, retained; NULL: none */
+    int lost;                     /* the error after which nothing works any more, atomic */
+    int no_memory;                /* an allocation was refused */
+} reid__device;
+
+/* Errors that stay with the context: only a new process gets rid of them. */
+static int reid__is_sticky(int code) {
+    return code == 4 || code == 214 || (code >= 700 && code < 720 && code != 701) || code == 999;
+}
+
+/* The driver's answer as a result: REID_OK for 0. */
+static reid_result reid__gpu_check(reid__device *d, int code, const char *what, reid_error *e) {
+    const char *name = NULL, *text = NULL;
+    if (code == 0) return REID_OK;
+    if (code == REID__CUDA_OUT_OF_MEMORY) {
+        d->no_memory = 1;
+        return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for %s", d->index, d->name, what);
+    }
+    if (reid__is_sticky(code)) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
+    d->cu.GetErrorName(code, &name);
+    d->cu.GetErrorString(code, &text);
+    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: %s (%s, %d)%s", d->index, what, text ? text : "unknown error",
+                      name ? name : "?", code, reid__is_sticky(code) ? "; this handle cannot be used any more" : "");
+}
+
+/* Makes the context current on this thread, above the caller's. Every success needs reid__gpu_leave. */
+static reid_result reid__gpu_enter(reid__device *d, reid_error *e) {
+    int lost = __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
+    if (lost)
+        return reid__fail(e, REID_ERR_GPU, "GPU %d failed earlier (error %d): destroy this handle; usually only a new "
+                          "process can use the GPU again", d->index, lost);
+    return reid__gpu_check(d, d->cu.CtxPushCurrent(d->context), "cuCtxPushCurrent", e);
+}
+
+static void reid__gpu_leave(reid__device *d) {
+    void *popped;
+    d->cu.CtxPopCurrent(&popped);
+}
+
+/* libcuda.so.1 comes with the driver; under WSL it lies where the loader does not look. */
+static reid_result reid__driver_load(reid__device *d, reid_error *e) {
+    static const char *const paths[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"};
+    static const reid__symbol symbols[] = {
+#define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
+        REID__DRIVER(REID__ROW)
+#undef REID__ROW
+    };
+    reid__tried tried;
+    void *library = NULL;
+    tried.length = 0;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0] && !library; i++) {
+        library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL); /* never closed: the driver has threads of its own */
+        if (!library) reid__try_note(&tried, "%s", dlerror());
+    }
+    if (!library)
+        return reid__fail(e, REID_ERR_DEVICE, "no NVIDIA driver was found: %s", tried.text);
+    const char *missing = reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &d->cu);
+    if (missing)
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
+                          "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
+    return REID_OK;
+}
+
+/* Facts about the device; the numbers are the driver's attributes. */
+static int reid__device_facts(reid__device *d) {
+    int major = 0, minor = 0;
+    int code = d->cu.DeviceGetAttribute(&major, 75, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, 76, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, 16, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, 97, d->number);
+    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
+    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    d->arch = major * 10 + minor;
+    return code;
+}
+
+/* Finds the driver and the device and retains its context. What reid__device_close frees is complete at any time. */
+static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
+    int count = 0;
+    d->index = desc->device_index;
+    reid_result r = reid__driver_load(d, e);
+    if (r != REID_OK) return r;
+    int code = d->cu.Init(0);
+    if (!code) code = d->cu.DriverGetVersion(&d->version);
+    if (!code) code = d->cu.DeviceGetCount(&count);
+    if (code == 100 || (code == 0 && count == 0))
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is there, but no GPU that this process may use "
+                          "(CUDA_VISIBLE_DEVICES?)");
+    if (code) {
+        reid__gpu_check(d, code, "cuInit", e);
+        if (e) e->code = REID_ERR_DEVICE;
+        return REID_ERR_DEVICE;
+    }
+    if (d->version < REID__OLDEST_DRIVER)
+        return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is for CUDA %d.%d; %d.%d or later is needed",
+                          d->version / 1000, d->version % 1000 / 10, REID__OLDEST_DRIVER / 1000,
+                          REID__OLDEST_DRIVER % 1000 / 10);
+    if (d->index < 0 || d->index >= count)
+        return reid__fail(e, REID_ERR_DEVICE, "GPU %d was asked for, this process sees %d", d->index, count);
+    code = d->cu.DeviceGet(&d->number, d->index);
+    if (!code) code = reid__device_facts(d);
+    if (code) return reid__gpu_check(d, code, "reading the device's attributes", e);
+    if (d->arch < REID__OLDEST_ARCH)
+        return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) is an sm_%d; sm_%d (Turing) or later is needed", d->index,
+                          d->name, d->arch, REID__OLDEST_ARCH);
+    code = d->cu.PrimaryCtxRetain(&d->context, d->number);
+    if (code) d->context = NULL;
+    return reid__gpu_check(d, code, "the context", e);
+}
+
+static void reid__device_close(reid__device *d) {
+    if (d->context) d->cu.PrimaryCtxRelease(d->number);
+    d->context = NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cuda_jit
+   Texts to machine code. A program is the kernel file with one set of -D constants; NVRTC compiles the distinct ones of
+   a network side by side, to cubins for exactly this chip. A cubin that a pack or the cache on disk holds is not
+   compiled again; entries are found by a hash of everything that they depend on and carry a checksum, so that a cache
+   can be shared, copied, truncated or deleted at any moment without harm.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__NVRTC(X)                                                                                                 \
+    X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                               \
+    X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                                 \
+    X(int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                       \
+    X(int, CreateProgram, "nvrtcCreateProgram", (void **program, const char *text, const char *name, int header_count,      \
+      const char *const *headers, const char *const *header_names))                                                    \
+    X(int, DestroyProgram, "nvrtcDestroyProgram", (void **program))                                                         \
+    X(int, CompileProgram, "nvrtcCompileProgram", (void *program, int option_count, const char *const *options))            \
+    X(int, GetCUBINSize, "nvrtcGetCUBINSize", (void *program, size_t *size))                                                \
+    X(int, GetCUBIN, "nvrtcGetCUBIN", (void *program, char *cubin))                                                         \
+    X(int, GetPTXSize, "nvrtcGetPTXSize", (void *program, size_t *size))                                                    \
+    X(int, GetPTX, "nvrtcGetPTX", (void *program, char *ptx))                                                               \
+    X(int, GetProgramLogSize, "nvrtcGetProgramLogSize", (void *program, size_t *size))                                      \
+    X(int, GetProgramLog, "nvrtcGetProgramLog", (void *program, char *log))                                                 \
+    X(const char *, GetErrorString, "nvrtcGetErrorString", (int result))
+
+typedef struct reid__nvrtc {
+#define REID__FIELD(type, field, symbol, parameters) type(*field) parameters;
+    REID__NVRTC(REID__FIELD)
+#undef REID__FIELD
+} reid__nvrtc;
+
+#define REID__OPTIONS 832        /* bytes */
+#define REID__MAX_OPTIONS 48
+#define REID__MAX_PROGRAMS (2 * REID__MAX_OPS + 16)
+#define REID__PATH 256
+#define REID__MAX_CANDIDATES 48
+#define REID__COMPILERS 8        /* threads at most: each takes NVRTC a few hundred MB */
+#define REID__CHUNK ((size_t)1 << 18) /* floats that a thread reads from the weight file at once */
+#define REID__MAX_CHANNELS 8192  /* of any operation's output */
+#define REID__COMPILER_STACK ((size_t)8 << 20)
+#define REID__MAX_TEXT ((size_t)1 << 22)   /* bytes of a kernel file */
+#define REID__MAX_BUNDLE ((size_t)1 << 28) /* bytes of a pack */
+
+typedef struct reid__program {
+    char options[REID__OPTIONS]; /* "-DREID_CONV_F16\0-DIH=14\0 ... ": one string after the other */
+    size_t length;
+    int count;
+    uint64_t key[2];             /* what the machine code depends on, the compiler's version apart */
+    const unsigned char *cubin;  /* or PTX; in `block` or in a pack */
+    size_t cubin_size;
+    unsigned char *block;
+    size_t block_size;
+    void *compiling;             /* NVRTC's handle while it is compiled */
+    int result;                  /* NVRTC's */
+} reid__program;
+
+typedef struct reid__jit {
+    reid__mem *mem;
+    const reid_desc *desc;
+    reid__nvrtc rtc;
+    int rtc_version;             /* 13000; 0: none is loaded */
+    uint64_t rtc_size;           /* bytes of the library: NVRTC tells no patch version */
+    char rtc_path[REID__PATH];
+    reid__tried tried;           /* libraries that would not do */
+    char (*candidates)[REID__PATH];
+    int candidate_count, candidate, most_version;
+    const char *text;            /* reid_kernels.cu */
+    const char *text_from;
+    unsigned char *text_block;
+    size_t text_size;
+    unsigned char *pack;         /* desc.kernels_pack */
+    size_t pack_size;
+    char cache[REID__PATH];      /* folder; "": none */
+    int cache_warned;
+    int arch;                    /* 90 */
+    char arch_option[40];        /* "--gpu-architecture=sm_90a" */
+    int is_ptx;                  /* the chip is newer than NVRTC: PTX, which the driver compiles */
+    reid__program *programs;     /* [REID__MAX_PROGRAMS] */
+    int program_count, next;     /* next: the one that a compiling thread takes, atomic */
+} reid__jit;
+
+/* --- files --- */
+
+/* A whole file into memory of `mem`, with a 0 byte behind it. *size counts without. */
+static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most, unsigned char **block, size_t *size,
+                                   reid_error *e) {
+    struct stat st;
+    size_t at = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *block = NULL;
+    if (fd < 0) return reid__fail(e, REID_ERR_FILE_OPEN, "%.500s: cannot open the file (errno %d)", path, errno);
+    int ok = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0 && (uint64_t)st.st_size <= most;
+    *size = ok ? (size_t)st.st_size : 0;
+    if (ok) *block = (unsigned char *)reid__alloc(mem, *size + 1);
+    while (*block && at < *size) {
+        ssize_t n = read(fd, *block + at, *size - at);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        at += (size_t)n;
+    }
+    close(fd);
+    if (!ok) return reid__fail(e, REID_ERR_FILE_READ, "%.500s: not a regular file of at most %zu bytes", path, most);
+    if (!*block) return reid__no_memory(e, path, *size + 1);
+    if (at == *size) {
+        (*block)[at] = 0;
+        return REID_OK;
+    }
+    reid__free(mem, *block, *size + 1);
+    *block = NULL;
+    return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
+}
+
+static int reid__write_all(int fd, const void *data, size_t size) {
+    const char *from = (const char *)data;
+    while (size > 0) {
+        ssize_t n = write(fd, from, size);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return 0;
+        from += n, size -= (size_t)n;
+    }
+    return 1;
+}
+
+/* A bundle, which is a cache entry (one program) or a pack (all of a network):
+       "reidcub1", u64 count, count times {u64 key[2], u64 offset, u64 size, u64 digest[2]}, u64 digest of all before
+       [2], the programs. Little-endian; offsets from the start of the file. */
+#define REID__BUNDLE_MAGIC "reidcub1"
+#define REID__BUNDLE_ROW 48 /* bytes */
+
+static void reid__digest_of(const void *data, size_t size, uint64_t out[2]) {
+    reid__digest d;
+    reid__digest_init(&d);
+    reid__digest_update(&d, data, size);
+    reid__digest_final(&d, out);
+}
+
+static unsigned char *reid__put64(unsigned char *to, uint64_t value) {
+    for (int i = 0; i < 8; i++) *to++ = (unsigned char)(value >> 8 * i);
+    return to;
+}
+
+/* Is it a bundle whose table is whole? */
+static int reid__bundle_valid(const unsigned char *bytes, size_t size) {
+    uint64_t digest[2];
+    if (size < 32 || memcmp(bytes, REID__BUNDLE_MAGIC, 8) != 0) return 0;
+    uint64_t count = reid__le64(bytes + 8);
+    if (count > (size - 32) / REID__BUNDLE_ROW) return 0;
+    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW;
+    reid__digest_of(bytes, table, digest);
+    return reid__le64(bytes + table) == digest[0] && reid__le64(bytes + table + 8) == digest[1];
+}
+
+/* The program of this key in a valid bundle; NULL if it is not there or damaged. */
+static const unsigned char *reid__bundle_find(const unsigned char *bytes, size_t size, const uint64_t key[2],
+                                              size_t *found) {
+    uint64_t digest[2], count = reid__le64(bytes + 8);
+    for (uint64_t i = 0; i < count; i++) {
+        const unsigned char *row = bytes + 16 + (size_t)i * REID__BUNDLE_ROW;
+        uint64_t offset = reid__le64(row + 16), length = reid__le64(row + 24);
+        if (reid__le64(row) != key[0] || reid__le64(row + 8) != key[1]) continue;
+        if (offset > size || length > size - offset || length == 0) return NULL;
+        reid__digest_of(bytes + offset, (size_t)length, digest);
+        if (reid__le64(row + 32) != digest[0] || reid__le64(row + 40) != digest[1]) return NULL;
+        *found = (size_t)length;
+        return bytes + offset;
+    }
+    return NULL;
+}
+
+/* Writes a bundle of `count` programs. Returns errno, 0 on success. */
+static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *programs, int count) {
+    size_t table = 16 + (size_t)count * REID__BUNDLE_ROW, offset = table + 16;
+    unsigned char *head = (unsigned char *)reid__alloc(mem, offset), *at = head;
+    uint64_t digest[2];
+    if (!head) return ENOMEM;
+    memcpy(at, REID__BUNDLE_MAGIC, 8);
+    at = reid__put64(at + 8, (uint64_t)count);
+    for (int i = 0; i < count; offset += programs[i++].cubin_size) {
+        reid__digest_of(programs[i].cubin, programs[i].cubin_size, digest);
+        const uint64_t row[6] = {programs[i].key[0], programs[i].key[1], offset, programs[i].cubin_size,
+                                 digest[0], digest[1]};
+        for (int k = 0; k < 6; k++) at = reid__put64(at, row[k]);
+    }
+    reid__digest_of(head, table, digest);
+    reid__put64(reid__put64(at, digest[0]), digest[1]);
+    int ok = reid__write_all(fd, head, table + 16);
+    for (int i = 0; i < count && ok; i++) ok = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
+    int failed = ok ? 0 : errno ? errno : EIO;
+    reid__free(mem, head, table + 16);
+    return failed;
+}
+
+/* Writes a bundle beside `path` and renames it. `durable`: what rename shows is on the disk. A cache does without: its
+   checksum finds what a power failure left. Returns errno, 0 on success. */
+static int reid__bundle_save(reid__mem *mem, const char *path, const reid__program *programs, int count, int durable) {
+    char beside[4096 + 64];
+    struct timespec now;
+    if (strlen(path) > 4096) return ENAMETOOLONG;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(beside, sizeof beside, "%s.%ld.%lx.tmp", path, (long)getpid(),
+             (unsigned long)now.tv_nsec ^ (unsigned long)(uintptr_t)&now);
+    int fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, durable ? 0666 : 0600);
+    if (fd < 0) return errno;
+    int failed = reid__bundle_write(mem, fd, programs, count);
+    if (!failed && durable && fsync(fd) != 0) failed = errno;
+    if (close(fd) != 0 && !failed) failed = errno;
+    if (!failed && rename(beside, path) != 0) failed = errno;
+    if (failed) unlink(beside);
+    return failed;
+}
+
+/* --- the cache on disk --- */
+
+static const char *reid__env(const char *name) {
+    const char *value = getenv(name);
+    return value ? value : "";
+}
+
+/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. */
+static void reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
+    const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
+    int n = 0;
+    if (given) n = snprintf(folder, REID__PATH, "%s", given);
+    else if (*reid__env("XDG_CACHE_HOME") == '/') n = snprintf(folder, REID__PATH, "%s/reid", reid__env("XDG_CACHE_HOME"));
+    else if (*reid__env("HOME") == '/') n = snprintf(folder, REID__PATH, "%s/.cache/reid", reid__env("HOME"));
+    else folder[0] = 0;
+    if (n >= REID__PATH) folder[0] = 0;
+}
+
+/* Makes the folder, and its parents, if it is not there. Machine code is run from it: it must be this user's, and no
+   other's to write. Returns what is wrong, or NULL. */
+static const char *reid__cache_make(const char *folder) {
+    char path[REID__PATH];
+    struct stat st;
+    snprintf(path, sizeof path, "%s", folder);
+    for (char *at = path + 1; *at; at++) {
+        if (*at != '/') continue;
+        *at = 0;
+        mkdir(path, 0700); /* fails where it exists; the last one tells */
+        *at = '/';
+    }
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
+    if (st.st_uid != geteuid()) return "it belongs to another user";
+    if (st.st_mode & 022) return "others may write to it";
+    return access(path, R_OK | X_OK) == 0 ? NULL : "it cannot be read";
+}
+
+static void reid__cache_warn(reid__jit *j, const char *why, int code) {
+    if (j->cache_warned++) return;
+    reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept in %.200s: %s (errno %d)",
+              j->cache, why, code);
+}
+
+/* The entry's name: key, and which NVRTC made it. */
+static void reid__cache_path(const reid__jit *j, const reid__program *p, char path[REID__PATH + 40]) {
+    const uint64_t parts[4] = {p->key[0], p->key[1], (uint64_t)j->rtc_version, j->rtc_size};
+    uint64_t name[2];
+    reid__digest_of(parts, sizeof parts, name);
+    snprintf(path, REID__PATH + 40, "%s/%016llx%016llx", j->cache, (unsigned long long)name[0],
+             (unsigned long long)name[1]);
+}
+
+static int reid__cache_load(reid__jit *j, reid__program *p) {
+    char path[REID__PATH + 40];
+    size_t size;
+    reid__cache_path(j, p, path);
+    if (reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
+    p->block_size = size + 1;
+    if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
+    if (p->cubin) return 1;
+    reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is made again", path);
+    reid__free(j->mem, p->block, p->block_size);
+    p->block = NULL;
+    return 0;
+}
+
+static void reid__cache_store(reid__jit *j, const reid__program *p) {
+    char path[REID__PATH + 40];
+    if (!j->cache[0] || j->cache_warned) return;
+    reid__cache_path(j, p, path);
+    int code = reid__bundle_save(j->mem, path, p, 1, 0);
+    if (code) reid__cache_warn(j, "writing failed", code);
+}
+
+/* --- the text of the kernels --- */
+#if defined(REID_KERNELS_BYTES)
+static const unsigned char reid__kernel_text[] = {
+#include REID_KERNELS_BYTES
+    0};
+#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
+#elif defined(REID_KERNELS_FILE) && defined(__has_embed)
+static const unsigned char reid__kernel_text[] = {
+#embed REID_KERNELS_FILE
+    , 0};
+#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
+#elif defined(REID_KERNELS_FILE)
+__asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
+extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden")));
+#define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
+#else
+#define REID__KERNEL_TEXT ((const char *)NULL)
+#endif
+
+static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
+    const reid_desc *desc = j->desc;
+    if (desc->kernels_src && desc->kernels_path)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+    if (desc->kernels_path) {
+        j->text_from = "file";
+        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &j->text_block, &j->text_size, e);
+        j->text = (const char *)j->text_block;
+        if (r != REID_OK) return r;
+    } else {
+        j->text_from = desc->kernels_src ? "desc" : REID__KERNEL_TEXT ? "built in" : "";
+        j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
+    }
+    if (j->text && *j->text) return REID_OK;
+    return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
+                      "or REID_KERNELS_FILE when reid.h is compiled");
+}
+
+static reid_result reid__jit_pack(reid__jit *j, reid_error *e) {
+    const char *path = j->desc->kernels_pack;
+    if (!path) return REID_OK;
+    reid_result r = reid__read_file(j->mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
+    if (r == REID_OK && !reid__bundle_valid(j->pack, j->pack_size))
+        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
+    return r;
+}
+
+/* --- finding NVRTC --- */
+
+static void reid__candidate_add(reid__jit *j, const char *path) {
+    if (strlen(path) >= REID__PATH || j->candidate_count == REID__MAX_CANDIDATES) return;
+    memcpy(j->candidates[j->candidate_count++], path, strlen(path) + 1);
+}
+
+/* Every match of a pattern such as "/usr/local/cuda-*" + "/lib64/libnvrtc.so.12". */
+static void reid__candidates_in(reid__jit *j, const char *root, const char *folder, const char *name) {
+    char pattern[REID__PATH];
+    glob_t found;
+    if (!*root || snprintf(pattern, sizeof pattern, "%s%s/%s", root, folder, name) >= REID__PATH) return;
+    memset(&found, 0, sizeof found);
+    if (glob(pattern, 0, NULL, &found) == 0)
+        for (size_t i = found.gl_pathc; i-- > 0;) reid__candidate_add(j, found.gl_pathv[i]);
+    globfree(&found);
+}
+
+/* Newest first, of no later major version than the driver's, whose loader would refuse its cubins; for each version:
+   one that this process has loaded already, what the loader finds, the toolkit's folders, Python's wheels. */
+static void reid__candidates(reid__jit *j) {
+    static const struct { int major; char name[20]; } versions[] = {
+        {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
+    static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib"};
+    static const char *const wheels[] = {"/lib/python3*/site-packages/nvidia/cu13/lib",
+                                         "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib",
+                                         "/lib/python3*/dist-packages/nvidia/cu13/lib",
+                                         "/lib/python3*/dist-packages/nvidia/cuda_nvrtc/lib"};
+    const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda", "/usr/local/cuda-*"};
+    const char *const pythons[] = {reid__env("VIRTUAL_ENV"), reid__env("CONDA_PREFIX"), "/usr/local"};
+    const char *given = j->desc->nvrtc_path ? j->desc->nvrtc_path : getenv("REID_NVRTC");
+    if (given && *given) {
+        reid__candidate_add(j, given);
+        return;
+    }
+    for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++) {
+        const char *name = versions[v].name;
+        if (versions[v].major > j->most_version / 1000) continue;
+        reid__candidate_add(j, name);
+        for (int i = 0; i < 8; i++) reid__candidates_in(j, roots[i / 2], toolkit[i % 2], name);
+        reid__candidates_in(j, reid__env("CONDA_PREFIX"), "/lib", name);
+        for (int i = 0; i < 12; i++) reid__candidates_in(j, pythons[i / 4], wheels[i % 4], name);
+    }
+}
+
+/* NVRTC opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
+   loaded from beside the library before. */
+static void reid__load_builtins(const char *path, int version) {
+    char builtins[REID__PATH + 64];
+    const char *slash = strrchr(path, '/');
+    if (!slash) return;
+    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, version / 1000,
+             version % 1000 / 10);
+    (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL); /* a missing one shows at the first compilation */
+}
+
+/* Loads one candidate. Returns what is wrong with it, or NULL. */
+static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
+    static const reid__symbol symbols[] = {
+#define REID__ROW(type, field, symbol, parameters) {symbol, offsetof(reid__nvrtc, field)},
+        REID__NVRTC(REID__ROW)
+#undef REID__ROW
+    };
+    int major = 0, minor = 0;
+    struct stat st;
+    Dl_info where;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* never closed: other handles may use it */
+    if (!library) return dlerror();
+    if (reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &j->rtc)) return "not NVRTC 11.2 or later";
+    if (j->rtc.Version(&major, &minor) != 0) return "it does not tell its version";
+    if (major > j->most_version / 1000) return "it is newer than the driver";
+    void *symbol = dlsym(library, "nvrtcVersion");
+    snprintf(j->rtc_path, sizeof j->rtc_path, "%s", symbol && dladdr(symbol, &where) ? where.dli_fname : path);
+    j->rtc_version = major * 1000 + minor * 10;
+    j->rtc_size = stat(j->rtc_path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    reid__load_builtins(j->rtc_path, j->rtc_version);
+    return NULL;
+}
+
+/* Chooses the target: this chip's machine code if NVRTC knows the chip, else that of the closest older chip of its
+   generation, which runs on it, else PTX of the newest. Returns 0 if NVRTC knows only newer chips. */
+static int reid__jit_target(reid__jit *j) {
+    int archs[128], count = 0, best = 0, newest = 0, known = 0;
+    j->is_ptx = 0;
+    if (j->rtc_version && j->rtc.GetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 &&
+        j->rtc.GetSupportedArchs(archs) == 0) known = count;
+    for (int i = 0; i < known; i++) {
+        if (archs[i] > newest && archs[i] <= j->arch) newest = archs[i];
+        if (archs[i] / 10 == j->arch / 10 && archs[i] <= j->arch && archs[i] > best) best = archs[i];
+    }
+    if (known && !newest) return 0;
+    j->is_ptx = known && !best;
+    int arch = !known ? j->arch : best ? best : newest;
+    snprintf(j->arch_option, sizeof j->arch_option, "--gpu-architecture=%s_%d%s", j->is_ptx ? "compute" : "sm", arch,
+             arch == 90 && j->arch == 90 ? "a" : ""); /* sm_90a: only there do all of Hopper's instructions exist */
+    return 1;
+}
+
+/* The next candidate that loads and knows the chip. Returns 0 when there is none left. */
+static int reid__nvrtc_next(reid__jit *j) {
+    while (j->candidate < j->candidate_count) {
+        const char *path = j->candidates[j->candidate++], *why = reid__nvrtc_load(j, path);
+        if (!why && !reid__jit_target(j)) why = "it does not know this GPU";
+        if (!why) return 1;
+        reid__try_note(&j->tried, strncmp(why, path, strlen(path)) == 0 ? "%.0s%s" : "%s: %s", path, why);
+    }
+    j->rtc_version = 0;
+    return 0;
+}
+
+/* --- compiling --- */
+
+/* Appends one option to a program's list. A list that is too long shows as length 0. */
+#if defined(__GNUC__)
+__attribute__((format(printf, 2, 3)))
+#endif
+static void reid__option(reid__program *p, const char *format, ...) {
+    va_list args;
+    size_t left = sizeof p->options - p->length;
+    va_start(args, format);
+    int n = vsnprintf(p->options + p->length, left, format, args);
+    va_end(args);
+    if (n < 0 || (size_t)n + 1 > left || p->count >= REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
+    p->length += (size_t)(n + 1);
+    p->count++;
+}
+
+static void reid__define(reid__program *p, const char *name, int value) { reid__option(p, "-D%s=%d", name, value); }
+
+/* Adds a program unless the same one is there. Returns its number, -1 if there is no room. */
+static int reid__program_add(reid__jit *j, const reid__program *p) {
+    for (int i = 0; i < j->program_count; i++) {
+        const reid__program *o = &j->programs[i];
+        if (o->length == p->length && memcmp(o->options, p->options, p->length) == 0) return i;
+    }
+    if (j->program_count == REID__MAX_PROGRAMS || p->length == 0) return -1;
+    j->programs[j->program_count] = *p;
+    return j->program_count++;
+}
+
+static void reid__program_key(const reid__jit *j, reid__program *p) {
+    reid__digest d;
+    reid__digest_init(&d);
+    reid__print_digest(&d, "reid kernel 1\nversion %d\n%s\n", REID_VERSION, j->arch_option);
+    reid__digest_update(&d, p->options, p->length);
+    reid__digest_update(&d, j->text, strlen(j->text));
+    reid__digest_final(&d, p->key);
+}
+
+static void reid__program_compile(const reid__jit *j, reid__program *p) {
+    const char *options[REID__MAX_OPTIONS], *at = p->options;
+    int n = 0;
+    options[n++] = j->arch_option;
+    options[n++] = "--std=c++17";
+    for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
+    p->result = j->rtc.CreateProgram(&p->compiling, j->text, "reid_kernels.cu", 0, NULL, NULL);
+    if (p->result) p->compiling = NULL;
+    else p->result = j->rtc.CompileProgram(p->compiling, n, options);
+}
+
+static void *reid__compiler_main(void *arg) {
+    reid__jit *j = (reid__jit *)arg;
+    for (;;) {
+        int i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
+        if (i >= j->program_count) return NULL;
+        if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i]);
+    }
+}
+
+static void reid__compiler_task(void *arg, int index) {
+    (void)index;
+    reid__compiler_main(arg);
+}
+
+/* Compiles all programs without a cubin, on up to `threads` threads of our own (a compiler needs more stack than a
+   team's members have) or on the caller's pool. */
+static void reid__compile_all(reid__jit *j, int threads) {
+    pthread_t others[REID__COMPILERS];
+    int started = 0;
+    threads = reid__min(threads, REID__COMPILERS);
+    j->next = 0;
+    if (j->desc->parallel_fn && threads > 1) {
+        j->desc->parallel_fn(reid__compiler_task, j, threads, j->desc->parallel_user);
+        return;
+    }
+    while (started < threads - 1 &&
+           reid__thread_start(&others[started], REID__COMPILER_STACK, reid__compiler_main, j)) started++;
+    reid__compiler_main(j);
+    for (int i = 0; i < started; i++) pthread_join(others[i], NULL);
+}
+
+/* NVRTC's log of a program, from its first error on if it has one; cut to what fits. */
+static void reid__program_log(const reid__jit *j, const reid__program *p, char *text, size_t size) {
+    size_t length = 0;
+    text[0] = 0;
+    if (!p->compiling || j->rtc.GetProgramLogSize(p->compiling, &length) != 0 || length < 2) return;
+    char *log = (char *)reid__alloc(j->mem, length + 1);
+    if (!log) return;
+    log[0] = log[length] = 0;
+    if (j->rtc.GetProgramLog(p->compiling, log) == 0) {
+        const char *error = strstr(log, "error");
+        while (error && error > log && error[-1] != '\n') error--;
+        snprintf(text, size, "%s", error ? error : log);
+    }
+    reid__free(j->mem, log, length + 1);
+}
+
+static reid_result reid__program_fail(const reid__jit *j, const reid__program *p, reid_error *e) {
+    char log[1400];
+    reid__program_log(j, p, log, sizeof log);
+    return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s, program %s: %s: %s", j->rtc_path, p->options,
+                      j->rtc.GetErrorString(p->result), log);
+}
+
+/* Takes the machine code out of NVRTC. Memory comes from the caller's allocator, hence after the threads are done. */
+static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_error *e) {
+    if (p->result) return reid__program_fail(j, p, e);
+    size_t size = 0;
+    p->result = j->is_ptx ? j->rtc.GetPTXSize(p->compiling, &size) : j->rtc.GetCUBINSize(p->compiling, &size);
+    if (p->result || size == 0) return reid__program_fail(j, p, e);
+    p->block_size = size + 1;
+    p->block = (unsigned char *)reid__alloc(j->mem, p->block_size);
+    if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
+    p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, (char *)p->block) : j->rtc.GetCUBIN(p->compiling, (char *)p->block);
+    p->block[size] = 0;
+    if (p->result) return reid__program_fail(j, p, e);
+    if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
+        return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s made no ELF file of %s", j->rtc_path, p->options);
+    p->cubin = p->block;
+    p->cubin_size = size;
+    return REID_OK;
+}
+
+/* A library can load and still not compile (builtins missing, option unknown): a one-line kernel shows it. */
+static int reid__nvrtc_works(reid__jit *j) {
+    char log[300];
+    reid__program p;
+    memset(&p, 0, sizeof p);
+    const char *const options[] = {j->arch_option, "--std=c++17"};
+    p.result = j->rtc.CreateProgram(&p.compiling, "extern \"C\" __global__ void reid_test() {}", "reid_test.cu", 0, NULL,
+                                    NULL);
+    if (p.result) return 0;
+    p.result = j->rtc.CompileProgram(p.compiling, 2, options);
+    if (p.result) {
+        reid__program_log(j, &p, log, sizeof log);
+        reid__try_note(&j->tried, "%s: a test compilation failed: %s: %s", j->rtc_path, j->rtc.GetErrorString(p.result),
+                       log);
+    }
+    j->rtc.DestroyProgram(&p.compiling);
+    return p.result == 0;
+}
+
+/* Looks all programs up in pack and cache. Returns how many are missing. */
+static int reid__jit_lookup(reid__jit *j) {
+    int missing = 0;
+    for (int i = 0; i < j->program_count; i++) {
+        reid__program *p = &j->programs[i];
+        if (p->cubin) continue;
+        reid__program_key(j, p);
+        if (j->pack) p->cubin = reid__bundle_find(j->pack, j->pack_size, p->key, &p->cubin_size);
+        if (!p->cubin && j->cache[0] && j->rtc_version) reid__cache_load(j, p);
+        missing += !p->cubin;
+    }
+    return missing;
+}
+
+/* Machine code for every program. */
+static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
+    const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
+    reid_result r = REID_OK;
+    if (why) {
+        reid__cache_warn(j, why, errno);
+        j->cache[0] = 0;
+    }
+    int missing = reid__jit_lookup(j);
+    while (missing && j->rtc_version && !reid__nvrtc_works(j))
+        if (reid__nvrtc_next(j)) missing = reid__jit_lookup(j); /* another compiler, other entries of the cache */
+    if (missing && !j->rtc_version)
+        return reid__fail(e, REID_ERR_DEVICE, "%d kernels have to be compiled for sm_%d, and no NVRTC can be used%s%s", missing,
+                          j->arch, j->tried.length ? ": " : "", j->tried.text);
+    if (missing) {
+        reid__log(j->desc, REID_LOG_INFO, REID_OK, "compiling %d kernels with NVRTC %d.%d", missing,
+                  j->rtc_version / 1000, j->rtc_version % 1000 / 10);
+        reid__compile_all(j, threads);
+    }
+    for (int i = 0; i < j->program_count && missing && r == REID_OK; i++) {
+        reid__program *p = &j->programs[i];
+        if (p->cubin) continue;
+        r = reid__program_collect(j, p, e);
+        if (r == REID_OK) reid__cache_store(j, p);
+    }
+    return r;
+}
+
+/* Everything but compiling: text, pack, cache folder, a first NVRTC. most_version: the driver's. */
+static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc *desc, int arch, int most_version,
+                                  reid_error *e) {
+    memset(j, 0, sizeof *j);
+    j->mem = mem, j->desc = desc, j->arch = arch, j->most_version = most_version;
+    reid__cache_folder(desc, j->cache);
+    reid_result r = reid__jit_text(j, e);
+    if (r == REID_OK) r = reid__jit_pack(j, e);
+    if (r != REID_OK) return r;
+    j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
+    j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
+    if (!j->candidates || !j->programs) return reid__no_memory(e, "compiling", REID__MAX_PROGRAMS * sizeof *j->programs);
+    reid__candidates(j);
+    if (!reid__nvrtc_next(j)) reid__jit_target(j); /* without NVRTC a pack may do */
+    return REID_OK;
+}
+
+static void reid__jit_free(reid__jit *j) {
+    for (int i = 0; i < j->program_count; i++) {
+        reid__program *p = &j->programs[i];
+        if (p->compiling) j->rtc.DestroyProgram(&p->compiling);
+        reid__free(j->mem, p->block, p->block_size);
+    }
+    if (!j->mem) return;
+    reid__free(j->mem, j->programs, REID__MAX_PROGRAMS * sizeof *j->programs);
+    reid__free(j->mem, j->candidates, REID__MAX_CANDIDATES * sizeof *j->candidates);
+    reid__free(j->mem, j->pack, j->pack_size + 1);
+    reid__free(j->mem, j->text_block, j->text_size + 1);
+    memset(j, 0, sizeof *j);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cuda_run
+   The CUDA executor. The same list of operations: each becomes one launch of a kernel of reid_kernels.cu (REID__STEP…),
+   and all launches of a batch one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that a batch has
+   exactly the launches of its size; a picture's pixels travel as they are and are resized on the GPU.
+
+   Bits: every kernel adds up an output in an order that its operation fixes, whatever the tile and the batch.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__GPU_BATCH 64     /* default */
+#define REID__MAX_GRAPHS 9     /* batches of 1 … 256 */
+#define REID__LARGE 8          /* from this batch on the tiles for large batches are used */
+#define REID__GPU_ALIGN 256    /* bytes: of every allocation in a block of device memory */
+#define REID__PICTURE_PIXELS 2 /* room for an uploaded picture, in sizes of the network's input */
+#define REID__PICTURE_TAPS 16  /* room for its filter taps, per line and column of the input */
+
+/* How one operation runs. */
+typedef struct reid__step {
+    const char *function;      /* in reid_kernels.cu */
+    int program, bm, bn;       /* bm, bn: a convolution's tile, pixels by channels */
+    unsigned threads, shared;
+    void *handle;
+    char label[40];            /* "reid_conv_f16 128x64" */
+} reid__step;
+
+/* Launches that belong to no operation. */
+typedef enum reid__extra {
+    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT, REID__EXTRA_UNIT, REID__EXTRA_FOLD, REID__EXTRA_PACK_VALUE, REID__EXTRA_PACK_FLOAT,
+    REID__EXTRAS
+} reid__extra;
+
+/* The plan for a GPU: bytes instead of floats, and a kernel for each operation. */
+typedef struct reid__gpu_plan {
+    const reid__plan *plan;
+    const reid__prep *prep;
+    int half, flip, raw, batch;
+    int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
+    size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
+    size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
+    size_t arena;                      /* bytes per image */
+    size_t weight[REID__MAX_OPS], bias[REID__MAX_OPS], weight2[REID__MAX_OPS], bias2[REID__MAX_OPS]; /* bytes */
+    size_t weights;                    /* bytes of all */
+    reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
+    reid__step extra[REID__EXTRAS];
+} reid__gpu_plan;
+
+/* What reid_kernels.cu calls axis, picture and window. */
+typedef struct reid__gpu_axis {
+    double scale, support, shrink;
+    int64_t resized, skipped;
+    int32_t source, count, filter, most;
+} reid__gpu_axis;
+typedef struct reid__gpu_picture {
+    int64_t pixels, rows, taps;
+    int32_t stride, bytes, r, g, b, pad;
+    reid__gpu_axis x, y;
+} reid__gpu_picture;
+#define REID__GPU_WINDOW 8 /* bytes */
+
+/* A batch on its way. While the GPU computes one, the host fills the other. */
+typedef struct reid__slot {
+    unsigned char *host;    /* pinned: the pictures, their pixels; as large as `staging` */
+    float *result;          /* pinned (batch, dim) */
+    reid__address staging;
+    void *uploaded, *done;  /* events */
+    int first, count;       /* images of the call; count 0: nothing is on its way */
+} reid__slot;
+
+#define REID__LANE_BLOCKS (REID__MAX_BUFFERS + 16)
+
+typedef struct reid__gpu_lane {
+    void *stream, *copies;            /* uploads have a stream of their own, to overlap with computing */
+    reid__address buffer[REID__MAX_BUFFERS];
+    reid__address view;               /* (batch, height, width, 3) uint8: what the network sees */
+    reid__address rows, windows, taps;
+    reid__address result, mirrored;   /* (batch, dim) floats; mirrored: the embedding of the first pass of a flip */
+    reid__address blocks[REID__LANE_BLOCKS]; /* what was allocated */
+    int block_count;
+    unsigned char *pinned;            /* what the slots' host and result point into */
+    reid__slot slots[2];
+    void *graphs[REID__MAX_GRAPHS];   /* [log2 of the batch] */
+} reid__gpu_lane;
+
+typedef struct reid__gpu {
+    reid__device device;
+    reid__mem *mem;
+    reid__gpu_plan plan;
+    void **modules;
+    int module_count;
+    reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
+    reid__gpu_lane *lanes;
+    int lane_count;
+    size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
+    size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
+} reid__gpu;
+
+static size_t reid__gpu_aligned(size_t size) { return (size + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN; }
+
+/* --- the plan for a GPU --- */
+
+static int reid__is_stem(const reid__plan *p, const reid__op *op) { return op->kind == REID__CONV && p->buffers[op->in].c == 3; }
+
+/* Bytes of every buffer: activations in the chosen precision; sums, factors, pooled vectors and embeddings in FP32. */
+static void reid__gpu_buffers(reid__gpu_plan *g) {
+    const reid__plan *p = g->plan;
+    const reid__op *stem = &p->ops[0];
+    const reid__buffer *image = &p->buffers[stem->in];
+    size_t value = g->half ? 2 : 4;
+    g->stem_kw = reid__round_up(stem->kw, 2);
+    g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
+    g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
+    g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
+    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
+    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * value;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
+        if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
+        if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
+    }
+    for (int i = 0; i < p->buffer_count; i++) g->size[i] = reid__gpu_aligned(g->size[i]);
+    g->arena = reid__place_buffers(p, g->size, g->offset);
+}
+
+/* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
+static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
+
+/* K of a convolution as it is stored: the stem has 4 channels and a wider kernel, others their padded channels. */
+static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
+    if (reid__is_stem(g->plan, op)) return op->kh * g->stem_kw * 4;
+    return op->kh * op->kw * g->plan->buffers[op->in].c;
+}
+
+static size_t reid__gpu_place(size_t *end, size_t bytes) {
+    size_t at = *end;
+    *end = at + reid__gpu_aligned(bytes);
+    return at;
+}
+
+static void reid__gpu_weights(reid__gpu_plan *g) {
+    const reid__plan *p = g->plan;
+    g->weights = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
+        size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
+        if (op->kind == REID__CONV)
+            matrix = (size_t)reid__round_up((int)depth, reid__gpu_bk(g)) * oc * (g->half ? 2 : 4);
+        if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
+        if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
+        if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
+        if (!matrix) continue;
+        g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
+        g->weight2[i] = reid__gpu_place(&g->weights, second);
+        g->bias2[i] = reid__gpu_place(&g->weights, second ? oc * sizeof(float) : 0);
+    }
+}
+
+/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. */
+static const struct { int half, bm, bn, warps_m, warps_n, stages; } reid__tiles[] = {
+    {1, 128, 64, 2, 2, 4}, {1, 64, 64, 2, 2, 4}, {1, 32, 64, 1, 4, 4}, {1, 64, 32, 2, 2, 4}, {1, 32, 32, 2, 2, 4},
+    {0, 64, 64, 0, 0, 0},  {0, 32, 64, 0, 0, 0}, {0, 32, 32, 0, 0, 0},
+};
+#define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
+
+/* Multiprocessors that a chip of this kind usually has: the choice of a tile must not depend on the very device, for a
+   pack is made without one. */
+static int reid__usual_processors(int arch) {
+    static const struct { int arch, count; } rows[] = {{75, 40}, {80, 108}, {86, 82}, {89, 128}, {90, 132}, {100, 148}, {120, 170}};
+    int count = 100;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (rows[i].arch <= arch) count = rows[i].count;
+    return count;
+}
+
+/* The largest tile that still gives every multiprocessor one, for a batch of 1 or of 32; never changes the bits. */
+static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int arch, int large) {
+    ptrdiff_t pixels = (ptrdiff_t)(large ? 32 : 1) * op->oh * op->ow, channels = reid__padded(op->oc);
+    int last = 0;
+    for (int i = 0; i < REID__TILE_COUNT; i++) {
+        int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
+        if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
+        last = i;
+        if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
+    }
+    return last;
+}
+
+/* Constants and launch of a convolution. */
+static void reid__conv_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
+                            reid__step *s) {
+    const reid__buffer *in = &g->plan->buffers[op->in];
+    int stem = reid__is_stem(g->plan, op), tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g);
+    int stages = reid__tiles[tile].stages, threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
+    s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
+    s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
+    s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
+    int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
+    s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
+    reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
+    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
+    reid__define(p, "IC", stem ? 4 : in->c);
+    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow), reid__define(p, "OC", op->oc);
+    reid__define(p, "OC_PADDED", reid__padded(op->oc));
+    reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
+    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
+    reid__define(p, "STRIDE", op->stride);
+    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
+    reid__define(p, "ACT", (int)op->act);
+    reid__define(p, "RESIDUAL", op->residual != REID__NONE), reid__define(p, "SCALE", op->scale != REID__NONE);
+    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
+    if (!g->half) return;
+    reid__define(p, "STAGES", stages);
+    reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
+}
+
+/* Input, output and window of depthwise convolutions and pools. */
+static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
+    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw), reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
+    reid__define(p, "C", g->plan->buffers[op->in].c);
+    reid__define(p, "KH", op->kh), reid__define(p, "KW", op->kw), reid__define(p, "STRIDE", op->stride);
+    reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
+}
+
+static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
+                          reid__step *s) {
+    s->threads = 256, s->label[0] = 0;
+    switch (op->kind) {
+    case REID__CONV: reid__conv_step(g, op, arch, large, p, s); break;
+    case REID__DEPTHWISE:
+        s->function = "reid_depthwise";
+        reid__option(p, "-DREID_DEPTHWISE");
+        reid__define_window(g, op, p);
+        reid__define(p, "ACT", (int)op->act);
+        break;
+    case REID__MAXPOOL:
+        s->function = "reid_maxpool";
+        reid__option(p, "-DREID_MAXPOOL");
+        reid__define_window(g, op, p);
+        break;
+    case REID__POOL:
+        s->function = "reid_pool";
+        reid__option(p, "-DREID_POOL");
+        reid__define_window(g, op, p);
+        break;
+    case REID__SQUEEZE:
+        s->function = "reid_squeeze";
+        s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
+        reid__option(p, "-DREID_SQUEEZE");
+        reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
+        reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
+        break;
+    case REID__LINEAR:
+        s->function = "reid_linear";
+        reid__option(p, "-DREID_LINEAR");
+        reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
+        reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
+        break;
+    case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
+    }
+    if (s->bm) snprintf(s->label, sizeof s->label, "%s %dx%d", s->function, s->bm, s->bn);
+    else snprintf(s->label, sizeof s->label, "%s", s->function);
+}
+
+static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
+    static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
+                                                        "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
+    const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
+    s->function = functions[which];
+    s->threads = 256;
+    if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
+    if (which == REID__EXTRA_INPUT) {
+        reid__option(p, "-DREID_INPUT");
+        reid__define(p, "H", g->plan->height), reid__define(p, "W", g->plan->width);
+        reid__define(p, "ROWS", g->rows), reid__define(p, "COLUMNS", g->columns);
+        reid__define(p, "BORDER_Y", image->border_y), reid__define(p, "BORDER_X", image->border_x);
+    }
+    if (which == REID__EXTRA_UNIT) {
+        s->shared = 2048;
+        reid__option(p, "-DREID_NORMALISE");
+        reid__define(p, "DIM", g->plan->dim), reid__define(p, "RAW", g->raw), reid__define(p, "FLIP", g->flip);
+    }
+    if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
+    return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE; /* do they touch activations or weights in fp16? */
+}
+
+/* Adds the programs of a network for one chip: for each operation the one for small batches and, if the batch is large
+   enough, the one for large ones. */
+static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
+    const reid__plan *plan = g->plan;
+    int ok = 1;
+    for (int large = 0; large <= (g->batch >= REID__LARGE); large++)
+        for (int i = 0; i < plan->op_count && ok; i++) {
+            const reid__op *op = &plan->ops[i];
+            reid__program p;
+            memset(&p, 0, sizeof p);
+            if (op->kind == REID__NORMALISE) continue;
+            reid__op_step(g, op, j->arch, large, &p, &g->step[large][i]);
+            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE) reid__option(&p, "-DVALUE_F16");
+            ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
+        }
+    for (int i = 0; i < REID__EXTRAS && ok; i++) {
+        reid__program p;
+        memset(&p, 0, sizeof p);
+        if (reid__extra_step(g, (reid__extra)i, &p, &g->extra[i]) && g->half) reid__option(&p, "-DVALUE_F16");
+        ok = (g->extra[i].program = reid__program_add(j, &p)) >= 0;
+    }
+    return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
+}
+
+static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int flip,
+                                int raw) {
+    memset(g, 0, sizeof *g);
+    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    reid__gpu_buffers(g);
+    reid__gpu_weights(g);
+}
+
+/* The largest power of two that is at most n and at most 256. */
+static int reid__graph_batch(int n) {
+    int batch = 1;
+    while (batch * 2 <= n && batch < 1 << (REID__MAX_GRAPHS - 1)) batch *= 2;
+    return batch;
+}
+
+/* --- modules --- */
+
+static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
+    reid__device *d = &g->device;
+    if (!s->function) return REID_OK;
+    if (s->shared > (unsigned)d->shared_limit)
+        return reid__fail(e, REID_ERR_DEVICE, "%s needs %u bytes of shared memory, GPU %d (%s) has %d", s->function,
+                          s->shared, d->index, d->name, d->shared_limit);
+    int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
+    if (!code && s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, 8, (int)s->shared);
+    return reid__gpu_check(d, code, s->function, e);
+}
+
+static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
+    reid_result r = REID_OK;
+    g->modules = (void **)reid__alloc(g->mem, REID__MAX_PROGRAMS * sizeof *g->modules);
+    if (!g->modules) return reid__no_memory(e, "modules", REID__MAX_PROGRAMS * sizeof *g->modules);
+    while (g->module_count < j->program_count && r == REID_OK) {
+        const reid__program *p = &j->programs[g->module_count];
+        r = reid__gpu_check(&g->device, g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin), p->options, e);
+        if (r == REID_OK) g->module_count++;
+    }
+    for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
+        r = reid__step_load(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
+    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, &g->plan.extra[i], e);
+    return r;
+}
+
+/* --- launching --- */
+
+static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
+                                void **parameters, reid_error *e) {
+    int code = g->device.cu.LaunchKernel(s->handle, (unsigned)grid_x, (unsigned)grid_y, 1, s->threads, 1, 1, s->shared,
+                                         stream, parameters, NULL);
+    return code ? reid__gpu_check(&g->device, code, s->function, e) : REID_OK;
+}
+
+static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
+
+/* One operation on n images. */
+static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
+    const reid__op *op = &g->plan.plan->ops[index];
+    const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
+    const reid__address none = 0, *buffer = l->buffer;
+    reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
+    reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
+    reid__address b2 = g->weights + g->plan.bias2[index];
+    reid__address residual = op->residual == REID__NONE ? none : buffer[op->residual];
+    reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
+    reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
+    int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
+    int64_t vectors = (int64_t)pixels * c / 4; /* of four channels */
+    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
+    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
+    void *pool[] = {&in, &out, &pixels};
+    void *linear[] = {&in, &w, &b, &out, &n};
+    switch (op->kind) {
+    case REID__CONV:
+        return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
+    case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks((int64_t)rows * c / 4, 256), 1, l->stream, depthwise, e);
+    case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
+    case REID__MAXPOOL:
+    case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
+    case REID__LINEAR: return reid__launch(g, s, reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream, linear, e);
+    case REID__NORMALISE: break;
+    }
+    return REID_OK;
+}
+
+/* The view, normalised, to the stored image. */
+static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
+    reid__address image = l->buffer[g->plan.plan->ops[0].in];
+    int bgr = g->plan.prep->preset.bgr;
+    void *parameters[] = {&l->view, &g->lut, &bgr, &image, &n};
+    int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
+    return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, parameters, e);
+}
+
+/* From the view to the unnormalised embedding, launch by launch. */
+static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
+    reid_result r = reid__gpu_run_input(g, l, n, e);
+    for (int i = 0; i < g->plan.plan->op_count && r == REID_OK; i++) r = reid__gpu_run_op(g, l, i, n, e);
+    return r;
+}
+
+/* Records reid__gpu_run_net for a batch of 1 << bucket. */
+static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket, reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    void *graph = NULL;
+    int code = cu->StreamBeginCapture(l->stream, 1); /* thread local: other threads may allocate meanwhile */
+    if (code) return reid__gpu_check(&g->device, code, "cuStreamBeginCapture", e);
+    reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
+    code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
+    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuStreamEndCapture", e);
+    if (r == REID_OK) {
+        code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
+        if (code) l->graphs[bucket] = NULL;
+        r = reid__gpu_check(&g->device, code, "a CUDA graph", e);
+    }
+    if (graph) cu->GraphDestroy(graph);
+    return r;
+}
+
+/* --- weights --- */
+
+/* Where one thread keeps a tensor while it is packed. */
+typedef struct reid__gpu_loader {
+    reid__gpu *g;
+    const reid__loader *from;
+    size_t chunk;          /* floats of from->rows */
+    reid__address raw;     /* weight, then gamma, beta, mean and variance side by side */
+    reid__address factors; /* doubles, one for each output channel */
+    void *stream;
+} reid__gpu_loader;
+
+/* One tensor, from the file to `to` as FP32. */
+static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *op, const reid__want *want,
+                                    reid__address to, uint64_t digest[2], reid_error *e) {
+    reid__device *d = &l->g->device;
+    size_t count = 1;
+    reid__digest sum;
+    reid_result r = REID_OK;
+    for (int i = 0; i < want->ndim; i++) count *= want->shape[i];
+    reid__digest_init(&sum);
+    for (size_t at = 0, n; at < count && r == REID_OK; at += n) {
+        n = count - at < l->chunk ? count - at : l->chunk;
+        r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
+        if (r == REID_OK)
+            r = reid__gpu_check(d, d->cu.MemcpyHtoD(to + at * sizeof(float), l->from->rows, n * sizeof(float)), want->name, e);
+    }
+    reid__digest_final(&sum, digest);
+    return r;
+}
+
+/* Uploads gamma, beta, mean and variance; the factors are left in l->factors, the bias in the packed weights. */
+static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                  uint64_t (*digests)[2], reid_error *e) {
+    const reid__op *op = &l->g->plan.plan->ops[index];
+    size_t weight = (size_t)op->oc * wants[0].shape[1] * wants[0].shape[2] * wants[0].shape[3];
+    reid__address bn = l->raw + weight * sizeof(float), bias = l->g->weights + l->g->plan.bias[index];
+    reid__address factors = l->factors;
+    int n = op->oc;
+    double epsilon = op->bn_eps;
+    reid_result r = REID_OK;
+    for (int i = 0; i < 4 && r == REID_OK; i++)
+        r = reid__gpu_upload(l, op, &wants[i + 1], bn + (size_t)(i * n) * sizeof(float), digests[i + 1], e);
+    for (int c = 0; c < n && r == REID_OK; c++) { /* the variances are the last that went through the staging memory */
+        float var = l->from->rows[c];
+        if (!((double)var + epsilon > 0))
+            r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[4].name, c,
+                           (double)var, epsilon);
+    }
+    void *parameters[] = {&bn, &epsilon, &n, &factors, &bias};
+    return r ? r : reid__launch(l->g, &l->g->plan.extra[REID__EXTRA_FOLD], reid__blocks(n, 256), 1, l->stream, parameters, e);
+}
+
+/* Strides, in elements, of a packed matrix: where (output, input channel, row, column) of a weight goes. */
+typedef struct reid__strides { int n, c, y, x; } reid__strides;
+
+/* The tensor in l->raw, (n, ic, kh, kw), to its place among the packed weights, which are zero before. */
+static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, reid__address factors, reid__address to,
+                                         int n, int ic, int kh, int kw, reid__strides s, reid_error *e) {
+    reid__address from = l->raw;
+    void *parameters[] = {&from, &factors, &to, &n, &ic, &kh, &kw, &s.n, &s.c, &s.y, &s.x};
+    const reid__step *step = &l->g->plan.extra[half ? REID__EXTRA_PACK_VALUE : REID__EXTRA_PACK_FLOAT];
+    return reid__launch(l->g, step, reid__blocks((int64_t)n * ic * kh * kw, 256), 1, l->stream, parameters, e);
+}
+
+/* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
+static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    int stem = reid__is_stem(g->plan, op), c = stem ? 4 : g->plan->buffers[op->in].c;
+    int kw = stem ? g->stem_kw : op->kw, oc = reid__padded(op->oc);
+    int k = reid__round_up(reid__gpu_depth(g, op), reid__gpu_bk(g)), step = g->half ? 1 : oc;
+    reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
+    return reid__gpu_pack_matrix(l, g->half, l->factors, l->g->weights + g->weight[index], op->oc, op->ic, op->kh, op->kw, s, e);
+}
+
+/* All tensors of one operation. Returns when the GPU is done with l->raw. */
+static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    reid__want wants[5];
+    reid__address base = l->g->weights;
+    int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
+    reid_result r = REID_OK;
+    if (reid__wants(op, wants) == 0) return REID_OK;
+    r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
+        if (r == REID_OK) r = reid__gpu_fold(l, index, wants, digests, e);
+        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
+        reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
+        if (r == REID_OK && op->kind == REID__DEPTHWISE)
+            r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
+    } else {
+        reid__strides linear = {op->kh * op->kw * c, 1, op->kw * c, c}, in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+        int squeeze = op->kind == REID__SQUEEZE;
+        if (r == REID_OK)
+            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], squeeze ? op->hidden : op->oc, op->ic, op->kh,
+                                      op->kw, squeeze ? in : linear, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
+        if (r == REID_OK && squeeze) { /* the second layer, after the first has left l->raw */
+            r = reid__gpu_check(&l->g->device, l->g->device.cu.StreamSynchronize(l->stream), op->name, e);
+            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
+            if (r == REID_OK)
+                r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
+            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
+        }
+    }
+    int code = l->g->device.cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
+}
+
+/* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
+static size_t reid__gpu_raw_bytes(const reid__plan *p) {
+    size_t most = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
+        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 4 * oc);
+        if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
+        if (bytes > most) most = bytes;
+    }
+    return reid__gpu_aligned(most);
+}
+
+/* --- lanes --- */
+
+/* Reserves device memory of a lane. Normally all of a lane lies in one block, which a first pass measures and a second
+   one cuts up. With REID__SEPARATE_BUFFERS every piece is an allocation of its own: a test of this project, in which
+   nothing can hide beside its neighbour. */
+typedef struct reid__cutter {
+    reid__gpu *g;
+    reid__gpu_lane *lane;
+    int measuring;
+    size_t used;
+    reid_result r;
+    reid_error *e;
+} reid__cutter;
+
+static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
+    reid__address at = 0;
+    reid__gpu_lane *l = t->lane;
+    if (t->r != REID_OK) return 0;
+    t->r = reid__gpu_check(&t->g->device, t->g->device.cu.MemAlloc(&at, bytes), "activations", t->e);
+    if (t->r != REID_OK) return 0;
+    l->blocks[l->block_count++] = at;
+    return at;
+}
+
+static reid__address reid__cut(reid__cutter *t, size_t bytes) {
+    size_t at = t->used;
+    t->used += reid__gpu_aligned(bytes);
+    if (t->measuring) return 0;
+#ifdef REID__SEPARATE_BUFFERS
+    return reid__gpu_alloc(t, bytes);
+#else
+    return t->lane->blocks[0] + at;
+#endif
+}
+
+/* All device memory of a lane. Its size goes to t->used; without `measuring`, addresses to the lane. */
+static void reid__gpu_lane_cut(reid__cutter *t) {
+    const reid__gpu_plan *g = &t->g->plan;
+    reid__gpu_lane *l = t->lane;
+    size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float);
+    size_t lines = (size_t)g->plan->height + (size_t)g->plan->width, view = (size_t)g->plan->height * (size_t)g->plan->width * 3;
+    t->used = 0;
+#ifdef REID__SEPARATE_BUFFERS
+    for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = reid__cut(t, g->size[i] * batch);
+#else
+    reid__address arena = reid__cut(t, g->arena * batch);
+    for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = arena + g->offset[i] * batch;
+#endif
+    t->g->lane_activations = t->used;
+    l->view = reid__cut(t, view * batch);
+    l->rows = reid__cut(t, t->g->rows);
+    l->windows = reid__cut(t, lines * batch * REID__GPU_WINDOW);
+    l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
+    l->result = reid__cut(t, result);
+    l->mirrored = reid__cut(t, g->flip ? result : 0);
+    for (int i = 0; i < 2; i++) l->slots[i].staging = reid__cut(t, t->g->staging);
+    t->g->lane_device = t->used;
+    t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result));
+}
+
+/* Sizes of a lane for the plan's batch. */
+static void reid__gpu_lane_sizes(reid__gpu *g) {
+    const reid__plan *p = g->plan.plan;
+    size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
+    reid__gpu_lane lane;
+    reid__cutter t = {g, &lane, 1, 0, REID_OK, NULL};
+    g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
+    g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
+    g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
+    memset(&lane, 0, sizeof lane);
+    reid__gpu_lane_cut(&t);
+}
+
+static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
+    reid__driver *cu = &g->device.cu;
+    if (l->copies) cu->StreamSynchronize(l->copies); /* nothing may be on its way when its memory goes */
+    if (l->stream) cu->StreamSynchronize(l->stream);
+    for (int i = 0; i < REID__MAX_GRAPHS; i++)
+        if (l->graphs[i]) cu->GraphExecDestroy(l->graphs[i]);
+    for (int i = 0; i < 2; i++) {
+        if (l->slots[i].uploaded) cu->EventDestroy(l->slots[i].uploaded);
+        if (l->slots[i].done) cu->EventDestroy(l->slots[i].done);
+    }
+    while (l->block_count > 0) cu->MemFree(l->blocks[--l->block_count]);
+    if (l->pinned) cu->MemFreeHost(l->pinned);
+    if (l->copies) cu->StreamDestroy(l->copies);
+    if (l->stream) cu->StreamDestroy(l->stream);
+    memset(l, 0, sizeof *l);
+}
+
+static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    reid__cutter t = {g, l, 0, 0, REID_OK, e};
+    void *pinned = NULL;
+    int code = cu->StreamCreate(&l->stream, 1); /* not ordered with the process's default stream */
+    if (!code) code = cu->StreamCreate(&l->copies, 1);
+    for (int i = 0; i < 2 && !code; i++) {
+        code = cu->EventCreate(&l->slots[i].uploaded, 2); /* without times, which would cost */
+        if (!code) code = cu->EventCreate(&l->slots[i].done, 2);
+    }
+    if (code) return reid__gpu_check(&g->device, code, "a stream or an event", e);
+#ifndef REID__SEPARATE_BUFFERS
+    reid__gpu_alloc(&t, g->lane_device);
+#endif
+    if (t.r == REID_OK) reid__gpu_lane_cut(&t);
+    if (t.r != REID_OK) return t.r;
+    code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
+    if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
+    l->pinned = (unsigned char *)pinned;
+    for (int i = 0; i < 2; i++) {
+        unsigned char *at = l->pinned + (size_t)i * (g->lane_pinned / 2);
+        l->slots[i].host = at;
+        l->slots[i].result = (float *)(void *)(at + g->staging);
+    }
+    reid_result r = REID_OK;
+    for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK; i++) r = reid__gpu_capture(g, l, i, e);
+    return r;
+}
+
+/* Lanes for the largest batch that the GPU's memory allows, from g->plan.batch downwards. */
+static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_error *e) {
+    for (;;) {
+        reid_result r = REID_OK;
+        g->device.no_memory = 0;
+        reid__gpu_lane_sizes(g);
+        for (int i = 0; i < g->lane_count && r == REID_OK; i++) r = reid__gpu_lane_init(g, &g->lanes[i], e);
+        if (r == REID_OK) {
+            reid__clear_error(e);
+            return REID_OK;
+        }
+        for (int i = 0; i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
+        if (!g->device.no_memory || g->plan.batch == 1) return r;
+        g->plan.batch /= 2;
+        reid__log(desc, REID_LOG_WARNING, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for a batch of %d; trying %d",
+                  g->device.index, g->device.name, 2 * g->plan.batch, g->plan.batch);
+    }
+}
+
+/* --- a batch: pictures to the GPU, embeddings back --- */
+
+/* The host's side of a batch while it is filled. */
+typedef struct reid__filling {
+    reid__gpu *g;
+    reid__slot *slot;
+    const reid_image *images; /* [count] */
+    int first, count;
+    size_t used, rows, taps;  /* of the staging memory, of the lane's `rows`, of its taps */
+    reid__team *team;
+    const reid__thread_memory *scratch;
+} reid__filling;
+
+static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int64_t resized, int count) {
+    reid__axis a;
+    memset(&a, 0, sizeof a);
+    reid__axis_init(&a, g->prep->preset.filter, source, resized, count);
+    /* A window has at most 2 support + 1 source pixels, rounded at both ends. */
+    int64_t most = (int64_t)(2.0 * a.support) + 2;
+    reid__gpu_axis to = {a.scale, a.support, a.shrink, a.resized, a.skipped, source, count, (int32_t)a.filter,
+                         (int32_t)(most < source ? most : source)};
+    return to;
+}
+
+/* Gives picture i its room. One that is too large for what is left is resized by the CPU (bytes 0), whose pixels are
+   the same; for that there is always room. */
+static void reid__picture_place(reid__filling *f, int i) {
+    const reid__gpu *g = f->g;
+    const reid__plan *p = g->plan.plan;
+    const reid_image *image = &f->images[i];
+    reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
+    size_t view = (size_t)p->height * (size_t)p->width * 3, later = (size_t)(f->count - 1 - i) * view;
+    int edge = g->plan.prep->resize_edge;
+    reid_box roi;
+    memset(to, 0, sizeof *to);
+    reid__image_check(image, f->first + i, &roi, NULL); /* cannot fail: the call checked it before */
+    int w = roi.width, h = roi.height;
+    const reid__layout l = reid__layouts[image->format];
+    to->x = reid__gpu_axis_of(&g->plan, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+    to->y = reid__gpu_axis_of(&g->plan, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
+    size_t pixels = (size_t)w * (size_t)h * (size_t)l.bytes, rows = (size_t)h * (size_t)p->width * 3;
+    size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
+    int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
+    to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
+    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0;
+    to->r = l.r, to->g = l.g, to->b = l.b;
+    f->used += fits ? pixels : view;
+    if (fits) f->rows += rows, f->taps += taps;
+}
+
+/* The pixels of pictures: copied, or resized here. parts as many as the team is large. */
+static void reid__picture_part(void *task, int index) {
+    const reid__filling *f = (const reid__filling *)task;
+    const reid__gpu_picture *pictures = (const reid__gpu_picture *)(const void *)f->slot->host;
+    ptrdiff_t from, to;
+    reid__share(f->count, f->team->size, index, &from, &to);
+    for (ptrdiff_t i = from; i < to; i++) {
+        const reid_image *image = &f->images[i];
+        unsigned char *out = f->slot->host + pictures[i].pixels;
+        reid_box roi;
+        reid__image_check(image, f->first + (int)i, &roi, NULL);
+        ptrdiff_t stride = reid__image_stride(image), bytes = reid__layouts[image->format].bytes;
+        const unsigned char *in = (const unsigned char *)image->pixels + roi.y * stride + roi.x * bytes;
+        if (!pictures[i].bytes)
+            reid__prep_rows(f->g->plan.prep, image, &roi, 0, 0, f->g->plan.plan->height, out, f->scratch[index].prep);
+        for (int y = 0; pictures[i].bytes && y < roi.height; y++, in += stride, out += pictures[i].stride)
+            memcpy(out, in, (size_t)pictures[i].stride);
+    }
+}
+
+static void reid__slot_fill(reid__filling *f) {
+    f->used = reid__gpu_aligned((size_t)f->count * sizeof(reid__gpu_picture));
+    f->rows = f->taps = 0;
+    for (int i = 0; i < f->count; i++) reid__picture_place(f, i);
+    reid__parallel(f->team, reid__picture_part, f, f->team->size);
+}
+
+/* Resizes the uploaded pictures to the view; `flip` mirrors them. */
+static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, int flip, reid_error *e) {
+    int height = g->plan.plan->height, width = g->plan.plan->width;
+    reid__address pictures = s->staging;
+    void *taps[] = {&pictures, &l->windows, &l->taps, &width, &height};
+    void *x[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &width, &height};
+    void *y[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &l->view, &width, &height, &flip};
+    int64_t blocks = reid__blocks((int64_t)height * width, 1024);
+    reid_result r = REID_OK;
+    if (!flip) r = reid__launch(g, &g->plan.extra[REID__EXTRA_TAPS], reid__blocks(height + width, 256), n, l->stream, taps, e);
+    if (!flip && r == REID_OK) r = reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE_X], blocks, n, l->stream, x, e);
+    return r ? r : reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE_Y], blocks, n, l->stream, y, e);
+}
+
+/* Uploads a filled slot; the lane's stream waits for it. */
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes, reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
+    if (!code) code = cu->EventRecord(s->uploaded, l->copies);
+    if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);
+    return reid__gpu_check(&g->device, code, "uploading pictures", e);
+}
+
+/* Everything for the n images of a slot, n a power of two: returns while the GPU works. */
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, size_t bytes, reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    const reid__gpu_plan *p = &g->plan;
+    reid__address embedding = l->buffer[p->plan->embedding];
+    size_t floats = (size_t)n * (size_t)p->plan->dim;
+    void *unit[] = {&embedding, &l->mirrored, &l->result};
+    int bucket = 0, code = 0;
+    while (1 << bucket < n) bucket++;
+    reid_result r = reid__slot_upload(g, l, s, bytes, e);
+    for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
+        if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
+        r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
+        if (r == REID_OK) r = reid__gpu_resize(g, l, s, n, flip, e);
+        if (r == REID_OK) r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
+    }
+    if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, unit, e);
+    if (r != REID_OK) return r;
+    code = cu->MemcpyDtoHAsync(s->result, l->result, floats * sizeof(float), l->stream);
+    if (!code) code = cu->EventRecord(s->done, l->stream);
+    if (!code) s->count = n;
+    return reid__gpu_check(&g->device, code, "fetching embeddings", e);
+}
+
+/* Waits for a slot and copies its rows out. A row without a direction has come out as NaN. */
+static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, reid_error *e) {
+    size_t dim = (size_t)g->plan.plan->dim;
+    int n = s->count;
+    s->count = 0;
+    reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", e);
+    for (int i = 0; i < n && r == REID_OK; i++) {
+        const float *from = s->result + (size_t)i * dim;
+        for (size_t c = 0; c < dim; c++)
+            if (!reid__is_finite(from[c])) r = REID_ERR_EMBEDDING;
+        if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
+        else reid__fail(e, r, "image %d: %s", s->first + i, reid_result_string(r));
+    }
+    return r;
+}
+
+/* After an error nothing of the call may still run, for its slots and streams are used again. */
+static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
+    const int codes[2] = {g->device.cu.StreamSynchronize(l->copies), g->device.cu.StreamSynchronize(l->stream)};
+    for (int i = 0; i < 2; i++)
+        if (reid__is_sticky(codes[i])) __atomic_store_n(&g->device.lost, codes[i], __ATOMIC_RELAXED);
+    l->slots[0].count = l->slots[1].count = 0;
+}
+
+/* n images to n rows of `out`, batch by batch through two slots. A batch that the GPU has no memory to launch is tried
+   again at half the size. */
+static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *images, int n,
+                                   float *out, reid_error *e) {
+    reid__gpu_lane *l = &g->lanes[lane_index];
+    reid_result r = reid__gpu_enter(&g->device, e);
+    if (r != REID_OK) return r;
+    int most = g->plan.batch, turn = 0, at = 0;
+    while (at < n && r == REID_OK) {
+        reid__slot *s = &l->slots[turn];
+        int count = reid__graph_batch(reid__min(n - at, most));
+        reid__filling f = {g, s, images + at, at, count, 0, 0, 0, &lane->team, lane->scratch};
+        if (s->count) r = reid__slot_finish(g, s, out, e);
+        if (r != REID_OK) break;
+        reid__slot_fill(&f);
+        s->first = at;
+        r = reid__slot_submit(g, l, s, count, f.used, e);
+        if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
+            g->device.cu.StreamSynchronize(l->copies); /* the slot is filled again */
+            g->device.cu.StreamSynchronize(l->stream);
+            most = count / 2;
+            r = REID_OK;
+            continue;
+        }
+        at += count, turn ^= 1;
+    }
+    for (int i = 0; i < 2 && r == REID_OK; i++, turn ^= 1)
+        if (l->slots[turn].count) r = reid__slot_finish(g, &l->slots[turn], out, e);
+    if (r != REID_OK) reid__gpu_drain(g, l);
+    reid__gpu_leave(&g->device);
+    return r;
+}
+
+/* One picture through the GPU's resizing: (height, width, 3) uint8. */
+static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *image,
+                                        uint8_t *out, reid_error *e) {
+    reid__gpu_lane *l = &g->lanes[lane_index];
+    reid__slot *s = &l->slots[0];
+    reid__filling f = {g, s, image, 0, 1, 0, 0, 0, &lane->team, lane->scratch};
+    size_t bytes = (size_t)g->plan.plan->height * (size_t)g->plan.plan->width * 3;
+    reid_result r = reid__gpu_enter(&g->device, e);
+    if (r != REID_OK) return r;
+    reid__slot_fill(&f);
+    r = reid__slot_upload(g, l, s, f.used, e);
+    if (r == REID_OK) r = reid__gpu_resize(g, l, s, 1, 0, e);
+    if (r == REID_OK) {
+        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* in order: the pictures are used */
+        if (!code) code = g->device.cu.StreamSynchronize(l->stream);
+        r = reid__gpu_check(&g->device, code, "fetching pixels", e);
+    }
+    if (r == REID_OK) memcpy(out, s->host, bytes);
+    else reid__gpu_drain(g, l);
+    reid__gpu_leave(&g->device);
+    return r;
+}
+
+/* Milliseconds between the events around each operation, and the input's conversion counted to the first. */
+static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
+                                       reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    int ops = g->plan.plan->op_count, code = cu->EventRecord(events[0], l->stream);
+    reid_result r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+    if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
+    for (int i = 0; i < ops && r == REID_OK; i++) {
+        r = reid__gpu_run_op(g, l, i, n, e);
+        if (r == REID_OK) r = reid__gpu_check(&g->device, cu->EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
+    }
+    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->StreamSynchronize(l->stream), "the network", e);
+    for (int i = 0; i < ops && r == REID_OK; i++) {
+        r = reid__gpu_check(&g->device, cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]), "cuEventElapsedTime", e);
+        microseconds[i] *= 1000.0f;
+    }
+    return r;
+}
+
+/* times: (repeats, operations). noise: at least n views. */
+static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
+                                  reid_error *e) {
+    reid__driver *cu = &g->device.cu;
+    reid__gpu_lane *l = &g->lanes[lane_index];
+    const reid__plan *p = g->plan.plan;
+    void *events[REID__MAX_OPS + 1];
+    int made = 0;
+    reid_result r = reid__gpu_enter(&g->device, e);
+    if (r != REID_OK) return r;
+    for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
+        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], 0), "cuEventCreate", e);
+    size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
+    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->MemcpyHtoD(l->view, noise, bytes), "noise", e);
+    if (r == REID_OK) r = reid__gpu_time_once(g, l, n, events, times, e); /* the first run is not counted */
+    for (int i = 0; i < repeats && r == REID_OK; i++)
+        r = reid__gpu_time_once(g, l, n, events, times + (size_t)i * (size_t)p->op_count, e);
+    if (r != REID_OK) reid__gpu_drain(g, l);
+    while (made > 0) cu->EventDestroy(events[--made]);
+    reid__gpu_leave(&g->device);
+    return r;
+}
+
+static void reid__gpu_close(reid__gpu *g, int forked) {
+    reid__device *d = &g->device;
+    if (!forked && d->context && d->cu.CtxPushCurrent(d->context) == 0) {
+        for (int i = 0; g->lanes && i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
+        if (g->weights) d->cu.MemFree(g->weights);
+        while (g->module_count > 0) d->cu.ModuleUnload(g->modules[--g->module_count]);
+        reid__gpu_leave(d);
+    }
+    if (!forked) reid__device_close(d);
+    reid__free(g->mem, g->modules, REID__MAX_PROGRAMS * sizeof *g->modules);
+    reid__free(g->mem, g->lanes, (size_t)g->lane_count * sizeof *g->lanes);
+}
+#endif /* REID_NO_CUDA */
+
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
    The handle: reid_create, reid_embed and the queries.
@@ -3395,6 +5350,7 @@ struct reid_ctx {
     reid__lane *lanes;
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
+    struct reid__gpu *gpu;     /* NULL: the CPU computes */
     int flip, raw;
     pthread_mutex_t mutex;     /* guards the queue for lanes */
     pthread_cond_t turn;
@@ -3402,19 +5358,6 @@ struct reid_ctx {
     unsigned next_ticket, now_serving;
     reid_info info;
 };
-
-#if defined(__GNUC__)
-__attribute__((format(printf, 4, 5)))
-#endif
-static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
-    char text[512];
-    va_list args;
-    if (!desc->log_fn) return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    desc->log_fn(level, id, text, desc->log_user);
-}
 
 /* --- which network a file holds ----------------------------------------------------------------------------------- */
 
@@ -3644,26 +5587,19 @@ typedef struct reid__build {
     reid_error *e;
     reid__weights file;
     unsigned char *used;
-    reid__loader *loaders;        /* [threads] */
+    reid__loader *loaders;        /* [loader_count] */
+    int loader_count;
     char *staging;
     size_t staging_bytes, staging_each;
     uint64_t (*digests)[5][2];    /* [op] of its tensors */
     reid_result *results;         /* [op] */
     reid_ctx *ctx;
-} reid__build;
-
-/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. */
-#if defined(__GNUC__)
-__attribute__((format(printf, 2, 3)))
+#ifndef REID_NO_CUDA
+    reid__jit jit;
+    reid__gpu_loader gpu_loaders[REID__COMPILERS];
+    reid__address gpu_raw;        /* of all loaders */
 #endif
-static void reid__print_digest(reid__digest *d, const char *format, ...) {
-    char line[256];
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(line, sizeof line, format, args);
-    va_end(args);
-    reid__digest_update(d, line, (size_t)reid__min(n, (int)sizeof line - 1));
-}
+} reid__build;
 
 static unsigned long long reid__double_bits(double x) {
     uint64_t bits;
@@ -3671,6 +5607,7 @@ static unsigned long long reid__double_bits(double x) {
     return bits;
 }
 
+/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. */
 static void reid__fingerprint(const reid__build *b, char out[33]) {
     const reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
@@ -3703,23 +5640,34 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
     snprintf(out, 33, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
 
+/* Packs one operation for the device that will compute. */
+static reid_result reid__pack_one(reid__build *b, int loader, int op, reid_error *e) {
+    const reid_ctx *ctx = b->ctx;
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) {
+        reid_result r = reid__gpu_enter(&ctx->gpu->device, e);
+        if (r != REID_OK) return r;
+        r = reid__gpu_pack_op(&b->gpu_loaders[loader], op, b->digests[op], e);
+        reid__gpu_leave(&ctx->gpu->device);
+        return r;
+    }
+#endif
+    return reid__pack_op(&b->loaders[loader], &ctx->plan->ops[op], ctx->net.kernels->nr, ctx->weights, b->digests[op], e);
+}
+
 static void reid__pack_part(void *task, int index) {
     reid__build *b = (reid__build *)task;
-    const reid__plan *p = b->ctx->plan;
-    for (int i = index; i < p->op_count; i += b->ctx->lane_threads)
-        b->results[i] = reid__pack_op(&b->loaders[index], &p->ops[i], b->ctx->net.kernels->nr, b->ctx->weights,
-                                      b->digests[i], NULL);
+    for (int i = index; i < b->ctx->plan->op_count; i += b->loader_count) b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
 /* Packs every operation on all threads; of several errors the first operation's is told. */
 static reid_result reid__pack_all(reid__build *b) {
     reid__team *team = &b->ctx->lanes[0].team;
     const reid__plan *p = b->ctx->plan;
-    reid__parallel(team, reid__pack_part, b, b->ctx->lane_threads);
+    reid__parallel(team, reid__pack_part, b, b->loader_count);
     for (int i = 0; i < p->op_count; i++) {
         if (b->results[i] == REID_OK) continue;
-        reid_result again = reid__pack_op(&b->loaders[0], &p->ops[i], b->ctx->net.kernels->nr, b->ctx->weights,
-                                          b->digests[i], b->e); /* once more, for the text */
+        reid_result again = reid__pack_one(b, 0, i, b->e); /* once more, for the text */
         if (again != REID_OK) return again;
         return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
     }
@@ -3743,14 +5691,18 @@ typedef struct reid__thread_sizes { size_t rows, block, pixels, prep, all; } rei
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
 
+/* mr 0: only what resizing needs, for the GPU computes the network. */
 static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, int mr) {
     reid__thread_sizes s;
     int taps = 1;
+    memset(&s, 0, sizeof s);
     for (int i = 0; i < p->op_count; i++) taps = reid__max(taps, p->ops[i].kh * p->ops[i].kw);
-    s.rows = reid__aligned((size_t)reid__max(REID__BLOCK_POINTERS, taps * mr) * sizeof(const float *));
-    s.block = reid__aligned(reid__block_floats(p, mr) * sizeof(float));
-    s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
     s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
+    if (mr) {
+        s.rows = reid__aligned((size_t)reid__max(REID__BLOCK_POINTERS, taps * mr) * sizeof(const float *));
+        s.block = reid__aligned(reid__block_floats(p, mr) * sizeof(float));
+        s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
+    }
     s.all = s.rows + s.block + s.pixels + s.prep;
     return s;
 }
@@ -3758,7 +5710,7 @@ static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__pre
 static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
-    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->net.kernels->mr);
+    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? 0 : ctx->net.kernels->mr);
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
     lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
     lane->scratch = (reid__thread_memory *)reid__alloc(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
@@ -3846,9 +5798,21 @@ static reid_result reid__choose_batch(reid__build *b) {
     return REID_OK;
 }
 
+/* Sets the sizes of the loaders' staging memory. Returns 0 on overflow. */
+static int reid__size_staging(reid__build *b) {
+    size_t rows, channels;
+    b->loader_count = b->ctx->lane_threads;
+    reid__loader_sizes(b->ctx->plan, b->ctx->net.kernels->nr, &rows, &channels);
+#ifndef REID_NO_CUDA
+    if (b->ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
+#endif
+    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
+    return reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes);
+}
+
 static reid_result reid__alloc_staging(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    size_t threads = (size_t)ctx->lane_threads, ops = (size_t)ctx->plan->op_count;
+    size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
     size_t floats = b->staging_each / sizeof(float), channels, rows;
     reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
@@ -3869,33 +5833,36 @@ static reid_result reid__alloc_staging(reid__build *b) {
     return REID_OK;
 }
 
+#ifndef REID_NO_CUDA
+static void reid__gpu_free_staging(reid__build *b);
+#endif
+
+/* Frees what packing needed. */
 static void reid__free_staging(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     size_t ops = ctx->plan ? (size_t)ctx->plan->op_count : 0;
+#ifndef REID_NO_CUDA
+    reid__gpu_free_staging(b);
+#endif
     reid__free(&ctx->mem, b->results, ops * sizeof *b->results);
     reid__free(&ctx->mem, b->digests, ops * sizeof *b->digests);
-    reid__free(&ctx->mem, b->loaders, (size_t)ctx->lane_threads * sizeof *b->loaders);
+    reid__free(&ctx->mem, b->loaders, (size_t)b->loader_count * sizeof *b->loaders);
     reid__free(&ctx->mem, b->staging, b->staging_bytes);
-    reid__free(&ctx->mem, b->used, (size_t)b->file.count + 1);
-    reid__weights_close(&b->file, &ctx->mem);
+    b->results = NULL, b->digests = NULL, b->loaders = NULL, b->staging = NULL;
 }
 
-/* What runs where: device, precision, instruction set, threads, lanes. */
+/* What the desc asks for: device, precision, instruction set, threads. */
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
-    if (desc->device == REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and this version of reid.h computes on the CPU "
-                          "only; use REID_DEVICE_AUTO or REID_DEVICE_CPU");
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
-    if (desc->precision != REID_PRECISION_DEFAULT && desc->precision != REID_FP32)
-        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 only");
+    if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_BF16)
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
+                          (int)desc->precision);
     reid_result r = reid__kernels_choose(desc->cpu_isa, &ctx->net.kernels, b->e);
-    if (r != REID_OK) return r;
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
-    ctx->lane_count = desc->lanes ? desc->lanes : 1;
-    return REID_OK;
+    return r;
 }
 
 /* The CPU's name as it calls itself. */
@@ -3916,6 +5883,25 @@ static void reid__chip_name(char *out, size_t size) {
 #endif
 }
 
+/* What differs on a GPU. Returns 0 if there is none. */
+static int reid__fill_gpu_info(reid_ctx *ctx) {
+#ifndef REID_NO_CUDA
+    const reid__gpu *g = ctx->gpu;
+    reid_info *info = &ctx->info;
+    if (g) {
+        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+        snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
+        info->weight_bytes = g->plan.weights;
+        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
+        return 1;
+    }
+#endif
+    (void)ctx;
+    return 0;
+}
+
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
@@ -3933,32 +5919,51 @@ static void reid__fill_info(reid__build *b) {
     info->last_stride = p->last_stride;
     info->dim = p->dim;
     info->flip = ctx->flip, info->raw = ctx->raw;
-    snprintf(info->device, sizeof info->device, "cpu");
-    reid__chip_name(info->chip, sizeof info->chip);
-    snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-    snprintf(info->precision, sizeof info->precision, "fp32");
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
     info->threads = ctx->lanes[0].team.size;
+    info->weight_bytes = p->weight_floats * sizeof(float);
+    info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
+    if (!reid__fill_gpu_info(ctx)) {
+        snprintf(info->device, sizeof info->device, "cpu");
+        reid__chip_name(info->chip, sizeof info->chip);
+        snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
+        snprintf(info->precision, sizeof info->precision, "fp32");
+    }
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
         info->parameters += reid__op_parameters(&p->ops[i]);
     }
-    info->weight_bytes = p->weight_floats * sizeof(float);
-    info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
     reid__fingerprint(b, info->fingerprint);
+}
+
+/* Lanes on the host: teams, and the memory of their threads. */
+static reid_result reid__create_lanes(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    reid_result r = REID_OK;
+    ctx->lanes = (reid__lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    memset(ctx->lanes, 0, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
+    return r;
+}
+
+/* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
+static reid_result reid__size_lanes(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? 0 : ctx->net.kernels->mr).all;
+    if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes)) return REID_OK;
+    return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
+                      ctx->lane_threads);
 }
 
 static reid_result reid__create_cpu(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    size_t rows, channels, bytes = ctx->plan->weight_floats * sizeof(float);
-    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
-    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
-    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->net.kernels->mr).all;
-    if (!reid__mul(b->staging_each, (size_t)ctx->lane_threads, &b->staging_bytes) ||
-        !reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
-        return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
-                          ctx->lane_threads);
-    reid_result r = reid__choose_batch(b);
+    size_t bytes = ctx->plan->weight_floats * sizeof(float);
+    if (b->desc->precision != REID_PRECISION_DEFAULT && b->desc->precision != REID_FP32)
+        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 only");
+    ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
+    reid_result r = reid__size_lanes(b);
+    if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
 
     ctx->zeros_floats = 1;
@@ -3966,17 +5971,170 @@ static reid_result reid__create_cpu(reid__build *b) {
         if ((size_t)ctx->plan->buffers[i].c > ctx->zeros_floats) ctx->zeros_floats = (size_t)ctx->plan->buffers[i].c;
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc(&ctx->mem, ctx->zeros_floats * sizeof(float));
-    ctx->lanes = (reid__lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    if (ctx->lanes) memset(ctx->lanes, 0, (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    if (!ctx->weights || !ctx->zeros || !ctx->lanes) return reid__no_memory(b->e, "weights", bytes);
+    if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
     memset(ctx->zeros, 0, ctx->zeros_floats * sizeof(float));
-    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
+    r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
     if (r == REID_OK) reid__fill_info(b);
     return r;
 }
+
+#ifndef REID_NO_CUDA
+/* FP16 unless FP32 is asked for. */
+static reid_result reid__gpu_precision(const reid_desc *desc, int *half, reid_error *e) {
+    *half = desc->precision != REID_FP32;
+    if (desc->precision != REID_BF16) return REID_OK;
+    return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32 or FP16");
+}
+
+/* desc.batch as a power of two, then memory_limit has its say. */
+static reid_result reid__gpu_batch(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    reid__gpu *g = ctx->gpu;
+    size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
+    size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes) + ctx->mem.used + b->staging_bytes;
+    fixed += g->plan.weights + (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + reid__gpu_aligned(8 * REID__MAX_CHANNELS));
+    for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
+        reid__gpu_lane_sizes(g);
+        need = fixed + lanes * (g->lane_device + g->lane_pinned);
+        if (!limit || need <= limit) return REID_OK;
+        if (g->plan.batch == 1) break;
+    }
+    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
+                      (unsigned long long)limit, ctx->plan->arch->name, ctx->plan->height, ctx->plan->width,
+                      (unsigned long long)need);
+}
+
+/* Device memory for the packed weights and for what packing needs, a stream for each loader. */
+static reid_result reid__gpu_weights_begin(reid__build *b) {
+    reid__gpu *g = b->ctx->gpu;
+    reid__driver *cu = &g->device.cu;
+    size_t raw = reid__gpu_raw_bytes(b->ctx->plan), factors = reid__gpu_aligned(8 * REID__MAX_CHANNELS);
+    const float *lut = &b->ctx->prep->lut[0][0];
+    size_t lut_bytes = sizeof b->ctx->prep->lut;
+    int code = cu->MemAlloc(&g->weights, g->plan.weights + lut_bytes);
+    if (code) g->weights = 0;
+    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * (raw + factors));
+    if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, NULL);
+    if (!code) code = cu->StreamSynchronize(NULL); /* the loaders' streams do not wait for the default one */
+    g->lut = g->weights + g->plan.weights;
+    if (!code) code = cu->MemcpyHtoD(g->lut, lut, lut_bytes);
+    for (int i = 0; i < b->loader_count && !code; i++) {
+        reid__gpu_loader *l = &b->gpu_loaders[i];
+        l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
+        l->raw = b->gpu_raw + (size_t)i * (raw + factors), l->factors = l->raw + raw;
+        code = cu->StreamCreate(&l->stream, 1);
+    }
+    return reid__gpu_check(&g->device, code, "weights", b->e);
+}
+
+/* The GPU's side of reid__free_staging. */
+static void reid__gpu_free_staging(reid__build *b) {
+    reid__gpu *g = b->ctx->gpu;
+    if (g && g->device.context && g->device.cu.CtxPushCurrent(g->device.context) == 0) {
+        for (int i = 0; i < REID__COMPILERS; i++)
+            if (b->gpu_loaders[i].stream) g->device.cu.StreamDestroy(b->gpu_loaders[i].stream);
+        if (b->gpu_raw) g->device.cu.MemFree(b->gpu_raw);
+        reid__gpu_leave(&g->device);
+    }
+    memset(b->gpu_loaders, 0, sizeof b->gpu_loaders);
+    b->gpu_raw = 0;
+    reid__jit_free(&b->jit);
+}
+
+/* Everything that needs the context: modules, weights, lanes. */
+static reid_result reid__gpu_fill(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    reid__gpu *g = ctx->gpu;
+    reid_result r = reid__gpu_enter(&g->device, b->e);
+    if (r != REID_OK) return r;
+    r = reid__gpu_modules(g, &b->jit, b->e);
+    if (r == REID_OK) r = reid__gpu_weights_begin(b);
+    if (r == REID_OK) r = reid__pack_all(b);
+    if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
+    reid__gpu_leave(&g->device);
+    return r;
+}
+
+static reid_result reid__create_cuda(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    int half;
+    reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc(&ctx->mem, sizeof *g);
+    if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
+    memset(g, 0, sizeof *g);
+    g->mem = &ctx->mem;
+    reid_result r = reid__gpu_precision(b->desc, &half, b->e);
+    if (r == REID_OK) r = reid__device_open(&g->device, b->desc, b->e);
+    if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
+    if (r != REID_OK) return r;
+    ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, ctx->flip, ctx->raw);
+    r = reid__size_lanes(b);
+    if (r == REID_OK) r = reid__gpu_batch(b);
+    if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
+    if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
+    if (r != REID_OK) return r;
+    g->lanes = (reid__gpu_lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
+    if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
+    g->lane_count = ctx->lane_count;
+    memset(g->lanes, 0, (size_t)ctx->lane_count * sizeof *g->lanes);
+    r = reid__create_lanes(b);
+    if (r == REID_OK) r = reid__alloc_staging(b);
+    if (r == REID_OK) r = reid__gpu_fill(b);
+    if (r != REID_OK) return r;
+    ctx->net.batch = g->plan.batch;
+    reid__fill_info(b);
+    reid__log(b->desc, REID_LOG_INFO, REID_OK, "computing on GPU %d, %s (sm_%d), in %s", g->device.index, g->device.name,
+              g->device.arch, ctx->info.precision);
+    return REID_OK;
+}
+
+/* Takes back what reid__create_cuda has done, for the CPU to take its place. */
+static void reid__undo_cuda(reid__build *b) {
+    reid_ctx *ctx = b->ctx;
+    reid__free_staging(b);
+    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], 0);
+    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
+    ctx->lanes = NULL, ctx->gpu = NULL;
+}
+
+/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO goes on with the CPU when the GPU or its kernels are at
+   fault, never when the weights are. */
+static reid_result reid__create_on_device(reid__build *b) {
+    reid_device device = b->desc->device;
+    reid_error why;
+    if (device == REID_DEVICE_CPU) return reid__create_cpu(b);
+    reid_error *e = b->e;
+    if (device == REID_DEVICE_AUTO) b->e = &why;
+    reid__clear_error(b->e);
+    reid_result r = reid__create_cuda(b);
+    b->e = e;
+    if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
+    int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
+                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
+    int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
+    reid__undo_cuda(b);
+    if (!gpu_fault) {
+        if (e) *e = why;
+        return r;
+    }
+    reid__log(b->desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "computing on the CPU: %.400s", why.text);
+    r = reid__create_cpu(b);
+    if (r == REID_ERR_PRECISION)
+        reid__fail(e, r, "the CPU computes in FP32 only, and CUDA cannot be used: %s", why.text);
+    return r;
+}
+#else
+static reid_result reid__create_on_device(reid__build *b) {
+    if (b->desc->device == REID_DEVICE_CUDA)
+        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and reid.h was compiled with REID_NO_CUDA");
+    return reid__create_cpu(b);
+}
+#endif
 
 static reid_result reid__create(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -3992,7 +6150,7 @@ static reid_result reid__create(reid__build *b) {
     if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
     memset(ctx->plan, 0, sizeof *ctx->plan);
     r = reid__choose_network(b);
-    return r == REID_OK ? reid__create_cpu(b) : r;
+    return r == REID_OK ? reid__create_on_device(b) : r;
 }
 
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
@@ -4017,6 +6175,8 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         b.ctx->flip = desc->flip != 0, b.ctx->raw = desc->raw != 0;
         r = reid__create(&b);
         reid__free_staging(&b);
+        reid__free(&b.ctx->mem, b.used, (size_t)b.file.count + 1);
+        reid__weights_close(&b.file, &b.ctx->mem);
         b.ctx->info.total_bytes = b.ctx->mem.used;
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
@@ -4031,6 +6191,10 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     int saved_errno = errno, forked = ctx->pid != getpid();
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], forked);
     reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
+    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
+#endif
     reid__free(&ctx->mem, ctx->zeros, ctx->zeros_floats * sizeof(float));
     reid__free(&ctx->mem, ctx->weights, ctx->plan ? ctx->plan->weight_floats * sizeof(float) : 0);
     reid__free(&ctx->mem, ctx->prep, sizeof *ctx->prep);
@@ -4067,13 +6231,6 @@ static void reid__lane_give(reid_ctx *ctx, reid__lane *lane) {
     lane->busy = 0;
     pthread_cond_broadcast(&ctx->turn);
     pthread_mutex_unlock(&ctx->mutex);
-}
-
-/* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
-static int reid__is_finite(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return (bits & 0x7f800000u) != 0x7f800000u;
 }
 
 /* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
@@ -4132,7 +6289,10 @@ REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int 
     if (r == REID_OK && n > 0) {
         unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
-        for (int at = 0; at < n && r == REID_OK; at += ctx->net.batch)
+#ifndef REID_NO_CUDA
+        if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
+#endif
+        for (int at = 0; at < n && r == REID_OK && !ctx->gpu; at += ctx->net.batch)
             r = reid__finish(ctx, lane, images + at, reid__min(ctx->net.batch, n - at), at,
                              out + (size_t)at * (size_t)ctx->plan->dim, error);
         reid__lane_give(ctx, lane);
@@ -4156,7 +6316,10 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) {
         unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
-        reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
+#ifndef REID_NO_CUDA
+        if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+#endif
+        if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
         reid__fp_leave(fp);
     }
@@ -4177,6 +6340,27 @@ REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
     return REID_OK;
 }
 
+REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
+    if (!memory) return REID_ERR_INVALID_ARG;
+    memset(memory, 0, sizeof *memory);
+    if (!ctx) return REID_ERR_INVALID_ARG;
+    if (ctx->pid != getpid()) return REID_ERR_FORKED;
+    memory->host = ctx->mem.used;
+#ifndef REID_NO_CUDA
+    const reid__gpu *g = ctx->gpu;
+    if (g) {
+        size_t lanes = (size_t)g->lane_count;
+        memory->pinned = lanes * g->lane_pinned;
+        memory->device_weights = g->plan.weights + sizeof ctx->prep->lut;
+        memory->device_activations = lanes * g->lane_activations;
+        memory->device_staging = lanes * (g->lane_device - g->lane_activations);
+    }
+#endif
+    memory->total = memory->host + memory->pinned + memory->device_weights + memory->device_activations +
+                    memory->device_staging;
+    return REID_OK;
+}
+
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
@@ -4184,7 +6368,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     static const char acts[3][8] = {"", "relu", "silu"};
     if (!info) return REID_ERR_INVALID_ARG;
     memset(info, 0, sizeof *info);
-    info->name = info->kind = info->activation = "";
+    info->name = info->kind = info->activation = info->kernel = "";
     if (!ctx || index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     if (ctx->pid != getpid()) return REID_ERR_FORKED;
     const reid__op *op = &ctx->plan->ops[index];
@@ -4199,7 +6383,259 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
+#endif
     return REID_OK;
+}
+
+/* --- GPUs and their kernels --------------------------------------------------------------------------------------- */
+
+#ifndef REID_NO_CUDA
+static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, reid__device *d, reid__jit *j,
+                                   reid__mem *mem) {
+    reid_error *e = desc->error;
+    reid_result r = reid__device_open(d, desc, e);
+    gpu->driver_version = d->version;
+    if (d->arch) {
+        snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
+        snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
+        gpu->multiprocessors = d->multiprocessors;
+        gpu->memory = d->memory;
+    }
+    reid__cache_folder(desc, gpu->cache_dir);
+    if (r != REID_OK) return r;
+    r = reid__jit_init(j, mem, desc, d->arch, d->version, e);
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j->text_from && j->text ? j->text_from : "");
+    while (r == REID_OK && j->rtc_version && !reid__nvrtc_works(j)) reid__nvrtc_next(j);
+    if (r == REID_OK && !j->rtc_version)
+        r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d->arch, j->tried.length ? ": " : "",
+                       j->tried.text);
+    gpu->nvrtc_version = j->rtc_version;
+    if (j->rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j->rtc_path);
+    return r;
+}
+#endif
+
+REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
+    if (gpu) memset(gpu, 0, sizeof *gpu);
+    if (!desc || !gpu) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+#ifdef REID_NO_CUDA
+    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+#else
+    int saved_errno = errno;
+    reid__mem mem;
+    reid__device d;
+    reid__jit j;
+    memset(&d, 0, sizeof d);
+    memset(&j, 0, sizeof j);
+    if (!desc->alloc_fn != !desc->free_fn)
+        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
+    reid__mem_init(&mem, desc);
+    reid_result r = reid__query_gpu(desc, gpu, &d, &j, &mem);
+    reid__jit_free(&j);
+    reid__device_close(&d);
+    errno = saved_errno;
+    return r;
+#endif
+}
+
+#ifndef REID_NO_CUDA
+/* What reid_pack_kernels works with. */
+typedef struct reid__packing {
+    reid__mem mem;
+    reid__plan plan;
+    reid__prep prep;
+    reid__gpu_plan gpu;
+    reid__jit jit;
+} reid__packing;
+
+/* The plan that reid_create would make, from names alone. */
+static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
+    reid_error *e = desc->error;
+    const reid__arch *arch = NULL;
+    int half;
+    for (int i = 0; i < REID__ARCHS && desc->network; i++)
+        if (strcmp(reid__archs[i].name, desc->network) == 0) arch = &reid__archs[i];
+    if (!arch)
+        return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", desc->network ? desc->network : "");
+    const char *name = desc->preset ? desc->preset : arch->preset;
+    const reid__preset *preset = reid__preset_find(name);
+    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
+    reid_result r = reid__prep_init(&k->prep, preset, desc->height, desc->width, e);
+    if (r == REID_OK) r = reid__gpu_precision(desc, &half, e);
+    if (r != REID_OK) return r;
+    reid_head head = arch->multiscale && desc->head == REID_HEAD_AUTO ? REID_HEAD_FILE : desc->head;
+    if ((head == REID_HEAD_NONE && arch->multiscale) ||
+        ((head == REID_HEAD_FILE || head == REID_HEAD_SEEDED) && !arch->multiscale && arch->family == REID__RESNET))
+        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name, arch->multiscale ? "always has its head" : "has no head");
+    if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
+    if (!reid__plan_build(&k->plan, arch, k->prep.height, k->prep.width, desc->last_stride ? desc->last_stride : 2, head))
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", k->prep.height, k->prep.width, arch->name);
+    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, half, desc->flip != 0, desc->raw != 0);
+    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
+    return REID_OK;
+}
+
+static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
+    int failed = reid__bundle_save(&k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    return failed ? reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed) : REID_OK;
+}
+
+static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
+                                      reid_kernel_fn fn, void *user) {
+    reid_error *e = desc->error;
+    char *end;
+    long number = reid__starts(arch, "sm_") ? strtol(arch + 3, &end, 10) : 0;
+    if (number < REID__OLDEST_ARCH || number > 999 || *end)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
+                          REID__OLDEST_ARCH);
+    reid_result r = reid__packing_plan(k, desc);
+    if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
+    if (r == REID_OK && k->jit.is_ptx)
+        r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
+    if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+    if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
+    for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
+        const reid__program *p = &k->jit.programs[i];
+        char options[REID__OPTIONS], log[4096];
+        memcpy(options, p->options, p->length);
+        for (size_t c = 0; c + 1 < p->length; c++)
+            if (!options[c]) options[c] = ' ';
+        reid__program_log(&k->jit, p, log, sizeof log);
+        fn(options, p->cubin, p->cubin_size, log, user);
+    }
+    return r == REID_OK && path ? reid__packing_write(k, path, e) : r;
+}
+#endif
+
+REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, const char *path, reid_kernel_fn fn,
+                                       void *user) {
+    if (!desc || !arch) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+#ifdef REID_NO_CUDA
+    (void)path, (void)fn, (void)user;
+    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+#else
+    int saved_errno = errno;
+    reid__mem mem;
+    if (!desc->alloc_fn != !desc->free_fn)
+        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
+    reid__mem_init(&mem, desc);
+    reid__packing *k = (reid__packing *)reid__alloc(&mem, sizeof *k);
+    if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
+    memset(k, 0, sizeof *k);
+    k->mem = mem;
+    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    reid__jit_free(&k->jit);
+    mem = k->mem;
+    reid__free(&mem, k, sizeof *k);
+    errno = saved_errno;
+    return r;
+#endif
+}
+
+/* --- timing ------------------------------------------------------------------------------------------------------- */
+
+static double reid__microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
+}
+
+/* times: (repeats, operations); images: n views. The first run is not counted. */
+static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
+                           float *times) {
+    reid__job j;
+    memset(&j, 0, sizeof j);
+    j.net = &ctx->net, j.lane = lane, j.images = images, j.n = n;
+    reid__run(&ctx->net, lane, images, n, 0, 0);
+    for (int repeat = 0; repeat < repeats; repeat++)
+        for (int i = 0; i < ctx->plan->op_count; i++) {
+            double start = reid__microseconds();
+            j.op = &ctx->plan->ops[i];
+            reid__run_op(&j);
+            *times++ = (float)(reid__microseconds() - start);
+        }
+}
+
+static int reid__compare_floats(const void *a, const void *b) {
+    const float *x = (const float *)a, *y = (const float *)b;
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* What reid_profile allocates. */
+typedef struct reid__profile {
+    reid__mem mem;       /* the handle's allocator, counted apart: several threads may time at once */
+    uint8_t *noise;      /* (n, height, width, 3) */
+    reid_image *images;  /* [n], views of it */
+    float *times;        /* (repeats, operations), then one column */
+    size_t noise_bytes, image_bytes, time_bytes;
+} reid__profile;
+
+static int reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p) {
+    const reid__plan *plan = ctx->plan;
+    size_t view = (size_t)plan->height * (size_t)plan->width * 3;
+    uint32_t seed = 1;
+    p->mem = ctx->mem;
+    p->noise_bytes = (size_t)n * view;
+    p->image_bytes = (size_t)n * sizeof *p->images;
+    p->time_bytes = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
+    p->noise = (uint8_t *)reid__alloc(&p->mem, p->noise_bytes);
+    p->images = (reid_image *)reid__alloc(&p->mem, p->image_bytes);
+    p->times = (float *)reid__alloc(&p->mem, p->time_bytes);
+    if (!p->noise || !p->images || !p->times) return 0;
+    for (size_t i = 0; i < p->noise_bytes; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    for (int i = 0; i < n; i++) {
+        const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
+        p->images[i] = image;
+    }
+    return 1;
+}
+
+static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
+                                     reid_error *e) {
+    reid_result r = REID_OK;
+    size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
+    float *column = p->times + count * ops;
+    unsigned fp = reid__fp_enter();
+    reid__lane *lane = reid__lane_take(ctx);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
+#else
+    (void)e;
+#endif
+    if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
+    reid__lane_give(ctx, lane);
+    reid__fp_leave(fp);
+    for (size_t i = 0; i < ops && r == REID_OK; i++) {
+        for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
+        reid__sort(column, count, sizeof *column, reid__compare_floats);
+        microseconds[i] = column[count / 2];
+    }
+    return r;
+}
+
+REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
+    reid__profile p;
+    reid__clear_error(error);
+    if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
+    reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
+    if (r != REID_OK) return r;
+    if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
+        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n, repeats,
+                          ctx->net.batch);
+    int saved_errno = errno;
+    memset(&p, 0, sizeof p);
+    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
+    r = reid__profile_alloc(ctx, n, repeats, &p) ? reid__profile_run(ctx, n, repeats, microseconds, &p, error)
+                                                 : reid__no_memory(error, "timing", p.noise_bytes + p.time_bytes);
+    reid__free(&p.mem, p.times, p.time_bytes);
+    reid__free(&p.mem, p.images, p.image_bytes);
+    reid__free(&p.mem, p.noise, p.noise_bytes);
+    errno = saved_errno;
+    return r;
 }
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {

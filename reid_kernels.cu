@@ -2,27 +2,39 @@
 
    Compiled at run time by NVRTC, one program for each distinct operation: shapes, strides, tiles and epilogues are
    constants that come as -D, the batch is an argument. The file includes nothing: it needs NVRTC and no toolkit.
-   reid.h 0.1 does not launch these kernels yet: so far the tests do, on the emulator (tests/t_kernels.sh).
    Public domain or MIT-0, as you prefer: see LICENSE.
 
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
+   A program is chosen by one -D: a kernel's name in capitals; REID_PACK has reid_fold too, REID_RESIZE the three from
+   reid_taps to reid_resize_y.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
+   reid_fold        | batch norm to factors and a bias         | in + out                  | 256        | none
+   reid_pack        | a weight tensor into a kernel's order    | in + out                  | 256        | none
+   reid_taps        | windows and weights of a resize          | out, 12 to 22 a weight    | 256        | none
+   reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 a weight     | 256        | none
+   reid_resize_y    | those to H rows: what the network sees   | in + out, 6 a weight      | 256        | none
+   reid_input       | that, normalised, in a border of zeros   | in + out                  | 256        | none
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
-   reid_pool        | adaptive average pool                    | in + out                  | 256        | none
+   reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
+   reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
-   over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. */
+   over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
+   give the bits that reid.h gives on the CPU.
+
+   Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
+   values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
 
 #define DEVICE static __device__ __forceinline__
 
@@ -110,7 +122,197 @@ DEVICE float act(float x) {
 #endif
 }
 
+/* This thread among all of the launch: more than 31 bits where there is a thread for each value of a batch. */
+DEVICE unsigned long long thread_index() { return (unsigned long long)blockIdx.x * blockDim.x + threadIdx.x; }
+
 extern __shared__ __align__(1024) unsigned char shared[];
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Packing, once per network: raw tensors to what the kernels read. In inference batch norm is a factor for a channel's
+   weights and a bias, both computed in double. Here and in the next section every operation is rounded on its own
+   (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_PACK
+/* bn: gamma, beta, mean, variance, n of each. A thread takes a channel. */
+extern "C" __global__ void reid_fold(const float *__restrict__ bn, double epsilon, int n, double *__restrict__ factors,
+                                     float *__restrict__ bias) {
+    int c = blockIdx.x * blockDim.x + threadIdx.x;
+    if (c >= n) return;
+    double gamma = bn[c], beta = bn[n + c], mean = bn[2 * n + c], variance = bn[3 * n + c];
+    double factor = __ddiv_rn(gamma, __dsqrt_rn(__dadd_rn(variance, epsilon)));
+    factors[c] = factor;
+    bias[c] = (float)__dsub_rn(beta, __dmul_rn(mean, factor));
+}
+
+/* from: (n, ic, kh, kw), multiplied by the factors of n unless there are none. Strides are in values; what lies between
+   them, the padding, was zeroed before. A thread takes a value. */
+extern "C" __global__ void reid_pack(const float *__restrict__ from, const double *__restrict__ factors,
+                                     value_t *__restrict__ to, int n, int ic, int kh, int kw, int stride_n,
+                                     int stride_c, int stride_y, int stride_x) {
+    unsigned long long i = thread_index();
+    unsigned taps = (unsigned)(kh * kw), row = (unsigned)ic * taps; /* of one output channel: within 32 bits */
+    if (i >= (unsigned long long)n * row) return;
+    unsigned channel = (unsigned)(i / row), inside = (unsigned)(i % row), tap = inside % taps;
+    int c = (int)(inside / taps), y = (int)tap / kw, x = (int)tap % kw;
+    float w = factors ? (float)__dmul_rn((double)from[i], factors[channel]) : from[i];
+    store1(to + (long long)channel * stride_n + (long long)c * stride_c + (long long)y * stride_y +
+               (long long)x * stride_x, w);
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   From boxes to what the network sees, in Pillow's pixels: the integer arithmetic of >>image in reid.h, where the
+   formulas are explained, so that a GPU and a CPU see the same. Images of a batch differ in size: blockIdx.y is the
+   image, and its threads stride over however many pixels it has.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_RESIZE
+#define TAP_BITS 22
+
+/* One direction of a resize and a centre crop; reid.h has the same. Its lines are the columns or rows of the crop. */
+struct axis {
+    double scale;               /* source pixels per resized pixel */
+    double support, shrink;     /* half the length of a window; source pixels to the filter's argument */
+    long long resized, skipped; /* pixels after resizing; those before the crop, negative: padding */
+    int source;                 /* pixels of the box */
+    int count;                  /* lines */
+    int filter;                 /* 0 bilinear, 1 bicubic */
+    int most;                   /* taps reserved for each line */
+};
+
+/* One image of the batch. */
+struct picture {
+    long long pixels; /* where the box's first pixel lies in the staging block, bytes */
+    long long rows;   /* where its resized columns lie, (source rows, width, 3) bytes */
+    long long taps;   /* its first tap: those of all columns, then those of all rows of the crop */
+    int stride;       /* bytes from source row to source row */
+    int bytes;        /* of a pixel; 0: the CPU has resized it, and (height, width, RGB) lies at `pixels` */
+    int r, g, b;      /* where the channels stand in a pixel */
+    int pad;
+    axis x, y;
+};
+
+/* The source pixels first ... end - 1 that make up one line. */
+struct window {
+    int first, end;
+};
+
+/* The triangle, and Keys' cubic convolution with a = -1/2. */
+DEVICE double filter_at(int bicubic, double x) {
+    x = x < 0.0 ? -x : x;
+    if (!bicubic) return x < 1.0 ? __dsub_rn(1.0, x) : 0.0;
+    if (x < 1.0) return __dadd_rn(__dmul_rn(__dmul_rn(__dsub_rn(__dmul_rn(1.5, x), 2.5), x), x), 1.0);
+    if (x < 2.0) return __dmul_rn(__dsub_rn(__dmul_rn(__dadd_rn(__dmul_rn(__dsub_rn(x, 5.0), x), 8.0), x), 4.0), -0.5);
+    return 0.0;
+}
+
+DEVICE double weight(const axis &a, double center, int at) {
+    return filter_at(a.filter, __dmul_rn(__dadd_rn(__dsub_rn((double)at, center), 0.5), a.shrink));
+}
+
+/* A thread computes the window and the taps of one line: columns first, then rows. The sum of the weights is one chain
+   in their order, and so every weight is computed twice. */
+extern "C" __global__ void reid_taps(const picture *__restrict__ pictures, window *__restrict__ windows,
+                                     int *__restrict__ taps, int width, int height) {
+    const picture &p = pictures[blockIdx.y];
+    if (!p.bytes) return;
+    for (int line = blockIdx.x * blockDim.x + threadIdx.x; line < width + height; line += gridDim.x * blockDim.x) {
+        bool column = line < width;
+        int index = column ? line : line - width;
+        const axis &a = column ? p.x : p.y;
+        int *to = taps + p.taps + (column ? 0 : (long long)width * p.x.most) + (long long)index * a.most;
+        long long at = a.skipped + index;
+        window w = {0, 0}; /* of padding: empty, at the end of the source that it adjoins */
+        if (at >= a.resized) w.first = w.end = a.source;
+        if (at >= 0 && at < a.resized) {
+            double center = __dmul_rn(__dadd_rn((double)at, 0.5), a.scale), sum = 0.0;
+            w.first = max((int)__dadd_rn(__dsub_rn(center, a.support), 0.5), 0);
+            w.end = min((int)__dadd_rn(__dadd_rn(center, a.support), 0.5), a.source);
+            for (int i = w.first; i < w.end; i++) sum = __dadd_rn(sum, weight(a, center, i));
+            for (int i = w.first; i < w.end; i++) { /* to fixed point, a half away from zero */
+                double tap = __dmul_rn(__ddiv_rn(weight(a, center, i), sum), (double)(1 << TAP_BITS));
+                to[i - w.first] = (int)(tap < 0.0 ? __dsub_rn(tap, 0.5) : __dadd_rn(tap, 0.5));
+            }
+        }
+        windows[(long long)blockIdx.y * (width + height) + line] = w;
+    }
+}
+
+/* Weighted pixels added up. The sums begin with one half, so that shifting, which leaves 10 bits, rounds. */
+struct rgb_sums {
+    int r, g, b;
+};
+DEVICE rgb_sums one_half() { return {1 << (TAP_BITS - 1), 1 << (TAP_BITS - 1), 1 << (TAP_BITS - 1)}; }
+DEVICE unsigned char round_sum(int sum) { return (unsigned char)min(max(sum >> TAP_BITS, 0), 255); }
+DEVICE void store_rgb(unsigned char *to, rgb_sums s) {
+    to[0] = round_sum(s.r), to[1] = round_sum(s.g), to[2] = round_sum(s.b);
+}
+
+/* A thread computes one pixel of the source rows that some row of the crop needs. */
+extern "C" __global__ void reid_resize_x(const unsigned char *__restrict__ staging,
+                                         const picture *__restrict__ pictures, const window *__restrict__ windows,
+                                         const int *__restrict__ taps, unsigned char *__restrict__ rows, int width,
+                                         int height) {
+    const picture &p = pictures[blockIdx.y];
+    if (!p.bytes) return;
+    const window *columns = windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
+    int at = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
+    int x = at % width, end = lines[height - 1].end;
+    for (int y = lines[0].first + at / width; y < end; y += step / width) { /* no product: it may pass 31 bits */
+        const window w = columns[x];
+        const unsigned char *from = staging + p.pixels + (long long)y * p.stride + (long long)w.first * p.bytes;
+        const int *tap = taps + p.taps + (long long)x * p.x.most;
+        rgb_sums sums = one_half();
+        for (int i = w.first; i < w.end; i++, tap++, from += p.bytes)
+            sums.r += *tap * from[p.r], sums.g += *tap * from[p.g], sums.b += *tap * from[p.b];
+        store_rgb(rows + p.rows + ((long long)y * width + x) * 3, sums);
+        x += step % width;
+        if (x >= width) x -= width, y++;
+    }
+}
+
+/* A thread computes one pixel of the view, which is (images, height, width, RGB), mirrored left to right if `flip`. */
+extern "C" __global__ void reid_resize_y(const unsigned char *__restrict__ staging,
+                                         const picture *__restrict__ pictures, const window *__restrict__ windows,
+                                         const int *__restrict__ taps, const unsigned char *__restrict__ rows,
+                                         unsigned char *__restrict__ view, int width, int height, int flip) {
+    const picture &p = pictures[blockIdx.y];
+    const window *lines = windows + (long long)blockIdx.y * (width + height) + width;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < width * height; i += gridDim.x * blockDim.x) {
+        int y = i / width, x = i % width;
+        unsigned char *to = view + (((long long)blockIdx.y * height + y) * width + (flip ? width - 1 - x : x)) * 3;
+        if (!p.bytes) {
+            const unsigned char *from = staging + p.pixels + (long long)i * 3;
+            to[0] = from[0], to[1] = from[1], to[2] = from[2];
+            continue;
+        }
+        const window w = lines[y];
+        const unsigned char *from = rows + p.rows + ((long long)w.first * width + x) * 3;
+        const int *tap = taps + p.taps + (long long)width * p.x.most + (long long)y * p.y.most;
+        rgb_sums sums = one_half();
+        for (int k = w.first; k < w.end; k++, tap++, from += width * 3)
+            sums.r += *tap * from[0], sums.g += *tap * from[1], sums.b += *tap * from[2];
+        store_rgb(to, sums);
+    }
+}
+#endif
+
+#ifdef REID_INPUT
+/* The view to the network's input, (images, ROWS, COLUMNS, 4): a border of zeros around H x W pixels, channel 3 zero.
+   lut: (3, 256), from pixel values, in the order of the network's channels. A thread writes one pixel. */
+extern "C" __global__ void reid_input(const unsigned char *__restrict__ view, const float *__restrict__ lut, int bgr,
+                                      value_t *__restrict__ image, int images) {
+    unsigned long long i = thread_index();
+    if (i >= (unsigned long long)images * (ROWS * COLUMNS)) return;
+    int inside = (int)(i % (ROWS * COLUMNS)), y = inside / COLUMNS - BORDER_Y, x = inside % COLUMNS - BORDER_X;
+    float4 v = make_float4(0, 0, 0, 0);
+    if (y >= 0 && y < H && x >= 0 && x < W) {
+        const unsigned char *rgb = view + ((long long)(i / (ROWS * COLUMNS)) * (H * W) + y * W + x) * 3;
+        int first = bgr ? 2 : 0;
+        v = make_float4(lut[rgb[first]], lut[256 + rgb[1]], lut[512 + rgb[2 - first]], 0);
+    }
+    store4(image + i * 4, v);
+}
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    Convolution. Weights are packed (OC padded, K padded) for tensor cores, (K padded, OC padded) otherwise; K runs over
@@ -149,7 +351,8 @@ DEVICE const value_t *find_input(const pixel &p, int k) {
 /* One thread an output: what the others compute, without any of their tricks. */
 extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *weights, const float *bias,
                                            const value_t *residual, const float *scale, value_t *out, int pixels) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, m = i / OC, n = i % OC;
+    unsigned long long i = thread_index();
+    int m = (int)(i / OC), n = (int)(i % OC);
     if (m >= pixels) return;
     pixel p = find_pixel(in, m);
     float sum = bias[n];
@@ -415,7 +618,8 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #ifdef REID_DEPTHWISE
 extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
                                           float *sums, int rows) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, row = i / (C / 4); /* row: over all images */
+    unsigned long long i = thread_index();
+    int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
     if (row >= rows) return;
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
     const value_t *x = in + (long long)image * IH * IW * C + c;
@@ -479,7 +683,8 @@ extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, cons
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_MAXPOOL
 extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pixels) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, m = i / (C / 4);
+    unsigned long long i = thread_index();
+    int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
     if (m >= pixels) return;
     int image = m / (OH * OW), y0 = m % (OH * OW) / OW * STRIDE - PAD_Y, x0 = m % OW * STRIDE - PAD_X;
     const value_t *x = in + (long long)image * IH * IW * C + c;
@@ -496,9 +701,11 @@ extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pix
 #endif
 
 #ifdef REID_POOL
-/* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. */
-extern "C" __global__ void reid_pool(const value_t *in, value_t *out, int bins) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x, c = i % (C / 4) * 4, m = i / (C / 4);
+/* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
+   follows a pool is fp32 whatever the values. */
+extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins) {
+    unsigned long long i = thread_index();
+    int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
     if (m >= bins) return;
     int image = m / (OH * OW), by = m % (OH * OW) / OW, bx = m % OW;
     int top = by * IH / OH, bottom = ((by + 1) * IH + OH - 1) / OH;
@@ -514,28 +721,67 @@ extern "C" __global__ void reid_pool(const value_t *in, value_t *out, int bins) 
         total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
     float count = (float)((bottom - top) * (right - left));
-    store4(out + (long long)m * C + c, make_float4(total.x / count, total.y / count, total.z / count, total.w / count));
+    *(float4 *)(out + (long long)m * C + c) =
+        make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 }
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   L2 normalisation: (images, DIM) to FP32 rows of unit length. Every thread adds up a strided part, a fixed tree joins
-   them.
+   Fully connected: in (images, K), weights (OC, K), K a multiple of 16. A warp computes one output of four images, so
+   that each weight is read once for them; its lanes add up strided parts that a fixed tree joins. Nothing of that
+   depends on the images beside one.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_LINEAR
+extern "C" __global__ void __launch_bounds__(256)
+reid_linear(const float *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+            float *__restrict__ out, int images) {
+    int lane = threadIdx.x % 32, n = blockIdx.x * 8 + threadIdx.x / 32, image = blockIdx.y * 4;
+    if (n >= OC) return;
+    const float *w = weights + (long long)n * K, *x[4];
+    float sum[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < 4; i++) x[i] = in + (long long)min(image + i, images - 1) * K; /* the last one, again */
+    for (int k = lane * 4; k < K; k += 128) {
+        float4 a = *(const float4 *)(w + k);
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float4 b = *(const float4 *)(x[i] + k);
+            sum[i] = fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum[i]))));
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        for (int offset = 16; offset > 0; offset /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], offset);
+        if (lane == 0 && image + i < images) out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = sum[i] + bias[n];
+    }
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   The end: (images, DIM) to rows of unit length. Every thread adds up a strided part, a fixed tree joins them. FLIP
+   takes the average with `first`, what came out for the images as they are; RAW leaves the length as it is.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_NORMALISE
-extern "C" __global__ void __launch_bounds__(256) reid_normalise(const value_t *in, float *out) {
+extern "C" __global__ void __launch_bounds__(256)
+reid_normalise(const float *in, const float *first, float *out) { /* out may be one of the others */
     double *sums = (double *)shared;
-    const value_t *x = in + (long long)blockIdx.x * DIM;
+    long long row = (long long)blockIdx.x * DIM;
     int t = threadIdx.x;
+    auto value = [&](int i) { return FLIP ? 0.5f * (first[row + i] + in[row + i]) : in[row + i]; };
+    if (RAW) {
+        for (int i = t; i < DIM; i += 256) out[row + i] = value(i);
+        return;
+    }
     double sum = 0.0;
-    for (int i = t; i < DIM; i += 256) sum += (double)load1(x + i) * (double)load1(x + i);
+    for (int i = t; i < DIM; i += 256) sum += (double)value(i) * (double)value(i);
     sums[t] = sum;
     __syncthreads();
     for (int half = 128; half > 0; half /= 2) {
         if (t < half) sums[t] += sums[t + half];
         __syncthreads();
     }
-    double scale = 1.0 / sqrt(sums[0]);
-    for (int i = t; i < DIM; i += 256) out[(long long)blockIdx.x * DIM + i] = (float)((double)load1(x + i) * scale);
+    /* A row without a direction must be seen by the host. Zeros times infinity are NaN; an infinite norm gives NaN. */
+    double norm = sqrt(sums[0]), scale = norm < 1e300 ? 1.0 / norm : norm - norm;
+    for (int i = t; i < DIM; i += 256) out[row + i] = (float)((double)value(i) * scale);
 }
 #endif

@@ -84,7 +84,7 @@ static void test_pool(int ih, int iw, int channels, int average, int half) {
                                   {"STRIDE", 2}, {"PAD_Y", 1}, {"PAD_X", 1}, {NULL, 0}};
     unsigned seed = 3;
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
-    tensor out = result_of((size_t)(pixels * channels), half);
+    tensor out = result_of((size_t)(pixels * channels), half && !average); /* what an average feeds is fp32 */
     void *params[] = {&in.device, &out.device, &pixels};
     CUfunction f = kernel_of(average ? "reid_pool" : "reid_maxpool", half, constants, 0);
     run_kernel(f, (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
@@ -104,26 +104,83 @@ static void test_pool(int ih, int iw, int channels, int average, int half) {
             compare(&worst, out.host[m * channels + c], average ? sum / ((bottom - top) * (right - left)) : best);
         }
     printf("%s pool to %dx%d %s: %.1e\n", average ? "average" : "max", oh, ow, half ? "f16" : "f32", worst);
-    CHECK(worst < (half ? 6e-4 : 1e-6));
+    CHECK(worst < (half && !average ? 6e-4 : 1e-6));
     drop(&in), drop(&out);
 }
 
-static void test_normalise(int dim, int half) {
-    const constant constants[] = {{"DIM", dim}, {NULL, 0}};
-    unsigned seed = 11;
-    tensor in = tensor_of((size_t)(IMAGES * dim), half, &seed, 4), out = result_of((size_t)(IMAGES * dim), 0);
-    void *params[] = {&in.device, &out.device};
-    run_kernel(kernel_of("reid_normalise", half, constants, 2048), IMAGES, 1, 256, 2048, params);
-    fetch(&out);
-    double worst = 0;
-    for (int i = 0; i < IMAGES; i++) {
-        double sum = 0;
-        for (int c = 0; c < dim; c++) sum += in.host[i * dim + c] * in.host[i * dim + c];
-        for (int c = 0; c < dim; c++) compare(&worst, out.host[i * dim + c], in.host[i * dim + c] / sqrt(sum));
+/* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
+   in front of others. */
+static void test_linear(int k, int oc, int stride, int channel) {
+    enum { BATCH = 9 };
+    const constant constants[] = {{"K", k}, {"OC", oc}, {"OUT_STRIDE", stride}, {"CHANNEL", channel}, {NULL, 0}};
+    CUfunction f = kernel_of("reid_linear", 0, constants, 0);
+    unsigned seed = 13;
+    tensor in = tensor_of((size_t)(BATCH * k), 0, &seed, 1), w = tensor_of((size_t)(oc * k), 0, &seed, 0.1);
+    tensor bias = tensor_of((size_t)oc, 0, &seed, 1), out = result_of((size_t)(BATCH * stride), 0);
+    double *all = NULL, worst = 0;
+    float untouched;
+    memset(&untouched, 0x5a, 4);
+    for (int images = BATCH; images > 0; images -= 2) { /* the last ones of the batch */
+        CUdeviceptr from = in.device + (CUdeviceptr)((BATCH - images) * k) * 4;
+        void *params[] = {&from, &w.device, &bias.device, &out.device, &images};
+        NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
+        run_kernel(f, (oc + 7) / 8, (images + 3) / 4, 256, 0, params);
+        fetch(&out);
+        if (!all) all = (double *)memcpy(malloc(out.count * sizeof *all), out.host, out.count * sizeof *all);
+        for (int i = 0; i < BATCH; i++)
+            for (int c = 0; c < stride; c++) {
+                double got = out.host[i * stride + c];
+                if (i < images && c >= channel && c < channel + oc)
+                    CHECK(got == all[(BATCH - images + i) * stride + c]);
+                else CHECK(got == (double)untouched);
+            }
     }
-    printf("normalise %d %s: %.1e\n", dim, half ? "f16" : "f32", worst);
+    for (int i = 0; i < BATCH * oc; i++) {
+        int image = i / oc, n = i % oc;
+        double sum = bias.host[n];
+        for (int at = 0; at < k; at++) sum += in.host[image * k + at] * w.host[n * k + at];
+        compare(&worst, all[image * stride + channel + n], sum);
+    }
+    printf("linear %d to %d: %.1e\n", k, oc, worst);
+    CHECK(worst < 2e-6);
+    free(all);
+    drop(&in), drop(&w), drop(&bias), drop(&out);
+}
+
+/* In place, too. Row 0 is zero, row 1 has an infinity, row 2 a NaN: they have no direction, which must show. */
+static void test_normalise(int dim, int raw, int flip, int in_place) {
+    enum { ROWS = 6 };
+    const constant constants[] = {{"DIM", dim}, {"RAW", raw}, {"FLIP", flip}, {NULL, 0}};
+    const float odd[2] = {INFINITY, NAN};
+    unsigned seed = 11;
+    tensor in = tensor_of((size_t)(ROWS * dim), 0, &seed, 4), first = tensor_of((size_t)(ROWS * dim), 0, &seed, 4);
+    tensor out = result_of((size_t)(ROWS * dim), 0), *result = in_place ? flip ? &first : &in : &out;
+    NEED(cuMemsetD8_v2(in.device, 0, (size_t)dim * 4) || cuMemsetD8_v2(first.device, 0, (size_t)dim * 4));
+    for (int i = 0; i < 2; i++)
+        NEED(cuMemcpyHtoD_v2(in.device + (CUdeviceptr)((i + 1) * dim + dim / 2) * 4, &odd[i], 4));
+    CUdeviceptr none = 0;
+    void *params[] = {&in.device, flip ? &first.device : &none, &result->device};
+    CUfunction f = kernel_of("reid_normalise", 0, constants, 2048);
+    double *x = (double *)malloc((size_t)(ROWS * dim) * sizeof *x), worst = 0;
+    fetch(&in), fetch(&first);
+    for (int i = 0; i < ROWS * dim; i++)
+        x[i] = flip ? (double)(0.5f * ((float)first.host[i] + (float)in.host[i])) : in.host[i];
+    run_kernel(f, ROWS, 1, 256, 2048, params);
+    fetch(result);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int c = 0; c < dim; c++) sum += x[i * dim + c] * x[i * dim + c];
+        for (int c = 0; c < dim; c++) {
+            double got = result->host[i * dim + c], want = x[i * dim + c];
+            if (raw) CHECK(got == want || (got != got && want != want));
+            else if (i < 3) CHECK(got != got);
+            else compare(&worst, got, want / sqrt(sum));
+        }
+    }
+    printf("normalise %d raw %d flip %d: %.1e\n", dim, raw, flip, worst);
     CHECK(worst < 1e-7);
-    drop(&in), drop(&out);
+    free(x);
+    drop(&in), drop(&first), drop(&out);
 }
 
 int main(void) {
@@ -137,11 +194,15 @@ int main(void) {
         test_pool(9, 12, 16, 0, half);
         test_pool(7, 7, 64, 1, half);
         test_pool(13, 7, 16, 4, half); /* bins overlap */
-        test_normalise(512, half);
-        test_normalise(1280, half);
     }
     test_squeeze(24, 32, 6, 5, 4);
     test_squeeze(240, 240, 10, 7, 7);
+    test_linear(16, 3, 3, 0);
+    test_linear(144, 20, 64, 32);
+    test_linear(2048, 128, 512, 128);
+    test_normalise(1280, 0, 0, 1);
+    for (int raw = 0; raw < 2; raw++)
+        for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);
     free(kernels_text);
     return emu_done("kernels_rest");
 }

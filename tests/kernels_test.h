@@ -11,8 +11,8 @@ typedef struct constant {
 
 static char *kernels_text;
 
-/* The kernel `name` with REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
-static CUfunction kernel_of(const char *name, int half, const constant *constants, unsigned shared) {
+/* The program `name`: REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
+static CUmodule program_of(const char *name, int half, const constant *constants) {
     char text[40][48], *cubin, *log;
     const char *options[40];
     nvrtcProgram program;
@@ -39,7 +39,12 @@ static CUfunction kernel_of(const char *name, int half, const constant *constant
     NEED(cuModuleLoadData(&module, cubin));
     NEED(nvrtcDestroyProgram(&program));
     free(log), free(cubin);
-    return emu_function_of(module, name, shared);
+    return module;
+}
+
+/* The kernel of the same name as its program. */
+EMU_TEST_FN CUfunction kernel_of(const char *name, int half, const constant *constants, unsigned shared) {
+    return emu_function_of(program_of(name, half, constants), name, shared);
 }
 
 /* Runs a kernel on grid_x x grid_y blocks and reports a fault with the emulator's words. */
@@ -56,7 +61,7 @@ typedef struct tensor {
     int half;
 } tensor;
 
-static tensor tensor_of(size_t count, int half, unsigned *seed, double scale) {
+EMU_TEST_FN tensor tensor_of(size_t count, int half, unsigned *seed, double scale) {
     tensor t = {(double *)malloc(count * sizeof(double)), 0, count, half};
     char *raw = (char *)malloc(count * 4);
     for (size_t i = 0; i < count; i++) {
@@ -72,12 +77,12 @@ static tensor tensor_of(size_t count, int half, unsigned *seed, double scale) {
 }
 
 /* Room for results, not initialised. */
-static tensor result_of(size_t count, int half) {
+EMU_TEST_FN tensor result_of(size_t count, int half) {
     tensor t = {(double *)malloc(count * sizeof(double)), emu_upload(NULL, count * (half ? 2 : 4)), count, half};
     return t;
 }
 
-static void fetch(tensor *t) {
+EMU_TEST_FN void fetch(tensor *t) {
     char *raw = (char *)malloc(t->count * 4);
     NEED(cuMemcpyDtoH_v2(raw, t->device, t->count * (t->half ? 2 : 4)));
     for (size_t i = 0; i < t->count; i++) {
@@ -90,15 +95,17 @@ static void fetch(tensor *t) {
     free(raw);
 }
 
-static void drop(tensor *t) {
+EMU_TEST_FN void drop(tensor *t) {
     NEED(cuMemFree_v2(t->device));
     free(t->host);
 }
 
-static double activation(double x, int act) { return act == 1 ? (x > 0 ? x : 0) : act == 2 ? x / (1 + exp(-x)) : x; }
+EMU_TEST_FN double activation(double x, int act) {
+    return act == 1 ? (x > 0 ? x : 0) : act == 2 ? x / (1 + exp(-x)) : x;
+}
 
 /* Adds one result to the largest error seen, relative above 1; a NaN is the largest of all. */
-static void compare(double *worst, double got, double want) {
+EMU_TEST_FN void compare(double *worst, double got, double want) {
     double error = fabs(got - want) / (1 + fabs(want));
     if (!(error <= *worst)) *worst = error;
 }

@@ -5,53 +5,99 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
-out=build/tests/t_kernels
+out=$PWD/build/tests/t_kernels
 mkdir -p "$out"
 make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || exit 1
-passed=0 failed=0 skipped=0
-good() { passed=$((passed + 1)); }
-bad() { failed=$((failed + 1)); echo "FAIL $1"; }
+passed=0 failed=0 skipped=0 jobs=0
 
-for part in conv rest; do
-    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator \
-        "tests/kernels_$part.c" -o "$out/kernels_$part" "$out/libcuda.so.1" "$out/libnvrtc.so.13" \
-        -Wl,-rpath,"$PWD/$out" -lm || { bad "kernels_$part does not compile"; continue; }
-    for arch in 75 80 90; do
-        REID_EMULATOR_ARCH=$arch "$out/kernels_$part" > "$out/log" 2>&1 && good && continue
-        bad "kernels_$part on sm_$arch"
-        cat "$out/log"
+# job NAME COMMAND...: in the background, two at a time; `collect` counts what has come out.
+job() {
+    jobs=$((jobs + 1))
+    echo "$1" > "$out/$jobs.name"
+    shift
+    ("$@" > "$out/$jobs.said" 2>&1; echo $? > "$out/$jobs.status") &
+    [ $((jobs % 2)) -eq 0 ] && wait
+}
+collect() {
+    wait
+    for at in $(seq $jobs); do
+        [ "$(cat "$out/$at.status")" = 0 ] && passed=$((passed + 1)) && continue
+        failed=$((failed + 1))
+        echo "FAIL $(cat "$out/$at.name")"
+        cat "$out/$at.said"
     done
-    REID_EMULATOR_CHECK=1 "$out/kernels_$part" > "$out/log" 2>&1 && good && continue
-    bad "kernels_$part: checking every access"
-    cat "$out/log"
-done
+    jobs=0
+}
 
-# A broken kernel must be seen: without this barrier slices are read before they have arrived.
-sed 's/^        __syncthreads(); \/\* slice s is there.*$//' reid_kernels.cu > "$out/reid_kernels.cu"
-cmp -s reid_kernels.cu "$out/reid_kernels.cu" && bad "the planted bug was not planted"
-(cd "$out" && ./kernels_conv > log 2>&1) && bad "a missing barrier was not seen" || good
+build() { # build PART
+    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator \
+        "tests/kernels_$1.c" -o "$out/kernels_$1" "$out/libcuda.so.1" "$out/libnvrtc.so.13" -Wl,-rpath,"$out" \
+        -lm -ldl -lpthread
+}
+parts="conv rest image pack"
+for part in $parts; do
+    rm -f "$out/kernels_$part"
+    job "kernels_$part does not compile" build "$part"
+done
+collect
+for part in $parts; do
+    for arch in 75 80 90; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
+    job "kernels_$part: checking every access" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
+done
+collect
+
+# A broken kernel must be seen: with a bug planted by SED, kernels_PART ends with a failed check or a fault of a launch.
+planted() { # planted PART FOLDER SED
+    mkdir -p "$out/$2"
+    sed "$3" reid_kernels.cu > "$out/$2/reid_kernels.cu"
+    cmp -s reid_kernels.cu "$out/$2/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
+    (cd "$out/$2" && "$out/kernels_$1" > log 2>&1)
+    [ $? -eq 1 ] && grep -q ' failed: \|wrong is\|cuLaunchKernel.* is 700' "$out/$2/log"
+}
+bugs=0
+plant() { # plant PART WHAT SED
+    bugs=$((bugs + 1))
+    job "not seen: $2" planted "$1" bug_$bugs "$3"
+}
+plant conv "a missing barrier: slices are read before they have arrived" \
+    's/^        __syncthreads(); \/\* slice s is there.*$//'
+plant image "a fused multiply-add where a window begins" \
+    's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
+plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
+plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if (x > width) x -= width, y++;/'
+plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
+plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
+plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
+plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
+collect
 
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
        -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512"
-compile() { # compile ARCH KERNEL OPTIONS...
-    arch=$1 kernel=$2
+real() { # real ARCH KERNEL OPTIONS...
+    to="$out/kernel_$1_$2" arch=$1 kernel=$2
     shift 2
     # shellcheck disable=SC2086 # the shape is many words
     "$nvcc" -std=c++17 -arch="sm_$arch" -cubin -diag-suppress 177 -Werror all-warnings \
         -Xptxas -v,-warn-spills,-warn-lmem-usage \
-        $shape "-D$kernel" "$@" reid_kernels.cu -o "$out/kernel.cubin" > "$out/log" 2>&1 &&
-        grep -q ' 0 bytes spill stores' "$out/log" && ! grep -q 'lmem' "$out/log" && good && return
-    bad "$kernel for sm_$arch $*"
-    cat "$out/log"
+        $shape "-DREID_$kernel" "$@" reid_kernels.cu -o "$to.cubin" > "$to.log" 2>&1 &&
+        grep -q ' 0 bytes spill stores' "$to.log" && ! grep -q 'lmem\|[1-9][0-9]* bytes spill' "$to.log" && return
+    cat "$to.log"
+    return 1
 }
+compile() { job "for sm_$1: $2" real "$@"; }
 if [ -n "$nvcc" ]; then
     for arch in 75 80 86 89 90a 100 120; do
-        compile $arch REID_CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
-        compile $arch REID_CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
-        compile $arch REID_CONV_F16 -DVALUE_F16 -DBM=64 -DBN=32 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=1
-        for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL NORMALISE; do compile $arch REID_$kernel -DVALUE_F16; done
+        compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
+        for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
+        compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
+        compile $arch RESIZE
+        compile $arch INPUT -DVALUE_F16 -DH=224 -DW=224 -DROWS=230 -DCOLUMNS=231 -DBORDER_Y=3 -DBORDER_X=3
+        compile $arch LINEAR -DK=2048
+        compile $arch CONV_F16 -DVALUE_F16 -DBM=64 -DBN=32 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=1
+        compile $arch NORMALISE -DRAW=0 -DFLIP=1
     done
+    collect
 else
     skipped=1
     echo "skipped: nvcc is missing, nothing was compiled for a real GPU"

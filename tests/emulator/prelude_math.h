@@ -40,14 +40,29 @@ REID_EMULATOR_FN float __fsqrt_rn(float a) { return __builtin_sqrtf(a); }
 REID_EMULATOR_FN float __fdiv_rn(float a, float b) { return a / b; }
 REID_EMULATOR_FN float __fmaf_rn(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
-/* Never contracted to an fma: the empty asm makes the compiler forget where the value came from. */
+/* Never contracted to an fma: the empty asm makes the compiler forget where the value came from. A sum needs it before,
+   too: its operands may be products. */
 REID_EMULATOR_FN float reid_emulator_rounded(float a) {
     __asm__("" : "+x"(a));
     return a;
 }
-REID_EMULATOR_FN float __fadd_rn(float a, float b) { return reid_emulator_rounded(a + b); }
-REID_EMULATOR_FN float __fsub_rn(float a, float b) { return reid_emulator_rounded(a - b); }
-REID_EMULATOR_FN float __fmul_rn(float a, float b) { return reid_emulator_rounded(a * b); }
+REID_EMULATOR_FN double reid_emulator_rounded(double a) {
+    __asm__("" : "+x"(a));
+    return a;
+}
+#define REID_EMULATOR_ROUNDED(name, type, operator)                                                                    \
+    REID_EMULATOR_FN type name(type a, type b) {                                                                       \
+        return reid_emulator_rounded(reid_emulator_rounded(a) operator reid_emulator_rounded(b));                      \
+    }
+REID_EMULATOR_ROUNDED(__fadd_rn, float, +)
+REID_EMULATOR_ROUNDED(__fsub_rn, float, -)
+REID_EMULATOR_ROUNDED(__fmul_rn, float, *)
+REID_EMULATOR_ROUNDED(__dadd_rn, double, +)
+REID_EMULATOR_ROUNDED(__dsub_rn, double, -)
+REID_EMULATOR_ROUNDED(__dmul_rn, double, *)
+REID_EMULATOR_ROUNDED(__ddiv_rn, double, /)
+#undef REID_EMULATOR_ROUNDED
+REID_EMULATOR_FN double __dsqrt_rn(double a) { return __builtin_sqrt(a); }
 
 #define REID_EMULATOR_MINMAX(type)                                                                                     \
     REID_EMULATOR_FN type min(type a, type b) { return b < a ? b : a; }                                                \

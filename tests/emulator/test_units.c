@@ -1,5 +1,6 @@
-/* test_units.c: what the threads of a warp and of a block do together, against the PTX manual's words. The fragment
-   formulas below are the manual's ("Matrix Fragments for mma.m16n8k8 / mma.m16n8k16 with floating point type").
+/* test_units.c: what the threads of a warp and of a block do together, against the PTX manual's words, and arithmetic
+   that must round after every operation. The fragment formulas below are the manual's ("Matrix Fragments for
+   mma.m16n8k8 / mma.m16n8k16 with floating point type").
    Usage: test_units FOLDER, which holds sample.cu and units.cu */
 #include "emu_test.h"
 
@@ -138,6 +139,35 @@ static void test_named_barriers(void) {
     for (int i = 0; i < 512; i++) CHECK_IS(out[i / 128][i % 128], (i % 128 ^ 32) * 10 + i / 128);
 }
 
+/* ---- doubles: each operation rounded; here a volatile store does it ---- */
+
+static void test_doubles(void) {
+    enum { N = 256, OPERATIONS = 11 };
+    static double a[N], b[N], out[OPERATIONS][N];
+    unsigned random = 4;
+    int n = N, wrong = 0, fused = 0;
+    for (int i = 0; i < N; i++) {
+        a[i] = (double)emu_uniform(&random) + (double)emu_next_random(&random) * 1e-9;
+        b[i] = 1.0 + (double)emu_next_random(&random) * 1e-8;
+    }
+    CUdeviceptr da = emu_upload(a, sizeof a), db = emu_upload(b, sizeof b), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&da, &db, &dout, &n};
+    OK(emu_launch_1d(function("unit_doubles", 0), N / 64, 64, 0, params));
+    emu_download(out, dout, sizeof out);
+    for (int i = 0; i < N; i++) {
+        double x = a[i], y = b[i];
+        volatile double product = x * y, square = x * x;
+        volatile float short_product = (float)x * (float)y;
+        double want[OPERATIONS] = {x + y, x - y, product, x / y, sqrt(square), product + x, product - x, product + x,
+                                   x - product, (double)(short_product + (float)x), (double)(int)(x * 1000.0)};
+        for (int k = 0; k < OPERATIONS; k++) wrong += memcmp(&out[k][i], &want[k], sizeof want[k]) != 0;
+        fused += fma(x, y, x) != product + x;
+    }
+    CHECK_IS(wrong, 0);
+    CHECK(fused > 0); /* or nothing was tested */
+    NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
+}
+
 /* ---- the language ---- */
 
 static void test_language(void) {
@@ -169,6 +199,7 @@ int main(int argc, char **argv) {
     test_ldmatrix();
     test_shuffles();
     test_named_barriers();
+    test_doubles();
     test_language();
     if (emu_device_arch() >= 80) {
         test_mma(16, "unit_mma_k16");

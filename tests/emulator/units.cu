@@ -80,6 +80,17 @@ extern "C" __global__ void unit_math(const float *a, const float *b, float *out,
     for (int k = 0; k < (int)(sizeof r / sizeof *r); k++) out[k * n + i] = r[k];
 }
 
+/* What a compiler would like to make fused multiply-adds of, and must not: out[operation][n]. */
+extern "C" __global__ void unit_doubles(const double *a, const double *b, double *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    double x = a[i], y = b[i], r[] = {
+        __dadd_rn(x, y), __dsub_rn(x, y), __dmul_rn(x, y), __ddiv_rn(x, y), __dsqrt_rn(x * x),
+        __dadd_rn(x * y, x), __dsub_rn(__dmul_rn(x, y), x), __dmul_rn(x, y) + x, __dsub_rn(x, x * y),
+        (double)__fadd_rn((float)x * (float)y, (float)x), (double)((int)(x * 1000.0))};
+    for (int k = 0; k < (int)(sizeof r / sizeof *r); k++) out[k * n + i] = r[k];
+}
+
 extern "C" __global__ void unit_bits(const unsigned *a, const float *f, unsigned *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
