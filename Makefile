@@ -12,8 +12,9 @@ ALL_CFLAGS = -std=c99 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
 LIBRARIES  = -lm -ldl $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
-REID = reid options help embed match inspect \
-       inputs boxes boxes_json boxes_csv json csv \
+REID = reid options help embed match inspect pack bench bench_peak \
+       convert dialects networks checkpoint torch_file torch_state foreign_file pickle zip source \
+       safetensors_write inputs boxes boxes_json boxes_csv json csv \
        picture sniff jpeg exif pipeline stream models \
        output output_meta npy results gallery gallery_file \
        text files say reid_impl stb_image_impl
@@ -30,6 +31,13 @@ build/demo_images: build/demo_images.o
 build/seeded: build/seeded.o
 build/demo_run build/demo_images build/seeded:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+# The text of the GPU kernels, as the bytes of an array.
+build/reid_kernels.bytes: reid_kernels.cu | build
+	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
+	mv $@.tmp $@
+build/reid_impl.o: build/reid_kernels.bytes
+build/reid_impl.o: CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"'
 
 build/%.o: tools/%.c Makefile | build
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -60,8 +68,8 @@ install: build/reid build/reid.1 build/reid.bash
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 
 clean:
-	rm -f build/*.o build/*.d build/reid build/reid.1 build/reid.bash build/reid.pc build/seeded build/demo_images \
-	    build/demo_run
+	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
+	    build/seeded build/demo_images build/demo_run
 
 .PHONY: all install clean
 -include $(wildcard build/*.d)

@@ -1,8 +1,9 @@
 /* reid.h - is this the same person, deer, car or face?
 
    Turns a crop into an embedding: a vector whose cosine with another crop's vector says how alike the two look. Runs
-   ResNet-50, multi-scale ResNet-50 and EfficientNet from the weight files that PyTorch users already have, with nothing
-   but libc, libm and pthreads. Version 0.1.0. Public domain or MIT-0, as you prefer: see LICENSE.
+   ResNet-50, multi-scale ResNet-50 and EfficientNet from the weight files that PyTorch users already have: on an NVIDIA
+   GPU with kernels of its own (reid_kernels.cu), on the CPU elsewhere, with nothing but libc, libm and pthreads.
+   Version 0.1.0. Public domain or MIT-0, as you prefer: see LICENSE.
 
    DO THIS
 
@@ -10,7 +11,8 @@
        #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
 
    and include reid.h without the define everywhere else. A one-file program may also define REID_STATIC: every function
-   becomes static. Compile with -O2 and link with -lm -lpthread. -ffast-math is refused.
+   becomes static. Compile with -O2 and link with -lm -lpthread, before glibc 2.34 also with -ldl. -ffast-math is
+   refused.
 
    CONTENTS        grep -n '>>' reid.h
        >>api         declarations, each with its contract
@@ -24,6 +26,9 @@
        >>threads     the team of a lane                              |
        >>cpu         the list to loops: packing, tiles, running      |
        >>kernels     inner loops, once per instruction set           /
+       >>cuda_load   the GPU's driver, found at run time
+       >>cuda_jit    kernels: NVRTC, the cache on disk, packs
+       >>cuda_run    the list of operations to launches and graphs
        >>public      reid_create, reid_embed and the queries
 
    QUICK START     (examples/hello.c is this, with error messages)
@@ -45,11 +50,33 @@
        REID_STATIC           all functions static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
        REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
+       REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program (#embed, or the
+                             assembler's .incbin, whose path counts from the compiler's working directory and which
+                             -flto loses)
+       REID_KERNELS_BYTES    a file of the same text as numbers and commas, for other builds; the Makefile makes one
+       REID_NO_CUDA          leaves the GPU out, and dlopen with it: for small static programs
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512 forces an instruction set (desc.cpu_isa comes before it).
-       This version computes on the CPU; asking for REID_DEVICE_CUDA is an error that says so.
+       REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
+
+   CUDA
+       REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
+       with everything that was tried in the error. Needed are a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA
+       11.4 or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2
+       or later, of no later major version than the driver's. No CUDA header or library is needed to build.
+       libcuda.so.1 is loaded from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*,
+       Conda's and Python's folders. reid_query_gpu tells what was found.
+       Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
+       in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
+       used costs a warning. Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
+       another machine. Caches and packs hold machine code: a folder that others may write to is refused.
+       The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
+       normalisation in FP32. FP32 means FP32, never TF32. The largest batch is a power of two, at most 256 (default
+       64); a batch for which the GPU has no memory is halved. The device's primary context is used, and the caller's
+       current one left as it is found.
+       After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
 
    INPUT
        8-bit pixels, rows from the top, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box cuts out one
@@ -118,22 +145,26 @@
 
    MEMORY
        Everything is allocated in reid_create through desc.alloc_fn and freed in reid_destroy through desc.free_fn,
-       which gets the size back; reid_embed allocates nothing. reid_query_desc tells the bytes. desc.memory_limit
-       bounds their sum: the batch shrinks to fit. (Starting threads allocates stacks, which are the system's.)
+       which gets the size back; reid_embed allocates nothing. reid_memory_report tells the bytes, the GPU's too.
+       desc.memory_limit bounds their sum: the batch shrinks to fit. (Not counted: stacks of threads, and what the
+       driver and NVRTC take for themselves.)
 
    THREADS
        Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
        order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
-       With desc.parallel_fn the caller's pool is used instead. A handle does not survive fork: in the child every call
+       On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
+       caller's pool is used instead. A handle does not survive fork: in the child every call
        returns REID_ERR_FORKED, and reid_destroy only frees memory.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
-       code lacks the fused multiply-add and differs in the last places. The caller's rounding mode or flush-to-zero
-       changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised
-       embedding, tested on every instruction set for resnet50, resnet50-multiscale, efficientnet_b0 and efficientnet_b3
-       (typically below 1e-6, as PyTorch's own FP32).
+       code lacks the fused multiply-add and differs in the last places. On a GPU the bits belong to the precision and
+       the kind of chip; pixels after resizing are equal to the bit everywhere. The caller's rounding mode or
+       flush-to-zero changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the
+       normalised embedding, tested on every instruction set and with the GPU's FP32 kernels for resnet50,
+       resnet50-multiscale, efficientnet_b0 and efficientnet_b3 (typically below 1e-6, as PyTorch's own FP32); FP16 on a
+       GPU: cosine at least 0.9999.
 
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
@@ -295,7 +326,8 @@ typedef struct reid_desc {
     uint64_t head_seed;       /* for REID_HEAD_SEEDED */
     int flip;                 /* 1: average with the mirrored image before L2 normalisation */
     int raw;                  /* 1: leave out L2 normalisation */
-    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused */
+    int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused; not layers,
+                                 which are another network's */
 
     reid_device device;
     int device_index;         /* which GPU */
@@ -312,7 +344,8 @@ typedef struct reid_desc {
     const char *kernels_path; /* … or the file that holds it */
     const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
     const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
-    const char *cache_dir;    /* of compiled kernels, "": none; NULL: REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid */
+    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, else
+                                 $XDG_CACHE_HOME/reid, else ~/.cache/reid */
 
     /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
@@ -2271,6 +2304,7 @@ static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n)
 
 static void reid__assign_offsets(reid__plan *p) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
+    memset(size, 0, sizeof size);
     for (int i = 0; i < p->buffer_count; i++) size[i] = p->buffers[i].floats;
     p->arena_floats = reid__place_buffers(p, size, offset);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].offset = offset[i];
@@ -3538,7 +3572,6 @@ typedef uint64_t reid__address; /* of device memory */
     X(MemFree, "cuMemFree_v2", (reid__address address))                                                                \
     X(MemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags))                                  \
     X(MemFreeHost, "cuMemFreeHost", (void *pointer))                                                                   \
-    X(MemcpyHtoD, "cuMemcpyHtoD_v2", (reid__address to, const void *from, size_t bytes))                               \
     X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2", (reid__address to, const void *from, size_t bytes, void *stream))       \
     X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2", (void *to, reid__address from, size_t bytes, void *stream))             \
     X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2", (reid__address to, reid__address from, size_t bytes, void *stream))     \
@@ -3669,7 +3702,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
         if (!library) reid__try_note(&tried, "%s", dlerror());
     }
     if (!library)
-        return reid__fail(e, REID_ERR_DEVICE, "no NVIDIA driver was found: %s", tried.text);
+        return reid__fail(e, REID_ERR_DEVICE, "CUDA needs the NVIDIA driver, and none was found: %s", tried.text);
     const char *missing = reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &d->cu);
     if (missing)
         return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
@@ -3737,19 +3770,20 @@ static void reid__device_close(reid__device *d) {
    can be shared, copied, truncated or deleted at any moment without harm.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NVRTC(X)                                                                                                 \
-    X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                               \
-    X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                                 \
-    X(int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                       \
-    X(int, CreateProgram, "nvrtcCreateProgram", (void **program, const char *text, const char *name, int header_count,      \
+    X(int, Version, "nvrtcVersion", (int *major, int *minor))                                                          \
+    X(int, GetNumSupportedArchs, "nvrtcGetNumSupportedArchs", (int *count))                                            \
+    X(int, GetSupportedArchs, "nvrtcGetSupportedArchs", (int *archs))                                                  \
+    X(int, CreateProgram, "nvrtcCreateProgram",                                                                        \
+      (void **program, const char *text, const char *name, int header_count,                                           \
       const char *const *headers, const char *const *header_names))                                                    \
-    X(int, DestroyProgram, "nvrtcDestroyProgram", (void **program))                                                         \
-    X(int, CompileProgram, "nvrtcCompileProgram", (void *program, int option_count, const char *const *options))            \
-    X(int, GetCUBINSize, "nvrtcGetCUBINSize", (void *program, size_t *size))                                                \
-    X(int, GetCUBIN, "nvrtcGetCUBIN", (void *program, char *cubin))                                                         \
-    X(int, GetPTXSize, "nvrtcGetPTXSize", (void *program, size_t *size))                                                    \
-    X(int, GetPTX, "nvrtcGetPTX", (void *program, char *ptx))                                                               \
-    X(int, GetProgramLogSize, "nvrtcGetProgramLogSize", (void *program, size_t *size))                                      \
-    X(int, GetProgramLog, "nvrtcGetProgramLog", (void *program, char *log))                                                 \
+    X(int, DestroyProgram, "nvrtcDestroyProgram", (void **program))                                                    \
+    X(int, CompileProgram, "nvrtcCompileProgram", (void *program, int option_count, const char *const *options))       \
+    X(int, GetCUBINSize, "nvrtcGetCUBINSize", (void *program, size_t *size))                                           \
+    X(int, GetCUBIN, "nvrtcGetCUBIN", (void *program, char *cubin))                                                    \
+    X(int, GetPTXSize, "nvrtcGetPTXSize", (void *program, size_t *size))                                               \
+    X(int, GetPTX, "nvrtcGetPTX", (void *program, char *ptx))                                                          \
+    X(int, GetProgramLogSize, "nvrtcGetProgramLogSize", (void *program, size_t *size))                                 \
+    X(int, GetProgramLog, "nvrtcGetProgramLog", (void *program, char *log))                                            \
     X(const char *, GetErrorString, "nvrtcGetErrorString", (int result))
 
 typedef struct reid__nvrtc {
@@ -3765,7 +3799,6 @@ typedef struct reid__nvrtc {
 #define REID__MAX_CANDIDATES 48
 #define REID__COMPILERS 8        /* threads at most: each takes NVRTC a few hundred MB */
 #define REID__CHUNK ((size_t)1 << 18) /* floats that a thread reads from the weight file at once */
-#define REID__MAX_CHANNELS 8192  /* of any operation's output */
 #define REID__COMPILER_STACK ((size_t)8 << 20)
 #define REID__MAX_TEXT ((size_t)1 << 22)   /* bytes of a kernel file */
 #define REID__MAX_BUNDLE ((size_t)1 << 28) /* bytes of a pack */
@@ -3800,7 +3833,7 @@ typedef struct reid__jit {
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
-    int cache_warned;
+    int no_folder, cache_warned; /* no_folder: none is named anywhere */
     int arch;                    /* 90 */
     char arch_option[40];        /* "--gpu-architecture=sm_90a" */
     int is_ptx;                  /* the chip is newer than NVRTC: PTX, which the driver compiles */
@@ -3945,15 +3978,17 @@ static const char *reid__env(const char *name) {
     return value ? value : "";
 }
 
-/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. */
-static void reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
+/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. Returns 0 if there
+   is none although one would be welcome. */
+static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
+    const char *caches = reid__env("XDG_CACHE_HOME"), *home = reid__env("HOME");
     int n = 0;
     if (given) n = snprintf(folder, REID__PATH, "%s", given);
-    else if (*reid__env("XDG_CACHE_HOME") == '/') n = snprintf(folder, REID__PATH, "%s/reid", reid__env("XDG_CACHE_HOME"));
-    else if (*reid__env("HOME") == '/') n = snprintf(folder, REID__PATH, "%s/.cache/reid", reid__env("HOME"));
-    else folder[0] = 0;
-    if (n >= REID__PATH) folder[0] = 0;
+    else if (*caches == '/') n = snprintf(folder, REID__PATH, "%s/reid", caches);
+    else if (*home == '/') n = snprintf(folder, REID__PATH, "%s/.cache/reid", home);
+    if (n == 0 || n >= REID__PATH) folder[0] = 0;
+    return folder[0] || (given && !*given);
 }
 
 /* Makes the folder, and its parents, if it is not there. Machine code is run from it: it must be this user's, and no
@@ -3983,7 +4018,7 @@ static void reid__cache_warn(reid__jit *j, const char *why, int code) {
 
 /* The entry's name: key, and which NVRTC made it. */
 static void reid__cache_path(const reid__jit *j, const reid__program *p, char path[REID__PATH + 40]) {
-    const uint64_t parts[4] = {p->key[0], p->key[1], (uint64_t)j->rtc_version, j->rtc_size};
+    const uint64_t parts[5] = {p->key[0], p->key[1], (uint64_t)j->rtc_version, j->rtc_size, (uint64_t)j->is_ptx};
     uint64_t name[2];
     reid__digest_of(parts, sizeof parts, name);
     snprintf(path, REID__PATH + 40, "%s/%016llx%016llx", j->cache, (unsigned long long)name[0],
@@ -4019,9 +4054,21 @@ static const unsigned char reid__kernel_text[] = {
     0};
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
+#ifdef __clang__
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
+#else
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpedantic"
+#endif
 static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
+#ifdef __clang__
+#pragma clang diagnostic pop
+#else
+#pragma GCC diagnostic pop
+#endif
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
@@ -4041,8 +4088,8 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
         j->text = (const char *)j->text_block;
         if (r != REID_OK) return r;
     } else {
-        j->text_from = desc->kernels_src ? "desc" : REID__KERNEL_TEXT ? "built in" : "";
         j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
+        j->text_from = desc->kernels_src ? "desc" : j->text ? "built in" : "";
     }
     if (j->text && *j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
@@ -4086,7 +4133,8 @@ static void reid__candidates(reid__jit *j) {
                                          "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib",
                                          "/lib/python3*/dist-packages/nvidia/cu13/lib",
                                          "/lib/python3*/dist-packages/nvidia/cuda_nvrtc/lib"};
-    const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda", "/usr/local/cuda-*"};
+    const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda",
+                                 "/usr/local/cuda-*"};
     const char *const pythons[] = {reid__env("VIRTUAL_ENV"), reid__env("CONDA_PREFIX"), "/usr/local"};
     const char *given = j->desc->nvrtc_path ? j->desc->nvrtc_path : getenv("REID_NVRTC");
     if (given && *given) {
@@ -4095,7 +4143,10 @@ static void reid__candidates(reid__jit *j) {
     }
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; v++) {
         const char *name = versions[v].name;
-        if (versions[v].major > j->most_version / 1000) continue;
+        if (versions[v].major > j->most_version / 1000) {
+            reid__try_note(&j->tried, "%s would be newer than the driver", name);
+            continue;
+        }
         reid__candidate_add(j, name);
         for (int i = 0; i < 8; i++) reid__candidates_in(j, roots[i / 2], toolkit[i % 2], name);
         reid__candidates_in(j, reid__env("CONDA_PREFIX"), "/lib", name);
@@ -4127,7 +4178,8 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL); /* never closed: other handles may use it */
     if (!library) return dlerror();
-    if (reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &j->rtc)) return "not NVRTC 11.2 or later";
+    if (reid__load_symbols(library, symbols, sizeof symbols / sizeof symbols[0], &j->rtc))
+        return "it is not NVRTC 11.2 or later";
     if (j->rtc.Version(&major, &minor) != 0) return "it does not tell its version";
     if (major > j->most_version / 1000) return "it is newer than the driver";
     void *symbol = dlsym(library, "nvrtcVersion");
@@ -4202,7 +4254,8 @@ static int reid__program_add(reid__jit *j, const reid__program *p) {
 static void reid__program_key(const reid__jit *j, reid__program *p) {
     reid__digest d;
     reid__digest_init(&d);
-    reid__print_digest(&d, "reid kernel 1\nversion %d\n%s\n", REID_VERSION, j->arch_option);
+    /* The chip, not the option for it, which depends on NVRTC: a pack made elsewhere has to be found. */
+    reid__print_digest(&d, "reid kernel 1\nversion %d\nsm_%d\n", REID_VERSION, j->arch);
     reid__digest_update(&d, p->options, p->length);
     reid__digest_update(&d, j->text, strlen(j->text));
     reid__digest_final(&d, p->key);
@@ -4282,7 +4335,8 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     p->block_size = size + 1;
     p->block = (unsigned char *)reid__alloc(j->mem, p->block_size);
     if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
-    p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, (char *)p->block) : j->rtc.GetCUBIN(p->compiling, (char *)p->block);
+    char *to = (char *)p->block;
+    p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, to) : j->rtc.GetCUBIN(p->compiling, to);
     p->block[size] = 0;
     if (p->result) return reid__program_fail(j, p, e);
     if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
@@ -4294,20 +4348,20 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
 
 /* A library can load and still not compile (builtins missing, option unknown): a one-line kernel shows it. */
 static int reid__nvrtc_works(reid__jit *j) {
+    static const char text[] = "extern \"C\" __global__ void reid_test() {}";
     char log[300];
     reid__program p;
     memset(&p, 0, sizeof p);
     const char *const options[] = {j->arch_option, "--std=c++17"};
-    p.result = j->rtc.CreateProgram(&p.compiling, "extern \"C\" __global__ void reid_test() {}", "reid_test.cu", 0, NULL,
-                                    NULL);
-    if (p.result) return 0;
-    p.result = j->rtc.CompileProgram(p.compiling, 2, options);
+    p.result = j->rtc.CreateProgram(&p.compiling, text, "reid_test.cu", 0, NULL, NULL);
+    if (p.result) p.compiling = NULL;
+    else p.result = j->rtc.CompileProgram(p.compiling, 2, options);
     if (p.result) {
         reid__program_log(j, &p, log, sizeof log);
         reid__try_note(&j->tried, "%s: a test compilation failed: %s: %s", j->rtc_path, j->rtc.GetErrorString(p.result),
                        log);
     }
-    j->rtc.DestroyProgram(&p.compiling);
+    if (p.compiling) j->rtc.DestroyProgram(&p.compiling);
     return p.result == 0;
 }
 
@@ -4334,11 +4388,15 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
         j->cache[0] = 0;
     }
     int missing = reid__jit_lookup(j);
+    if (missing && j->no_folder)
+        reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
+                  "REID_CACHE_DIR nor XDG_CACHE_HOME nor HOME names a folder, or its path is too long");
     while (missing && j->rtc_version && !reid__nvrtc_works(j))
         if (reid__nvrtc_next(j)) missing = reid__jit_lookup(j); /* another compiler, other entries of the cache */
     if (missing && !j->rtc_version)
-        return reid__fail(e, REID_ERR_DEVICE, "%d kernels have to be compiled for sm_%d, and no NVRTC can be used%s%s", missing,
-                          j->arch, j->tried.length ? ": " : "", j->tried.text);
+        return reid__fail(e, REID_ERR_DEVICE, "%d kernels have to be compiled for sm_%d%s%.300s, and no NVRTC can be "
+                          "used%s%s", missing, j->arch, j->pack ? ", which are not (or not whole) in " : "",
+                          j->pack ? j->desc->kernels_pack : "", j->tried.length ? ": " : "", j->tried.text);
     if (missing) {
         reid__log(j->desc, REID_LOG_INFO, REID_OK, "compiling %d kernels with NVRTC %d.%d", missing,
                   j->rtc_version / 1000, j->rtc_version % 1000 / 10);
@@ -4358,13 +4416,14 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
                                   reid_error *e) {
     memset(j, 0, sizeof *j);
     j->mem = mem, j->desc = desc, j->arch = arch, j->most_version = most_version;
-    reid__cache_folder(desc, j->cache);
+    j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
     if (r == REID_OK) r = reid__jit_pack(j, e);
     if (r != REID_OK) return r;
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
-    if (!j->candidates || !j->programs) return reid__no_memory(e, "compiling", REID__MAX_PROGRAMS * sizeof *j->programs);
+    if (!j->candidates || !j->programs)
+        return reid__no_memory(e, "compiling", REID__MAX_PROGRAMS * sizeof *j->programs);
     reid__candidates(j);
     if (!reid__nvrtc_next(j)) reid__jit_target(j); /* without NVRTC a pack may do */
     return REID_OK;
@@ -4386,9 +4445,9 @@ static void reid__jit_free(reid__jit *j) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cuda_run
-   The CUDA executor. The same list of operations: each becomes one launch of a kernel of reid_kernels.cu (REID__STEP…),
-   and all launches of a batch one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that a batch has
-   exactly the launches of its size; a picture's pixels travel as they are and are resized on the GPU.
+   The CUDA executor. The same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a step), and
+   all launches of a batch one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that a batch has exactly
+   the launches of its size; a picture's pixels travel as they are and are resized on the GPU.
 
    Bits: every kernel adds up an output in an order that its operation fixes, whatever the tile and the batch.
    ------------------------------------------------------------------------------------------------------------------ */
@@ -4398,6 +4457,8 @@ static void reid__jit_free(reid__jit *j) {
 #define REID__GPU_ALIGN 256    /* bytes: of every allocation in a block of device memory */
 #define REID__PICTURE_PIXELS 2 /* room for an uploaded picture, in sizes of the network's input */
 #define REID__PICTURE_TAPS 16  /* room for its filter taps, per line and column of the input */
+#define REID__PACK_EACH 16     /* weights that a thread packs */
+#define REID__FACTORS ((size_t)65536) /* bytes: batch norm's factors of 8192 channels, more than any operation has */
 
 /* How one operation runs. */
 typedef struct reid__step {
@@ -4410,7 +4471,14 @@ typedef struct reid__step {
 
 /* Launches that belong to no operation. */
 typedef enum reid__extra {
-    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT, REID__EXTRA_UNIT, REID__EXTRA_FOLD, REID__EXTRA_PACK_VALUE, REID__EXTRA_PACK_FLOAT,
+    REID__EXTRA_TAPS,
+    REID__EXTRA_RESIZE_X,
+    REID__EXTRA_RESIZE_Y,
+    REID__EXTRA_INPUT,
+    REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
+    REID__EXTRA_FOLD,
+    REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
+    REID__EXTRA_PACK_FLOAT, /* weights in FP32 */
     REID__EXTRAS
 } reid__extra;
 
@@ -4479,11 +4547,15 @@ typedef struct reid__gpu {
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
 
-static size_t reid__gpu_aligned(size_t size) { return (size + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN; }
+static size_t reid__gpu_aligned(size_t size) {
+    return (size + REID__GPU_ALIGN - 1) / REID__GPU_ALIGN * REID__GPU_ALIGN;
+}
 
 /* --- the plan for a GPU --- */
 
-static int reid__is_stem(const reid__plan *p, const reid__op *op) { return op->kind == REID__CONV && p->buffers[op->in].c == 3; }
+static int reid__is_stem(const reid__plan *p, const reid__op *op) {
+    return op->kind == REID__CONV && p->buffers[op->in].c == 3;
+}
 
 /* Bytes of every buffer: activations in the chosen precision; sums, factors, pooled vectors and embeddings in FP32. */
 static void reid__gpu_buffers(reid__gpu_plan *g) {
@@ -4552,7 +4624,8 @@ static const struct { int half, bm, bn, warps_m, warps_n, stages; } reid__tiles[
 /* Multiprocessors that a chip of this kind usually has: the choice of a tile must not depend on the very device, for a
    pack is made without one. */
 static int reid__usual_processors(int arch) {
-    static const struct { int arch, count; } rows[] = {{75, 40}, {80, 108}, {86, 82}, {89, 128}, {90, 132}, {100, 148}, {120, 170}};
+    static const struct { int arch, count; } rows[] = {{75, 40},  {80, 108},  {86, 82}, {89, 128},
+                                                       {90, 132}, {100, 148}, {120, 170}};
     int count = 100;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].arch <= arch) count = rows[i].count;
@@ -4602,7 +4675,8 @@ static void reid__conv_step(const reid__gpu_plan *g, const reid__op *op, int arc
 
 /* Input, output and window of depthwise convolutions and pools. */
 static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw), reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
+    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw);
+    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
     reid__define(p, "C", g->plan->buffers[op->in].c);
     reid__define(p, "KH", op->kh), reid__define(p, "KW", op->kw), reid__define(p, "STRIDE", op->stride);
     reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
@@ -4648,6 +4722,7 @@ static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch,
     else snprintf(s->label, sizeof s->label, "%s", s->function);
 }
 
+/* Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
                                                         "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
@@ -4667,7 +4742,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
         reid__define(p, "DIM", g->plan->dim), reid__define(p, "RAW", g->raw), reid__define(p, "FLIP", g->flip);
     }
     if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
-    return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE; /* do they touch activations or weights in fp16? */
+    return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
 /* Adds the programs of a network for one chip: for each operation the one for small batches and, if the batch is large
@@ -4728,7 +4803,8 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
     if (!g->modules) return reid__no_memory(e, "modules", REID__MAX_PROGRAMS * sizeof *g->modules);
     while (g->module_count < j->program_count && r == REID_OK) {
         const reid__program *p = &j->programs[g->module_count];
-        r = reid__gpu_check(&g->device, g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin), p->options, e);
+        int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
+        r = reid__gpu_check(&g->device, code, p->options, e);
         if (r == REID_OK) g->module_count++;
     }
     for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
@@ -4760,7 +4836,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
-    int64_t vectors = (int64_t)pixels * c / 4; /* of four channels */
+    int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
@@ -4768,8 +4844,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
-        return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
-    case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks((int64_t)rows * c / 4, 256), 1, l->stream, depthwise, e);
+        return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream,
+                            conv, e);
+    case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
     case REID__MAXPOOL:
     case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
@@ -4837,8 +4914,11 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     for (size_t at = 0, n; at < count && r == REID_OK; at += n) {
         n = count - at < l->chunk ? count - at : l->chunk;
         r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
-        if (r == REID_OK)
-            r = reid__gpu_check(d, d->cu.MemcpyHtoD(to + at * sizeof(float), l->from->rows, n * sizeof(float)), want->name, e);
+        if (r != REID_OK) break;
+        /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
+           only the default stream would wait. From pageable memory it takes the values before it returns. */
+        int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
+        r = reid__gpu_check(d, code, want->name, e);
     }
     reid__digest_final(&sum, digest);
     return r;
@@ -4862,8 +4942,9 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const re
             r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[4].name, c,
                            (double)var, epsilon);
     }
+    const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
     void *parameters[] = {&bn, &epsilon, &n, &factors, &bias};
-    return r ? r : reid__launch(l->g, &l->g->plan.extra[REID__EXTRA_FOLD], reid__blocks(n, 256), 1, l->stream, parameters, e);
+    return r ? r : reid__launch(l->g, step, reid__blocks(n, 256), 1, l->stream, parameters, e);
 }
 
 /* Strides, in elements, of a packed matrix: where (output, input channel, row, column) of a weight goes. */
@@ -4875,7 +4956,8 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
     reid__address from = l->raw;
     void *parameters[] = {&from, &factors, &to, &n, &ic, &kh, &kw, &s.n, &s.c, &s.y, &s.x};
     const reid__step *step = &l->g->plan.extra[half ? REID__EXTRA_PACK_VALUE : REID__EXTRA_PACK_FLOAT];
-    return reid__launch(l->g, step, reid__blocks((int64_t)n * ic * kh * kw, 256), 1, l->stream, parameters, e);
+    int64_t blocks = reid__blocks((int64_t)n * ic * kh * kw, 256 * REID__PACK_EACH);
+    return reid__launch(l->g, step, blocks, 1, l->stream, parameters, e);
 }
 
 /* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
@@ -4886,7 +4968,8 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     int kw = stem ? g->stem_kw : op->kw, oc = reid__padded(op->oc);
     int k = reid__round_up(reid__gpu_depth(g, op), reid__gpu_bk(g)), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
-    return reid__gpu_pack_matrix(l, g->half, l->factors, l->g->weights + g->weight[index], op->oc, op->ic, op->kh, op->kw, s, e);
+    reid__address to = l->g->weights + g->weight[index];
+    return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
 /* All tensors of one operation. Returns when the GPU is done with l->raw. */
@@ -4954,7 +5037,7 @@ typedef struct reid__cutter {
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
     reid__address at = 0;
     reid__gpu_lane *l = t->lane;
-    if (t->r != REID_OK) return 0;
+    if (t->r != REID_OK || bytes == 0) return 0;
     t->r = reid__gpu_check(&t->g->device, t->g->device.cu.MemAlloc(&at, bytes), "activations", t->e);
     if (t->r != REID_OK) return 0;
     l->blocks[l->block_count++] = at;
@@ -4962,13 +5045,12 @@ static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
 }
 
 static reid__address reid__cut(reid__cutter *t, size_t bytes) {
-    size_t at = t->used;
     t->used += reid__gpu_aligned(bytes);
     if (t->measuring) return 0;
 #ifdef REID__SEPARATE_BUFFERS
     return reid__gpu_alloc(t, bytes);
 #else
-    return t->lane->blocks[0] + at;
+    return t->lane->blocks[0] + t->used - reid__gpu_aligned(bytes);
 #endif
 }
 
@@ -4977,7 +5059,7 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     const reid__gpu_plan *g = &t->g->plan;
     reid__gpu_lane *l = t->lane;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float);
-    size_t lines = (size_t)g->plan->height + (size_t)g->plan->width, view = (size_t)g->plan->height * (size_t)g->plan->width * 3;
+    size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width;
     t->used = 0;
 #ifdef REID__SEPARATE_BUFFERS
     for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = reid__cut(t, g->size[i] * batch);
@@ -4986,9 +5068,9 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = arena + g->offset[i] * batch;
 #endif
     t->g->lane_activations = t->used;
-    l->view = reid__cut(t, view * batch);
+    l->view = reid__cut(t, height * width * 3 * batch);
     l->rows = reid__cut(t, t->g->rows);
-    l->windows = reid__cut(t, lines * batch * REID__GPU_WINDOW);
+    l->windows = reid__cut(t, (height + width) * batch * REID__GPU_WINDOW);
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
     l->result = reid__cut(t, result);
     l->mirrored = reid__cut(t, g->flip ? result : 0);
@@ -5020,10 +5102,10 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
         if (l->slots[i].uploaded) cu->EventDestroy(l->slots[i].uploaded);
         if (l->slots[i].done) cu->EventDestroy(l->slots[i].done);
     }
+    if (l->copies) cu->StreamDestroy(l->copies);
+    if (l->stream) cu->StreamDestroy(l->stream); /* first: a capture that could not be ended forbids to free memory */
     while (l->block_count > 0) cu->MemFree(l->blocks[--l->block_count]);
     if (l->pinned) cu->MemFreeHost(l->pinned);
-    if (l->copies) cu->StreamDestroy(l->copies);
-    if (l->stream) cu->StreamDestroy(l->stream);
     memset(l, 0, sizeof *l);
 }
 
@@ -5070,8 +5152,8 @@ static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_err
         for (int i = 0; i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
         if (!g->device.no_memory || g->plan.batch == 1) return r;
         g->plan.batch /= 2;
-        reid__log(desc, REID_LOG_WARNING, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for a batch of %d; trying %d",
-                  g->device.index, g->device.name, 2 * g->plan.batch, g->plan.batch);
+        reid__log(desc, REID_LOG_WARNING, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for a batch of %d; trying "
+                  "%d", g->device.index, g->device.name, 2 * g->plan.batch, g->plan.batch);
     }
 }
 
@@ -5159,15 +5241,17 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
     void *taps[] = {&pictures, &l->windows, &l->taps, &width, &height};
     void *x[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &width, &height};
     void *y[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &l->view, &width, &height, &flip};
-    int64_t blocks = reid__blocks((int64_t)height * width, 1024);
+    int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
+    const reid__step *steps = g->plan.extra;
     reid_result r = REID_OK;
-    if (!flip) r = reid__launch(g, &g->plan.extra[REID__EXTRA_TAPS], reid__blocks(height + width, 256), n, l->stream, taps, e);
-    if (!flip && r == REID_OK) r = reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE_X], blocks, n, l->stream, x, e);
-    return r ? r : reid__launch(g, &g->plan.extra[REID__EXTRA_RESIZE_Y], blocks, n, l->stream, y, e);
+    if (!flip) r = reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
+    if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, x, e);
+    return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, y, e);
 }
 
 /* Uploads a filled slot; the lane's stream waits for it. */
-static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes, reid_error *e) {
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes,
+                                     reid_error *e) {
     reid__driver *cu = &g->device.cu;
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
@@ -5176,7 +5260,8 @@ static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid
 }
 
 /* Everything for the n images of a slot, n a power of two: returns while the GPU works. */
-static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, size_t bytes, reid_error *e) {
+static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, int n, size_t bytes,
+                                     reid_error *e) {
     reid__driver *cu = &g->device.cu;
     const reid__gpu_plan *p = &g->plan;
     reid__address embedding = l->buffer[p->plan->embedding];
@@ -5189,7 +5274,9 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
         if (r == REID_OK) r = reid__gpu_resize(g, l, s, n, flip, e);
-        if (r == REID_OK) r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
+        if (r != REID_OK) break;
+        code = cu->GraphLaunch(l->graphs[bucket], l->stream);
+        r = reid__gpu_check(&g->device, code, "cuGraphLaunch", e);
     }
     if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, unit, e);
     if (r != REID_OK) return r;
@@ -5245,6 +5332,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
             g->device.cu.StreamSynchronize(l->stream);
             most = count / 2;
             r = REID_OK;
+            reid__clear_error(e);
             continue;
         }
         at += count, turn ^= 1;
@@ -5269,7 +5357,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     r = reid__slot_upload(g, l, s, f.used, e);
     if (r == REID_OK) r = reid__gpu_resize(g, l, s, 1, 0, e);
     if (r == REID_OK) {
-        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* in order: the pictures are used */
+        int code = g->device.cu.MemcpyDtoHAsync(s->host, l->view, bytes, l->stream); /* after their last use */
         if (!code) code = g->device.cu.StreamSynchronize(l->stream);
         r = reid__gpu_check(&g->device, code, "fetching pixels", e);
     }
@@ -5279,7 +5367,7 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* Milliseconds between the events around each operation, and the input's conversion counted to the first. */
+/* The time between the events around each operation; the input's conversion counts to the first. */
 static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
                                        reid_error *e) {
     reid__driver *cu = &g->device.cu;
@@ -5288,11 +5376,14 @@ static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, v
     if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
         r = reid__gpu_run_op(g, l, i, n, e);
-        if (r == REID_OK) r = reid__gpu_check(&g->device, cu->EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
+        if (r != REID_OK) break;
+        code = cu->EventRecord(events[i + 1], l->stream);
+        r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
     }
     if (r == REID_OK) r = reid__gpu_check(&g->device, cu->StreamSynchronize(l->stream), "the network", e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
-        r = reid__gpu_check(&g->device, cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]), "cuEventElapsedTime", e);
+        code = cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+        r = reid__gpu_check(&g->device, code, "cuEventElapsedTime", e);
         microseconds[i] *= 1000.0f;
     }
     return r;
@@ -5311,7 +5402,8 @@ static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repea
     for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
         r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], 0), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->MemcpyHtoD(l->view, noise, bytes), "noise", e);
+    int code = r == REID_OK ? cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream) : 0;
+    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "noise", e);
     if (r == REID_OK) r = reid__gpu_time_once(g, l, n, events, times, e); /* the first run is not counted */
     for (int i = 0; i < repeats && r == REID_OK; i++)
         r = reid__gpu_time_once(g, l, n, events, times + (size_t)i * (size_t)p->op_count, e);
@@ -5373,12 +5465,18 @@ static int reid__is_head(const char *name) {
            reid__starts(name, "projection.");
 }
 
+/* A layer of a trunk. One that a network does not have belongs to another network, ResNet-101 for example, whose first
+   blocks fit: that cannot be accepted. */
+static int reid__is_trunk(const char *name) {
+    return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
+}
+
 /* A tensor that the plan does not use: harmless (classifier, counters, a head that was not asked for) or unexpected. */
 static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
         return REID_TENSOR_IGNORED;
     if (reid__is_head(name) && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
-    return desc->allow_unused ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
+    return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
 }
 
 static void reid__shape_text(char *out, size_t size, const size_t *shape, int ndim) {
@@ -5453,7 +5551,9 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         reid_tensor_status status = reid__unused_status(desc, name);
         if (status == REID_TENSOR_UNEXPECTED) {
             m->unexpected++;
-            reid__match_error(m, REID_ERR_TENSOR_UNEXPECTED, name, "desc.allow_unused accepts such a file");
+            reid__match_error(m, REID_ERR_TENSOR_UNEXPECTED, name,
+                              reid__is_trunk(name) ? "a layer of another network?"
+                                                   : "desc.allow_unused accepts such a file");
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
@@ -5652,12 +5752,14 @@ static reid_result reid__pack_one(reid__build *b, int loader, int op, reid_error
         return r;
     }
 #endif
-    return reid__pack_op(&b->loaders[loader], &ctx->plan->ops[op], ctx->net.kernels->nr, ctx->weights, b->digests[op], e);
+    return reid__pack_op(&b->loaders[loader], &ctx->plan->ops[op], ctx->net.kernels->nr, ctx->weights, b->digests[op],
+                         e);
 }
 
 static void reid__pack_part(void *task, int index) {
     reid__build *b = (reid__build *)task;
-    for (int i = index; i < b->ctx->plan->op_count; i += b->loader_count) b->results[i] = reid__pack_one(b, index, i, NULL);
+    for (int i = index; i < b->ctx->plan->op_count; i += b->loader_count)
+        b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
 /* Packs every operation on all threads; of several errors the first operation's is told. */
@@ -5833,16 +5935,12 @@ static reid_result reid__alloc_staging(reid__build *b) {
     return REID_OK;
 }
 
-#ifndef REID_NO_CUDA
-static void reid__gpu_free_staging(reid__build *b);
-#endif
-
 /* Frees what packing needed. */
 static void reid__free_staging(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     size_t ops = ctx->plan ? (size_t)ctx->plan->op_count : 0;
 #ifndef REID_NO_CUDA
-    reid__gpu_free_staging(b);
+    reid__jit_free(&b->jit);
 #endif
     reid__free(&ctx->mem, b->results, ops * sizeof *b->results);
     reid__free(&ctx->mem, b->digests, ops * sizeof *b->digests);
@@ -5951,7 +6049,8 @@ static reid_result reid__create_lanes(reid__build *b) {
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? 0 : ctx->net.kernels->mr).all;
-    if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes)) return REID_OK;
+    if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
+        return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
 }
@@ -5994,8 +6093,9 @@ static reid_result reid__gpu_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     reid__gpu *g = ctx->gpu;
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
-    size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes) + ctx->mem.used + b->staging_bytes;
-    fixed += g->plan.weights + (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + reid__gpu_aligned(8 * REID__MAX_CHANNELS));
+    size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
+    fixed += ctx->mem.used + b->staging_bytes + g->plan.weights;
+    fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_sizes(g);
         need = fixed + lanes * (g->lane_device + g->lane_pinned);
@@ -6011,37 +6111,34 @@ static reid_result reid__gpu_batch(reid__build *b) {
 static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
-    size_t raw = reid__gpu_raw_bytes(b->ctx->plan), factors = reid__gpu_aligned(8 * REID__MAX_CHANNELS);
+    size_t each = reid__gpu_raw_bytes(b->ctx->plan) + REID__FACTORS;
     const float *lut = &b->ctx->prep->lut[0][0];
     size_t lut_bytes = sizeof b->ctx->prep->lut;
     int code = cu->MemAlloc(&g->weights, g->plan.weights + lut_bytes);
     if (code) g->weights = 0;
-    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * (raw + factors));
-    if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, NULL);
-    if (!code) code = cu->StreamSynchronize(NULL); /* the loaders' streams do not wait for the default one */
+    if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * each);
     g->lut = g->weights + g->plan.weights;
-    if (!code) code = cu->MemcpyHtoD(g->lut, lut, lut_bytes);
     for (int i = 0; i < b->loader_count && !code; i++) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
         l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
-        l->raw = b->gpu_raw + (size_t)i * (raw + factors), l->factors = l->raw + raw;
+        l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
         code = cu->StreamCreate(&l->stream, 1);
     }
+    void *stream = b->gpu_loaders[0].stream;
+    if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, stream);
+    if (!code) code = cu->MemcpyHtoDAsync(g->lut, lut, lut_bytes, stream);
+    if (!code) code = cu->StreamSynchronize(stream); /* before the other loaders begin */
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
 
-/* The GPU's side of reid__free_staging. */
-static void reid__gpu_free_staging(reid__build *b) {
-    reid__gpu *g = b->ctx->gpu;
-    if (g && g->device.context && g->device.cu.CtxPushCurrent(g->device.context) == 0) {
-        for (int i = 0; i < REID__COMPILERS; i++)
-            if (b->gpu_loaders[i].stream) g->device.cu.StreamDestroy(b->gpu_loaders[i].stream);
-        if (b->gpu_raw) g->device.cu.MemFree(b->gpu_raw);
-        reid__gpu_leave(&g->device);
-    }
+/* Frees what packing needed on the GPU. */
+static void reid__gpu_weights_end(reid__build *b) {
+    reid__driver *cu = &b->ctx->gpu->device.cu;
+    for (int i = 0; i < REID__COMPILERS; i++)
+        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
+    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     memset(b->gpu_loaders, 0, sizeof b->gpu_loaders);
     b->gpu_raw = 0;
-    reid__jit_free(&b->jit);
 }
 
 /* Everything that needs the context: modules, weights, lanes. */
@@ -6053,6 +6150,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
+    reid__gpu_weights_end(b); /* before the lanes need memory */
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
@@ -6086,8 +6184,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (r != REID_OK) return r;
     ctx->net.batch = g->plan.batch;
     reid__fill_info(b);
-    reid__log(b->desc, REID_LOG_INFO, REID_OK, "computing on GPU %d, %s (sm_%d), in %s", g->device.index, g->device.name,
-              g->device.arch, ctx->info.precision);
+    reid__log(b->desc, REID_LOG_INFO, REID_OK, "computing on GPU %d, %s (sm_%d), in %s", g->device.index,
+              g->device.name, g->device.arch, ctx->info.precision);
     return REID_OK;
 }
 
@@ -6116,6 +6214,8 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
                     r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
+    if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
+        gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
     reid__undo_cuda(b);
     if (!gpu_fault) {
@@ -6156,6 +6256,7 @@ static reid_result reid__create(reid__build *b) {
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     reid__mem mem;
     reid__build b;
+    reid_memory memory;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
     int saved_errno = errno;
@@ -6177,7 +6278,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         reid__free_staging(&b);
         reid__free(&b.ctx->mem, b.used, (size_t)b.file.count + 1);
         reid__weights_close(&b.file, &b.ctx->mem);
-        b.ctx->info.total_bytes = b.ctx->mem.used;
+        if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
     }
@@ -6456,10 +6557,10 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
     int half;
-    for (int i = 0; i < REID__ARCHS && desc->network; i++)
-        if (strcmp(reid__archs[i].name, desc->network) == 0) arch = &reid__archs[i];
-    if (!arch)
-        return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", desc->network ? desc->network : "");
+    const char *network = desc->network ? desc->network : "";
+    for (int i = 0; i < REID__ARCHS; i++)
+        if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
+    if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     const char *name = desc->preset ? desc->preset : arch->preset;
     const reid__preset *preset = reid__preset_find(name);
     if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
@@ -6469,10 +6570,12 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     reid_head head = arch->multiscale && desc->head == REID_HEAD_AUTO ? REID_HEAD_FILE : desc->head;
     if ((head == REID_HEAD_NONE && arch->multiscale) ||
         ((head == REID_HEAD_FILE || head == REID_HEAD_SEEDED) && !arch->multiscale && arch->family == REID__RESNET))
-        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name, arch->multiscale ? "always has its head" : "has no head");
+        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
+                          arch->multiscale ? "always has its head" : "has no head");
+    int height = k->prep.height, width = k->prep.width, last_stride = desc->last_stride ? desc->last_stride : 2;
     if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
-    if (!reid__plan_build(&k->plan, arch, k->prep.height, k->prep.width, desc->last_stride ? desc->last_stride : 2, head))
-        return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", k->prep.height, k->prep.width, arch->name);
+    if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, half, desc->flip != 0, desc->raw != 0);
     k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
     return REID_OK;
@@ -6480,14 +6583,15 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
 
 static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
     int failed = reid__bundle_save(&k->mem, path, k->jit.programs, k->jit.program_count, 1);
-    return failed ? reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed) : REID_OK;
+    if (!failed) return REID_OK;
+    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
 
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
                                       reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
     char *end;
-    long number = reid__starts(arch, "sm_") ? strtol(arch + 3, &end, 10) : 0;
+    long number = reid__starts(arch, "sm_") && arch[3] > '0' && arch[3] <= '9' ? strtol(arch + 3, &end, 10) : 0;
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
@@ -6624,8 +6728,8 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
     if (r != REID_OK) return r;
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
-        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n, repeats,
-                          ctx->net.batch);
+        return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
+                          repeats, ctx->net.batch);
     int saved_errno = errno;
     memset(&p, 0, sizeof p);
     memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);

@@ -36,7 +36,7 @@
    Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
    values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
 
-#define DEVICE static __device__ __forceinline__
+#define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
 
 /* --------------------------------------------------------------------------------------------------------------------
    Instructions. Each inline-PTX instruction is one function, for which an emulator can supply a meaning on the CPU.
@@ -145,18 +145,19 @@ extern "C" __global__ void reid_fold(const float *__restrict__ bn, double epsilo
 }
 
 /* from: (n, ic, kh, kw), multiplied by the factors of n unless there are none. Strides are in values; what lies between
-   them, the padding, was zeroed before. A thread takes a value. */
+   them, the padding, was zeroed before. The threads stride over the values. */
 extern "C" __global__ void reid_pack(const float *__restrict__ from, const double *__restrict__ factors,
                                      value_t *__restrict__ to, int n, int ic, int kh, int kw, int stride_n,
                                      int stride_c, int stride_y, int stride_x) {
-    unsigned long long i = thread_index();
     unsigned taps = (unsigned)(kh * kw), row = (unsigned)ic * taps; /* of one output channel: within 32 bits */
-    if (i >= (unsigned long long)n * row) return;
-    unsigned channel = (unsigned)(i / row), inside = (unsigned)(i % row), tap = inside % taps;
-    int c = (int)(inside / taps), y = (int)tap / kw, x = (int)tap % kw;
-    float w = factors ? (float)__dmul_rn((double)from[i], factors[channel]) : from[i];
-    store1(to + (long long)channel * stride_n + (long long)c * stride_c + (long long)y * stride_y +
-               (long long)x * stride_x, w);
+    unsigned long long count = (unsigned long long)n * row, step = (unsigned long long)gridDim.x * blockDim.x;
+    for (unsigned long long i = thread_index(); i < count; i += step) {
+        unsigned channel = (unsigned)(i / row), inside = (unsigned)(i % row), tap = inside % taps;
+        int c = (int)(inside / taps), y = (int)tap / kw, x = (int)tap % kw;
+        float w = factors ? (float)__dmul_rn((double)from[i], factors[channel]) : from[i];
+        store1(to + (long long)channel * stride_n + (long long)c * stride_c + (long long)y * stride_y +
+                   (long long)x * stride_x, w);
+    }
 }
 #endif
 

@@ -24,6 +24,7 @@ trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
 out=$work/stdout err=$work/stderr
 cd "$work" || exit 1
+repository=$OLDPWD
 
 # check NAME COMMAND...: passes when the command succeeds
 check() {
@@ -62,6 +63,19 @@ finish() {
     echo "$passed passed, $failed failed"
     [ "$failed" = 0 ]
     exit
+}
+
+# Compiles tests/checkpoint_files.c, which makes .pth files, as CHECKPOINT_FILES.
+need_checkpoint_files() {
+    CHECKPOINT_FILES=$(dirname "$CLI_FILES")/checkpoint_files
+    (
+        cd "$repository" || exit 1
+        [ -x "$CHECKPOINT_FILES" ] && [ -z "$(find tools tests -name '*.[ch]' -newer "$CHECKPOINT_FILES")" ] && exit
+        set -- checkpoint torch_file torch_state foreign_file pickle zip source json text say
+        # shellcheck disable=SC2046 # several words
+        ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -I. tests/checkpoint_files.c $(printf 'tools/%s.c ' "$@") \
+            -o "$CHECKPOINT_FILES.$$" -lm && mv "$CHECKPOINT_FILES.$$" "$CHECKPOINT_FILES"
+    ) || exit 1
 }
 
 # Small pictures and a small network: EfficientNet-B0 at 64x64.

@@ -107,7 +107,7 @@ EMU_TEST_FN double activation(double x, int act) {
 /* Adds one result to the largest error seen, relative above 1; a NaN is the largest of all. */
 EMU_TEST_FN void compare(double *worst, double got, double want) {
     double error = fabs(got - want) / (1 + fabs(want));
-    if (!(error <= *worst)) *worst = error;
+    if (error > *worst || error != error) *worst = error;
 }
 
 #endif

@@ -48,6 +48,13 @@ static void *no_alloc(size_t size, void *user) { return (void)size, user; }
         refuse(&d, id, text);                                                                                          \
     } while (0)
 
+/* 1 on a machine without a GPU. With one, this program still lacks the kernels' text. */
+static int cuda_lacks_a_driver(void) {
+    reid_desc d = REID_INIT;
+    reid_gpu_info gpu;
+    return reid_query_gpu(&d, &gpu) == REID_ERR_DEVICE && gpu.name[0] == 0;
+}
+
 static void test_desc(void **state) {
     static const char other[] = "\x34\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}x";
     reid_ctx *ctx = (reid_ctx *)(void *)&file;
@@ -69,7 +76,8 @@ static void test_desc(void **state) {
     REFUSE(d.threads = 1025, REID_ERR_INVALID_ARG, "threads 1025");
     REFUSE(d.lanes = -7, REID_ERR_INVALID_ARG, "lanes -7");
     REFUSE(d.device = (reid_device)3, REID_ERR_INVALID_ARG, "device is 3");
-    REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_DEVICE, "CUDA");
+    if (cuda_lacks_a_driver()) REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_DEVICE, "CUDA");
+    else REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_NO_KERNELS, "kernels_src");
     REFUSE(d.precision = REID_FP16, REID_ERR_PRECISION, "FP32");
     REFUSE(d.precision = REID_BF16, REID_ERR_PRECISION, "FP32");
     REFUSE(d.cpu_isa = (reid_isa)4, REID_ERR_INVALID_ARG, "cpu_isa is 4");
@@ -194,7 +202,9 @@ static const struct {
     {REID_ERR_TENSOR_SIZE, "t_badfiles"},      {REID_ERR_DATA_LAYOUT, "t_badfiles"},
     {REID_ERR_TENSOR_UNEXPECTED, "t_tensors"}, {REID_ERR_TENSOR_SHAPE, "t_tensors"},
     {REID_ERR_TENSOR_DTYPE, "t_tensors"},      {REID_ERR_NOT_FINITE, "t_tensors"},
-    {REID_ERR_BN_VARIANCE, "t_tensors"},
+    {REID_ERR_BN_VARIANCE, "t_tensors"},       {REID_ERR_FILE_WRITE, "cuda_cache"},
+    {REID_ERR_KERNEL_PACK, "cuda_cache"},      {REID_ERR_NO_KERNELS, "cuda_loader"},
+    {REID_ERR_KERNEL_COMPILE, "cuda_loader"},  {REID_ERR_GPU, "cuda_faults"},
 };
 
 static int source_has(const char *test, const char *text) {

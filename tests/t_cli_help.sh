@@ -56,7 +56,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed match inspect help version; do
+for command in embed match inspect bench convert help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -85,12 +85,15 @@ fi
 # The examples in the help run as they stand.
 cp w.safetensors resnet50.safetensors
 cp w.safetensors efficientnet_b0.safetensors
+need_checkpoint_files
+"$CHECKPOINT_FILES" zip w.safetensors resnet50.pth
+cp resnet50.pth checkpoint.pth
 mkdir -p gallery/ann crops photos bin
 for f in gallery/ann/1.png gallery/ann/2.png crops/a.png crops/b.png photos/x.png query.png; do picture $f 30 40 2; done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 ln -s "$REID" bin/reid
 examples=0
-for command in embed match inspect; do
+for command in embed match inspect bench convert; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
@@ -98,7 +101,7 @@ for command in embed match inspect; do
         examples=$((examples + 1))
     done <examples
 done
-check "nine examples" [ $examples = 9 ]
+check "fifteen examples" [ $examples = 15 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

@@ -118,6 +118,36 @@ compiles 'two static copies, the second' cc -std=c99 -O0 -DMAIN=other -I"$root" 
 compiles 'two static copies, linked' cc a.o b.o -o copies -lm -lpthread
 compiles 'two static copies, run' ./copies
 
+# --- the GPU's kernels compiled in, or the GPU left out ---
+cp "$root/reid_kernels.cu" .
+od -An -v -tx1 reid_kernels.cu | sed 's/ \(..\)/0x\1,/g' > kernels.bytes
+cat > kernels.c <<'END'
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+int main(void) { /* is the text that is compiled in the file's? */
+    FILE *f = fopen("reid_kernels.cu", "rb");
+    const char *text = REID__KERNEL_TEXT;
+    size_t length = strlen(text), at = 0;
+    for (int c; f && (c = getc(f)) != EOF; at++)
+        if (at >= length || text[at] != (char)c) return 1;
+    return at != length || length < 1000;
+}
+END
+cp kernels.c kernels.cpp
+for cc in gcc clang g++ clang++; do
+    command -v $cc >/dev/null || continue
+    case $cc in *++) std=c++11 from=kernels.cpp ;; *) std=c99 from=kernels.c ;; esac
+    for how in -DREID_KERNELS_FILE='"reid_kernels.cu"' -DREID_KERNELS_BYTES="\"$dir/kernels.bytes\""; do
+        compiles "$cc, kernels built in" $cc -std=$std -D_GNU_SOURCE $warnings -O0 "$how" -I"$root" $from -o kernels \
+            -lm -lpthread
+        compiles "$cc, kernels built in, runs" ./kernels
+    done
+done
+compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O2 -DREID_NO_CUDA -I"$root" -c one.c -o small.o
+nm -u small.o | grep -E 'dlopen|dlsym|glob' > log
+compiles 'without CUDA, no dlopen' test ! -s log
+
 # --- beside stb_image ---
 cat > stb.c <<'END'
 #define STB_IMAGE_IMPLEMENTATION

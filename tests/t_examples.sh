@@ -18,7 +18,8 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads print_plan user static_tool static_tool_musl'
+programs='hello compare_two boxes own_allocator many_threads print_plan user static_tool static_tool_musl gpu_batch
+    patched_kernel'
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' passed=0 failed=0 skipped=0
 
@@ -182,6 +183,23 @@ run_plain() { # the programs that read no picture
     fi
 }
 
+run_gpu() { # where there is no GPU; tests/t_gpu_check.sh runs them on the emulator, t_ladder.sh the ladder
+    if [ -e /proc/driver/nvidia/version ]; then return; fi
+    if [ -x gpu_batch ]; then
+        expect 0 '^no GPU: .*libcuda' '' ./gpu_batch "$weights" kernels.cu 64 32
+        check 'gpu_batch goes on on the CPU, with the same bits' awk '
+            /^cpu, / { cpu = 1 } / crops a call: +[0-9.]+ images\/s$/ { speeds++ } /the same bits .*: yes$/ { same = 1 }
+            END { exit !(cpu && same && speeds >= 2) }' "$out"
+        expect 2 '' '^usage: ' ./gpu_batch "$weights" kernels.cu 64
+        expect 1 '' 'gpu_batch: .*-3' ./gpu_batch "$weights" kernels.cu -3 -3
+    fi
+    if [ -x patched_kernel ]; then
+        expect 1 '' '^patched_kernel: .*libcuda' ./patched_kernel "$weights" kernels.cu
+        expect 1 '' '^patched_kernel: lost.cu: cannot be read$' ./patched_kernel "$weights" lost.cu
+    fi
+    if [ -x ladder ]; then expect 1 '' '^ladder: libcuda' ./ladder ladder.cu; fi
+}
+
 run_static() { # $1: static_tool or static_tool_musl
     [ -x "$1" ] || return 0
     input=three.ppm
@@ -208,6 +226,7 @@ run_without_weights() { # every program: how it is used, and weights that are mi
         compare_two | user) arguments='a.ppm b.ppm' ;;
         boxes) arguments='a.ppm 0,0,9,9' ;;
         own_allocator | print_plan | static_tool*) arguments='' ;;
+        gpu_batch | patched_kernel) arguments=kernels.cu ;;
         *) arguments='a.ppm' ;;
         esac
         # shellcheck disable=SC2086
@@ -228,7 +247,8 @@ check_texts() {
             sh -c "head -n 1 '$file' | grep -q '^/\* Demonstrates how to '"
     done
     check 'hello.c has at most 40 lines' sh -c "[ \$(wc -l < '$root/examples/hello.c') -le 40 ]"
-    check 'all examples have at most 700 lines' sh -c "[ \$(cat '$root'/examples/* | wc -l) -le 700 ]"
+    check 'the examples have at most 150 lines each, but the ladder' \
+        sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|total/ && \$1 > 150')\" ]"
 }
 
 # --- main -------------------------------------------------------------------------------------------------------------
@@ -236,6 +256,8 @@ check_texts() {
 mkdir "$scratch/examples"
 cp "$root"/examples/*.c "$root"/examples/*.cpp "$scratch/examples/"
 cp "$root/reid.h" "$scratch/"
+cp "$root/reid_kernels.cu" "$scratch/examples/kernels.cu"
+cp "$root/examples/ladder.cu" "$scratch/examples/"
 cd "$scratch/examples" || exit 1
 picture a.ppm 96 128 3
 picture b.ppm 120 90 11
@@ -256,13 +278,14 @@ for compiler in gcc clang; do
     fi
     found=yes
     # shellcheck disable=SC2086
-    rm -f $programs
+    rm -f $programs ladder
     make_compilers "$compiler" "$cxx"
     build_all
     run_without_weights
     [ -n "$weights" ] || continue
     run_pictures
     run_plain
+    run_gpu
     run_static static_tool
     run_static static_tool_musl
 done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # models/get against a file server on this machine: a good file, a wrong hash, a missing file, an interrupted download,
-# no server, bad usage.
+# no server, bad usage; with build/reid and without it.
 #     sh tests/t_models.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -82,7 +82,11 @@ ok() { # ok WHAT CONDITION...
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
 }
 
-path=$PATH
+# Without a reid in PATH, as before make.
+path=
+IFS=:
+for p in $PATH; do [ -x "$p/reid" ] || path=$path${path:+:}$p; done
+unset IFS
 check "no argument lists the models" 2 "efficientnet_b0"
 check "help" 0 "resnet50-v2" --help
 check "unknown name" 2 "no model is named horse" horse
@@ -92,7 +96,7 @@ check "good file" 3 "$hash: good" good "$dir/out/with space"
 ok "good file is whole" cmp -s "$dir/www/good.pth" "$dir/out/with space/good.pth"
 ok "no part is left" test ! -e "$dir/out/with space/good.pth.part"
 check "again: nothing is downloaded" 3 "is there already" good "$dir/out/with space"
-check "how to convert" 3 "save_file" good "$dir/out/with space"
+check "how to convert" 3 "build/reid convert --preset torchvision-v1" good "$dir/out/with space"
 check "safetensors need no conversion" 0 "ready: $dir/out/ready.safetensors" ready "$dir/out"
 check "wrong hash" 1 "expected 0000" wrong "$dir/out"
 ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir/out/good.pth.part"
@@ -109,6 +113,24 @@ rm "$dir/out/good.pth"
 head -c 9000 /dev/urandom > "$dir/out/good.pth.part"
 check "a part that is no part of the file is deleted" 1 "the download is deleted" good "$dir/out"
 check "so that the next one is good" 3 "good.pth, SHA-256 $hash: good" good "$dir/out"
+
+# With the command, which says what is wrong with random bytes.
+if [ -x build/reid ]; then
+    mkdir "$dir/build" "$dir/w"
+    ln -s "$PWD/build/reid" "$dir/build/reid"
+    check "a damaged checkpoint" 1 "good.pth: .*known here" good "$dir/out"
+    check "is kept" 1 "is there already" good "$dir/out"
+    # shellcheck source=tests/cli_lib.sh
+    (. tests/cli_lib.sh && need_checkpoint_files && b0 b0.safetensors &&
+        "$CHECKPOINT_FILES" zip b0.safetensors "$dir/www/b0.pth")
+    manifest b0 b0.pth "$(sha256sum "$dir/www/b0.pth" | cut -d ' ' -f 1)"
+    sed -i 's/resnet50/efficientnet_b0/; s/torchvision-v1/effnet-b0/' "$dir/models/b0.manifest"
+    check "converted" 0 "ready: $dir/w/b0.safetensors" b0 "$dir/w"
+    build/reid inspect "$dir/w/b0.safetensors" > "$dir/log" 2>&1
+    ok "reid reads it" grep -q "effnet-b0 (named in the file)" "$dir/log"
+else
+    echo "conversion: skipped, build/reid is not there"
+fi
 kill $server
 server=
 check "no server" 1 "nothing could be downloaded" absent "$dir/out"

@@ -36,6 +36,7 @@ static const struct {
     {{.reshape = SECOND}, REID_ERR_TENSOR_SHAPE, SECOND, "[33, 1, 3, 3], [32, 1, 3, 3]"},
     {{.retype = SECOND}, REID_ERR_TENSOR_DTYPE, SECOND, "I32"},
     {{.extra = "neck.0.weight"}, REID_ERR_TENSOR_UNEXPECTED, "neck.0.weight", "allow_unused"},
+    {{.extra = "features.3.7.block.0.0.weight"}, REID_ERR_TENSOR_UNEXPECTED, "features.3.7", "another network"},
     {{.poke = FIRST, .poke_index = 5, .poke_value = NAN}, REID_ERR_NOT_FINITE, FIRST, "element 5"},
     {{.poke = SECOND, .poke_value = -INFINITY}, REID_ERR_NOT_FINITE, SECOND, "element 0"},
     {{.poke = VARIANCE, .poke_index = 3, .poke_value = -1}, REID_ERR_BN_VARIANCE, VARIANCE, "element 3"},
@@ -76,6 +77,12 @@ static void test_unused(void **state) {
         free(extra.bytes);
     }
     assert_int_equal(logged, 1);
+    net_options deeper = {.extra = "features.6.9.block.0.0.weight"}; /* fits all the same, as ResNet-101 fits resnet50 */
+    net_file other = net_for("efficientnet_b0", REID_HEAD_NONE, 1, &deeper);
+    reid_desc d = net_desc(&other, 32, 32, &error);
+    d.allow_unused = 1;
+    refuse(&d, REID_ERR_TENSOR_UNEXPECTED, "features.6.9.block.0.0.weight");
+    free(other.bytes);
 }
 
 typedef struct seen {

@@ -27,6 +27,8 @@ typedef struct inspection {
     tensor *tensors;
     size_t count, cap, by_status[STATUSES];
     model loaded; /* loaded.ctx is NULL when it failed */
+    reid_gpu_info gpu; /* only where it computes, or was asked to */
+    int has_gpu;
     char preset_in_file[64], stride_in_file[16];
     long long file_size;
     text out;
@@ -55,6 +57,12 @@ static void look(inspection *in) {
     in->loaded.weights = desc.weights;
     in->loaded.result = reid_create(&desc, &in->loaded.ctx);
     if (in->loaded.result == REID_OK) reid_query_desc(in->loaded.ctx, &in->loaded.info);
+    if (in->o->device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
+        reid_error unused; /* reid_create has told what is wrong */
+        desc.error = &unused;
+        reid_query_gpu(&desc, &in->gpu);
+        in->has_gpu = in->gpu.name[0] != 0;
+    }
 }
 
 static const char *source_of(const char *given, const char *in_file) {
@@ -163,6 +171,25 @@ static void describe_network(inspection *in) {
                 info->flip ? ", averaged with the mirrored image" : "");
 }
 
+static void describe_gpu(inspection *in) {
+    text *t = &in->out;
+    const reid_gpu_info *g = &in->gpu;
+    add_label(t, "gpu");
+    text_printf(t, "%s (%s), %d multiprocessors, ", g->name, g->arch, g->multiprocessors);
+    add_short(t, (long long)g->memory, 0);
+    text_puts(t, "B\n");
+    add_label(t, "driver");
+    text_printf(t, "for CUDA %d.%d\n", g->driver_version / 1000, g->driver_version % 1000 / 10);
+    add_label(t, "nvrtc");
+    if (g->nvrtc_version) text_printf(t, "%d.%d, ", g->nvrtc_version / 1000, g->nvrtc_version % 1000 / 10);
+    text_visible(t, g->nvrtc_version ? g->nvrtc_path : "none was found");
+    text_putc(t, '\n');
+    add_label(t, "kernels");
+    text_printf(t, "%s; compiled ones are kept in ", g->kernels[0] ? g->kernels : "missing");
+    text_visible(t, g->cache_dir[0] ? g->cache_dir : "memory only");
+    text_putc(t, '\n');
+}
+
 static void describe_machine(inspection *in) {
     text *t = &in->out;
     const reid_info *info = &in->loaded.info;
@@ -227,6 +254,20 @@ static void describe_plan(inspection *in) {
 }
 
 /* The same as JSON. */
+
+static void json_gpu(inspection *in) {
+    text *t = &in->out;
+    const reid_gpu_info *g = &in->gpu;
+    text_puts(t, ", \"gpu\": {\"name\": ");
+    text_json(t, g->name);
+    text_printf(t, ", \"arch\": \"%s\", \"multiprocessors\": %d, \"memory\": %zu, \"driver\": %d, \"nvrtc\": %d",
+                g->arch, g->multiprocessors, g->memory, g->driver_version, g->nvrtc_version);
+    text_puts(t, ", \"nvrtc_path\": ");
+    text_json(t, g->nvrtc_path);
+    text_printf(t, ", \"kernels\": \"%s\", \"cache\": ", g->kernels);
+    text_json(t, g->cache_dir);
+    text_putc(t, '}');
+}
 
 static void json_tensors(inspection *in) {
     text *t = &in->out;
@@ -294,6 +335,7 @@ static void print_json(inspection *in) {
     if (in->network[0]) text_json(t, in->network);
     else text_puts(t, "null");
     if (in->loaded.ctx) json_model(in);
+    if (in->has_gpu) json_gpu(in);
     json_tensors(in);
     if (in->o->plan && in->loaded.ctx) json_plan(in);
     text_puts(t, "}\n");
@@ -305,6 +347,7 @@ static void print_text(inspection *in) {
     if (in->loaded.ctx) describe_network(in);
     describe_tensors(in);
     if (in->loaded.ctx) describe_machine(in);
+    if (in->has_gpu) describe_gpu(in);
     if (in->loaded.ctx && in->o->plan) describe_plan(in);
 }
 

@@ -25,6 +25,8 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.batch = o->batch;
     desc.threads = o->threads;
     desc.memory_limit = o->memory;
+    desc.kernels_path = o->kernels;
+    desc.kernels_pack = o->pack;
     desc.log_fn = say_log;
     desc.error = error;
     return desc;
@@ -61,6 +63,8 @@ int models_open(models *all, const options *o) {
         reid_query_desc(m->ctx, &m->info);
         all->dim += m->info.dim;
         if (m->info.batch > all->batch) all->batch = m->info.batch;
+        if (o->device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* none was asked for by name */
+            say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
         say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d threads, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
                  m->info.device, m->info.isa, m->info.threads, m->info.fingerprint);

@@ -137,6 +137,22 @@ static int set_weights(options *o, const option *spec, void *slot, const char *v
     return sum > 0;
 }
 
+static int set_batches(options *o, const option *spec, void *slot, const char *value) {
+    int *list = slot;
+    o->batch_count = 0;
+    for (const char *at = value; at;) {
+        size_t n = strcspn(at, ",");
+        char *number = must_copy(at, n);
+        long long batch;
+        int good = o->batch_count < MAX_BATCHES && parse_int(number, spec->lo, spec->hi, &batch);
+        free(number);
+        if (!good) return 0;
+        list[o->batch_count++] = (int)batch;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 1;
+}
+
 static int set_model(options *o, const option *spec, void *slot, const char *value) {
     (void)spec, (void)slot;
     if (o->models == MAX_MODELS) {
@@ -152,21 +168,21 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 #define SHARED(field) 0, offsetof(options, field)
 #define PER_MODEL(field) 1, offsetof(model_options, field)
 
-/* Commands by first letter: embed, match, inspect, help, version. */
+/* Commands by first letter: embed, match, inspect, bench, pack, convert, help, version. */
 const option OPTIONS[] = {
-    {'m', "model", "FILE", "em", set_model, 1, 0, 0, 0,
+    {'m', "model", "FILE", "embp", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
-    {0, "net", "NAME", "emi", set_text, PER_MODEL(network), 0, 0,
+    {0, "net", "NAME", "emibpc", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
-    {0, "preset", "NAME", "emi", set_text, PER_MODEL(preset), 0, 0,
+    {0, "preset", "NAME", "emibpc", set_text, PER_MODEL(preset), 0, 0,
      "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emi", set_size, 1, 0, 1, REID_MAX_INPUT,
+    {0, "size", "HxW", "emibp", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
-    {0, "head", "none|file|seeded[:SEED]", "emi", set_head, 1, 0, 0, 0x7fffffffffffffff,
+    {0, "head", "none|file|seeded[:SEED]", "emibp", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
-    {0, "last-stride", "1|2", "emi", set_choice, PER_MODEL(last_stride), 1, 0,
+    {0, "last-stride", "1|2", "emibpc", set_choice, PER_MODEL(last_stride), 1, 0,
      "stride of ResNet's layer4. Default: the one named in the file, else 2"},
-    {0, "allow-unused", NULL, "emi", set_flag, PER_MODEL(allow_unused), 0, 0,
+    {0, "allow-unused", NULL, "emibpc", set_flag, PER_MODEL(allow_unused), 0, 0,
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
@@ -195,32 +211,55 @@ const option OPTIONS[] = {
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
     {0, "strict", NULL, "em", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
 
+    {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
+     "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
+
     {0, "plan", NULL, "i", set_flag, SHARED(plan), 0, 0, "every operation with its shapes, multiply-adds and bytes"},
     {0, "tensors", NULL, "i", set_flag, SHARED(tensors), 0, 0, "every tensor and what it is to the network"},
 
-    {0, "device", "auto|cpu|cuda[:N]", "emi", set_device, SHARED(device), 0, 1023, "where to compute"},
-    {0, "precision", "fp32|fp16|bf16", "emi", set_choice, SHARED(precision), REID_FP32, 0,
-     "arithmetic. Default: fp32 on the CPU"},
-    {0, "isa", "auto|scalar|avx2|avx512", "emi", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
+    {0, "batches", "N,...", "b", set_batches, SHARED(batch_list), 1, 65536,
+     "images in a call, one row of the table for each. Default: 1,8,32"},
+    {0, "rounds", "N", "b", set_int, SHARED(rounds), 1, 1000, "timings of each, whose median is told. Default: 9"},
+    {0, "ops", NULL, "b", set_flag, SHARED(ops), 0, 0,
+     "also every operation, with its kernel and its share of the ceilings"},
+    {0, "start", "N", "b", set_int, SHARED(starts), 1, 1000,
+     "first create the network N times, and tell the milliseconds up to the first embedding"},
+    {0, "peak-gflops", "X", "b", set_real, SHARED(peak_gflops), 0, 1000000000,
+     "the machine's ceiling for this precision. Default: measured on the CPU, unknown on a GPU"},
+    {0, "peak-gbs", "X", "b", set_real, SHARED(peak_gbs), 0, 1000000000,
+     "memory bandwidth in GB/s. Default: measured on the CPU, unknown on a GPU"},
+    {'o', "output", "FILE.json", "b", set_text, SHARED(output), 0, 0, "also write the figures as JSON"},
+
+    {0, "device", "auto|cpu|cuda[:N]", "emib", set_device, SHARED(device), 0, 1023,
+     "where to compute. Default: a GPU if it can be used; -v says why not"},
+    {0, "precision", "fp32|fp16|bf16", "emibp", set_choice, SHARED(precision), REID_FP32, 0,
+     "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
+    {0, "kernels", "FILE", "emibp", set_text, SHARED(kernels), 0, 0,
+     "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
+    {0, "pack", "FILE", "emib", set_text, SHARED(pack), 0, 0,
+     "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
+    {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
+    {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
+    {0, "isa", "auto|scalar|avx2|avx512", "emib", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
-    {0, "batch", "N|auto", "emi", set_int_or_auto, SHARED(batch), 1, 65536,
+    {0, "batch", "N|auto", "emibp", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emi", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibp", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
-    {0, "memory", "BYTES", "emi", set_bytes, SHARED(memory), 0, 0,
+    {0, "memory", "BYTES", "emib", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", "em", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
     {0, "max-pixels", "N", "em", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
-    {0, "flip", NULL, "emi", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
-    {0, "raw", NULL, "ei", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emi", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emi", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emi", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "flip", NULL, "emibp", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
+    {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
+    {0, "json", NULL, "emibc", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpc", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpc", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emihv", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpc", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -265,6 +304,42 @@ const command COMMANDS[] = {
      {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
       "reid inspect --tensors --json efficientnet_b0.safetensors"},
      inspect_main},
+    {"bench", "-m WEIGHTS [OPTION]...", "how fast is it here?",
+     "Times reid_embed on noise of the network's input size, in memory: the whole call, and beside it the sum of the "
+     "operations alone, each timed by itself (by the GPU's own clock there). Every figure is the median of --rounds "
+     "timings after a warm-up; a round is one call, or as many as take 10 ms.\n\n"
+     "The ceilings of a CPU are measured in the same run, on all threads together: multiply-adds that stay in "
+     "registers, and a copy larger than the caches, bytes read plus bytes written. No network reaches them. An "
+     "operation is bound by memory when its bytes at that bandwidth take longer than its multiply-adds; bytes are "
+     "counted as if each activation went to memory once and the weights once a batch, so small ones that stay in a "
+     "cache can pass 100 %.\n\n"
+     "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR).",
+     {"reid bench -m resnet50.safetensors --batches 1,8 --rounds 5",
+      "reid bench -m resnet50.safetensors --size 256x128 --batches 4 --ops --rounds 3 --output bench.json",
+      "reid bench -m efficientnet_b0.safetensors --batches 1 --start 2 --rounds 3"},
+     bench_main},
+    {"pack", "-m WEIGHTS|--net NAME [OPTION]... -o FILE", "GPU kernels compiled ahead of time",
+     "Compiles every kernel that the network needs on one kind of GPU and writes them to one file, for --pack and for "
+     "desc.kernels_pack: the machine that runs the network then needs no NVRTC and starts without compiling. This "
+     "needs NVRTC, but no GPU. Network, input size, precision and largest batch must be those of the later use; "
+     "--chip is the compute capability, sm_90 for an H100 or H200, sm_89 for an RTX 40.",
+     {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
+    {"convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
+     "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
+     "whole pickled model), .safetensors, or the text form .wts. Nothing in it is executed. Tensors get torchvision's "
+     "names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
+     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
+     "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
+     "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
+     "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
+     "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
+     "account.\n\n"
+     "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
+     "the preset and layer4's stride where an option, the file or its origin says.",
+     {"reid convert resnet50.pth resnet50.safetensors",
+      "reid convert --preset torchreid --last-stride 1 checkpoint.pth reid.safetensors",
+      "reid convert --json -v checkpoint.pth"},
+     convert_main},
     {"help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
     {"version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
     {NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},
@@ -332,6 +407,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = (double)NAN;
     o->top_k = 5;
+    o->rounds = 9;
     o->max_pixels = 200000000;
     o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
     for (int i = 0, plain = 0; i < argc;) {

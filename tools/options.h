@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_MODELS = 2 };
+enum { MAX_MODELS = 2, MAX_BATCHES = 32 };
 
 /* What belongs to one -m. */
 typedef struct model_options {
@@ -27,6 +27,7 @@ typedef struct options {
     size_t memory;
     long long max_pixels;
     int flip, raw, json, quiet, verbose;
+    const char *kernels, *pack, *chip;
 
     const char *output, *boxes, *category;
     double min_conf; /* NAN: not given */
@@ -37,6 +38,12 @@ typedef struct options {
     int weight_count, top_k, keep_self;
 
     int plan, tensors;
+
+    int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops;
+    double peak_gflops, peak_gbs; /* 0: not given */
+
+    const char *key;
+
     int help, man;
     const char *completion;
 
@@ -74,6 +81,9 @@ int options_parse(options *o, const command *c, int argc, char **argv);
 int embed_main(options *o);
 int match_main(options *o);
 int inspect_main(options *o);
+int bench_main(options *o);
+int pack_main(options *o);
+int convert_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

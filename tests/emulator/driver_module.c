@@ -45,6 +45,9 @@ static int match_range(struct dl_phdr_info *info, size_t size, void *data) {
 }
 
 static void unload(emu_instance *i) {
+#if EMU_ASAN
+    __asan_unpoison_memory_region((void *)i->base, i->bytes); /* its shared memory: another library may come here */
+#endif
     if (i->library) dlclose(i->library);
     if (*i->path) unlink(i->path);
     memset(i, 0, sizeof *i);

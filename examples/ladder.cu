@@ -1,0 +1,348 @@
+/* ladder.cu - one 3x3 convolution six times, each time faster. ladder.c checks and times every rung.
+
+   NHWC, stride 1, padding 1. As a matrix product: M = images * SIDE * SIDE output pixels, N = OUTPUTS channels,
+   K = 9 * INPUTS; row m of A is the 3x3 neighbourhood of pixel m, gathered while it is loaded, never stored ("implicit
+   GEMM"). fp16 in and out, fp32 sums.
+
+   rung               | what is new                                 | why it is faster
+   -------------------+---------------------------------------------+--------------------------------------------------
+   1 ladder_naive     | one thread an output                        | (it is not: 2 loads for every multiply-add)
+   2 ladder_tiled     | 16x16 outputs share slices in shared memory | a value is fetched once for 16 outputs, not for 1
+   3 ladder_registers | 4x4 outputs a thread                        | 8 shared loads feed 16 multiply-adds, not 2 feed 1
+   4 ladder_vectors   | 16-byte loads, two buffers                  | 2 shared loads feed 16; the next slice travels
+                      |                                             | while this one is multiplied
+   5 ladder_tensor    | mma.sync fed by ldmatrix                    | one instruction is 2048 multiply-adds of a warp
+   6 ladder_async     | cp.async, 4 stages, swizzle instead of pads | copies pass by the registers, three slices ahead
+
+   The host defines SIDE, INPUTS (a multiple of 32) and OUTPUTS (of 64). Weights are (OUTPUTS, 3, 3, INPUTS).
+   The file includes nothing: it compiles under NVRTC, under nvcc, and in tests/emulator, which runs it on a CPU. */
+
+#define DEVICE static __device__ __forceinline__
+#define K_TOTAL (9 * INPUTS)
+
+/* ---- one instruction each; the emulator has functions of the same names ---- */
+#ifndef REID_EMULATOR
+DEVICE unsigned short reid_f16_from_f32(float a) {
+    unsigned short h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a));
+    return h;
+}
+DEVICE float reid_f32_from_f16(unsigned short a) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
+    return f;
+}
+DEVICE unsigned reid_shared_address(const void *pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
+DEVICE void reid_ldmatrix_x4(unsigned r[4], unsigned row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(row)
+                 : "memory");
+}
+DEVICE void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1]) {
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b[0]));
+}
+#if __CUDA_ARCH__ >= 800
+DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+DEVICE void reid_cp_async_16(unsigned to, const void *from, unsigned source_bytes) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(source_bytes) : "memory");
+}
+DEVICE void reid_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int groups> DEVICE void reid_cp_async_wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
+}
+#endif
+#endif /* REID_EMULATOR */
+
+typedef unsigned short half_t;
+extern __shared__ __align__(1024) unsigned char shared[];
+
+/* ---- the convolution's geometry: all that tells it from a matrix product ---- */
+struct pixel {
+    const half_t *image;
+    int y, x;
+};
+
+DEVICE pixel find_pixel(const half_t *in, int m) {
+    pixel p;
+    p.image = in + (long long)(m / (SIDE * SIDE)) * (SIDE * SIDE * INPUTS);
+    p.y = m % (SIDE * SIDE) / SIDE - 1;
+    p.x = m % SIDE - 1;
+    return p;
+}
+
+/* Element k of a pixel's row of A, or null in the padding: it and its neighbours up to a multiple of INPUTS. */
+DEVICE const half_t *find_input(const pixel &p, int k) {
+    int tap = k / INPUTS, y = p.y + tap / 3, x = p.x + tap % 3;
+    bool inside = y >= 0 && y < SIDE && x >= 0 && x < SIDE;
+    return inside ? p.image + (y * SIDE + x) * INPUTS + k % INPUTS : 0;
+}
+
+DEVICE float input_value(const pixel &p, int k) {
+    const half_t *x = find_input(p, k);
+    return x ? reid_f32_from_f16(*x) : 0.0f;
+}
+
+/* ---- 1: one thread an output ---- */
+extern "C" __global__ void ladder_naive(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x, m = i / OUTPUTS, n = i % OUTPUTS;
+    if (m >= pixels) return;
+    pixel p = find_pixel(in, m);
+    float sum = 0;
+    for (int k = 0; k < K_TOTAL; k++)
+        sum = fmaf(input_value(p, k), reid_f32_from_f16(weights[n * K_TOTAL + k]), sum);
+    out[(long long)m * OUTPUTS + n] = reid_f16_from_f32(sum);
+}
+
+/* ---- 2: a block's 16x16 outputs read slices of 16 from shared memory. Rows of 17: no two of a column share a bank.
+   256 threads, 2176 bytes. ---- */
+extern "C" __global__ void __launch_bounds__(256)
+ladder_tiled(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    float(*a)[17] = (float(*)[17])shared, (*b)[17] = a + 16;
+    int tx = threadIdx.x % 16, ty = threadIdx.x / 16, m = blockIdx.x * 16 + ty, n = blockIdx.y * 16;
+    pixel p = find_pixel(in, m < pixels ? m : pixels - 1);
+    float sum = 0;
+    for (int k0 = 0; k0 < K_TOTAL; k0 += 16) {
+        a[ty][tx] = input_value(p, k0 + tx);
+        b[ty][tx] = reid_f32_from_f16(weights[(n + ty) * K_TOTAL + k0 + tx]);
+        __syncthreads();
+        for (int k = 0; k < 16; k++) sum = fmaf(a[ty][k], b[tx][k], sum);
+        __syncthreads();
+    }
+    if (m < pixels) out[(long long)m * OUTPUTS + n + tx] = reid_f16_from_f32(sum);
+}
+
+/* ---- 3: 64x64 outputs a block, 4x4 a thread, held in registers. 256 threads, 8320 bytes. ---- */
+extern "C" __global__ void __launch_bounds__(256)
+ladder_registers(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    float(*a)[65] = (float(*)[65])shared, (*b)[65] = a + 16; /* [k][row]: rows of 65 spread the stores over banks */
+    int t = threadIdx.x, m0 = blockIdx.x * 64, n0 = blockIdx.y * 64, row = t / 16 * 4, column = t % 16 * 4;
+    float sum[4][4] = {};
+    for (int k0 = 0; k0 < K_TOTAL; k0 += 16) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int r = t / 16 + i * 16, k = t % 16, m = m0 + r;
+            a[k][r] = input_value(find_pixel(in, m < pixels ? m : pixels - 1), k0 + k);
+            b[k][r] = reid_f32_from_f16(weights[(n0 + r) * K_TOTAL + k0 + k]);
+        }
+        __syncthreads();
+#pragma unroll 4
+        for (int k = 0; k < 16; k++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) sum[i][j] = fmaf(a[k][row + i], b[k][column + j], sum[i][j]);
+        __syncthreads();
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            if (m0 + row + i < pixels)
+                out[(long long)(m0 + row + i) * OUTPUTS + n0 + column + j] = reid_f16_from_f32(sum[i][j]);
+}
+
+/* Eight halves of 16 bytes, as floats, down a column of a [16][64] tile. */
+DEVICE void put_column(float (*tile)[64], int k, int row, uint4 v) {
+    const unsigned pairs[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        tile[k + 2 * i][row] = reid_f32_from_f16((half_t)(pairs[i] & 0xffff));
+        tile[k + 2 * i + 1][row] = reid_f32_from_f16((half_t)(pairs[i] >> 16));
+    }
+}
+
+/* ---- 4: half of the threads fetch A, half fetch B, 16 bytes each. 256 threads, 16384 bytes. ---- */
+extern "C" __global__ void __launch_bounds__(256)
+ladder_vectors(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    float(*tiles)[2][16][64] = (float(*)[2][16][64])shared; /* [buffer][A or B][k][row] */
+    int t = threadIdx.x, m0 = blockIdx.x * 64, n0 = blockIdx.y * 64, row = t / 16 * 4, column = t % 16 * 4;
+    int of_b = t / 128, r = t % 64, piece = t / 64 % 2 * 8; /* what this thread fetches: a warp stores to 32 banks */
+    pixel p = find_pixel(in, m0 + r < pixels ? m0 + r : pixels - 1);
+    float sum[4][4] = {};
+
+    auto fetch = [&](int k) {
+        const half_t *from = of_b ? weights + (n0 + r) * K_TOTAL + k + piece : find_input(p, k + piece);
+        return from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
+    };
+    put_column(tiles[0][of_b], piece, r, fetch(0));
+    for (int k0 = 0, buffer = 0; k0 < K_TOTAL; k0 += 16, buffer ^= 1) {
+        uint4 next = make_uint4(0, 0, 0, 0);
+        __syncthreads(); /* this slice is there, and nobody reads the other buffer any more */
+        if (k0 + 16 < K_TOTAL) next = fetch(k0 + 16);
+#pragma unroll 8
+        for (int k = 0; k < 16; k++) {
+            float4 a = *(const float4 *)&tiles[buffer][0][k][row], b = *(const float4 *)&tiles[buffer][1][k][column];
+            const float av[4] = {a.x, a.y, a.z, a.w}, bv[4] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+#pragma unroll
+                for (int j = 0; j < 4; j++) sum[i][j] = fmaf(av[i], bv[j], sum[i][j]);
+        }
+        if (k0 + 16 < K_TOTAL) put_column(tiles[buffer ^ 1][of_b], piece, r, next);
+    }
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        if (m0 + row + i < pixels)
+            *(ushort4 *)(out + (long long)(m0 + row + i) * OUTPUTS + n0 + column) =
+                make_ushort4(reid_f16_from_f32(sum[i][0]), reid_f16_from_f32(sum[i][1]), reid_f16_from_f32(sum[i][2]),
+                             reid_f16_from_f32(sum[i][3]));
+}
+
+/* ---- tensor cores: 128x64 outputs a block of 4 warps, 64x32 a warp, slices of 32 halves = four 16-byte pieces ---- */
+#define BM 128
+#define BN 64
+#define BK 32
+
+DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
+#if __CUDA_ARCH__ >= 800
+    reid_mma_m16n8k16(d, a, b);
+#else
+    reid_mma_m16n8k8(d, a, b);
+    reid_mma_m16n8k8(d, a + 2, b + 1);
+#endif
+}
+
+/* Multiplies a warp's 64 rows of A with its 32 rows of B. place(row, piece): the byte offset of 16 bytes in a slice. */
+template <class place_t>
+DEVICE void multiply_slice(float sum[4][4][4], const unsigned char *a, const unsigned char *b, place_t place) {
+    int lane = threadIdx.x % 32, warp_m = threadIdx.x / 64 * 64, warp_n = threadIdx.x / 32 % 2 * 32;
+#pragma unroll
+    for (int piece = 0; piece < BK / 8; piece += 2) {
+        unsigned af[4][4], bf[2][4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) /* lanes 0-15: rows of the left 16 bytes, lanes 16-31: of the right */
+            reid_ldmatrix_x4(af[i], reid_shared_address(a + place(warp_m + i * 16 + lane % 16, piece + lane / 16)));
+#pragma unroll
+        for (int j = 0; j < 2; j++) /* two n8 tiles at once: left and right of the first, then of the second */
+            reid_ldmatrix_x4(bf[j], reid_shared_address(b + place(warp_n + j * 16 + lane / 16 * 8 + lane % 8,
+                                                                 piece + lane / 8 % 2)));
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+#pragma unroll
+            for (int j = 0; j < 4; j++) mma16(sum[i][j], af[i], bf[j / 2] + j % 2 * 2);
+    }
+}
+
+/* A warp's sums to memory, as the m16n8 fragment has them: two neighbours at a time. */
+DEVICE void store_sums(const float sum[4][4][4], half_t *out, int pixels) {
+    int lane = threadIdx.x % 32, m0 = blockIdx.x * BM + threadIdx.x / 64 * 64 + lane / 4;
+    int n0 = blockIdx.y * BN + threadIdx.x / 32 % 2 * 32 + lane % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < 8; i++)
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float *two = &sum[i / 2][j][i % 2 * 2];
+            int m = m0 + i * 8;
+            if (m < pixels)
+                *(ushort2 *)(out + (long long)m * OUTPUTS + n0 + j * 8) =
+                    make_ushort2(reid_f16_from_f32(two[0]), reid_f16_from_f32(two[1]));
+        }
+}
+
+/* ---- 5: rows of 80 bytes instead of 64: the eight rows of an ldmatrix fall into different banks. 128 threads, 15360
+   bytes. ---- */
+#define PADDED_ROW (BK * 2 + 16)
+extern "C" __global__ void __launch_bounds__(128)
+ladder_tensor(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    unsigned char *a = shared, *b = shared + BM * PADDED_ROW;
+    int t = threadIdx.x, piece = t % 4, first_row = t / 4;
+    float sum[4][4][4] = {};
+    auto place = [](int row, int at) { return row * PADDED_ROW + at * 16; };
+    for (int k0 = 0; k0 < K_TOTAL; k0 += BK) {
+#pragma unroll
+        for (int row = first_row; row < BM; row += 32) {
+            int m = blockIdx.x * BM + row;
+            const half_t *x = find_input(find_pixel(in, m < pixels ? m : pixels - 1), k0 + piece * 8);
+            *(uint4 *)(a + place(row, piece)) = x ? *(const uint4 *)x : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int row = first_row; row < BN; row += 32)
+            *(uint4 *)(b + place(row, piece)) =
+                *(const uint4 *)(weights + (blockIdx.y * BN + row) * K_TOTAL + k0 + piece * 8);
+        __syncthreads();
+        multiply_slice(sum, a, b, place);
+        __syncthreads();
+    }
+    store_sums(sum, out, pixels);
+}
+
+#if __CUDA_ARCH__ >= 800
+/* ---- 6: piece p of row r lies at place p ^ (r / 2 % 4): rows of 64 bytes without bank conflicts or waste. 128
+   threads, 49152 bytes. ---- */
+#define STAGES 4
+#define STAGE_BYTES ((BM + BN) * BK * 2)
+extern "C" __global__ void __launch_bounds__(128)
+ladder_async(const half_t *in, const half_t *weights, half_t *out, int pixels) {
+    int t = threadIdx.x, piece = t % 4, first_row = t / 4;
+    const int slices = K_TOTAL / BK;
+    pixel source[BM / 32];
+    float sum[4][4][4] = {};
+    auto place = [](int row, int at) { return row * BK * 2 + (at ^ (row >> 1 & 3)) * 16; };
+#pragma unroll
+    for (int i = 0; i < BM / 32; i++) {
+        int m = blockIdx.x * BM + first_row + i * 32;
+        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+    }
+    auto copy_slice = [&](int slice) {
+        unsigned to = reid_shared_address(shared + slice % STAGES * STAGE_BYTES);
+        int k = slice * BK + piece * 8;
+#pragma unroll
+        for (int i = 0; i < BM / 32; i++) {
+            const half_t *x = find_input(source[i], k);
+            reid_cp_async_16(to + place(first_row + i * 32, piece), x ? x : in, x ? 16 : 0);
+        }
+#pragma unroll
+        for (int row = first_row; row < BN; row += 32)
+            reid_cp_async_16(to + BM * BK * 2 + place(row, piece),
+                             weights + (blockIdx.y * BN + row) * K_TOTAL + k, 16);
+    };
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < slices) copy_slice(s);
+        reid_cp_async_commit();
+    }
+    for (int s = 0; s < slices; s++) {
+        reid_cp_async_wait<STAGES - 2>();
+        __syncthreads(); /* slice s is there, and nobody reads the buffer of slice s - 1 any more */
+        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
+        reid_cp_async_commit(); /* empty at the end, so that the count in flight stays the same */
+        const unsigned char *a = shared + s % STAGES * STAGE_BYTES;
+        multiply_slice(sum, a, a + BM * BK * 2, place);
+    }
+    store_sums(sum, out, pixels);
+}
+#endif
+
+/* ---- the two ceilings: independent chains in registers, nothing else. 256 threads. ---- */
+extern "C" __global__ void __launch_bounds__(256) peak_ffma(const float *numbers, float *out, int rounds) {
+    float sum[16], a = numbers[threadIdx.x], b = numbers[threadIdx.x + 256];
+#pragma unroll
+    for (int i = 0; i < 16; i++) sum[i] = numbers[i];
+#pragma unroll 8
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 16; i++) sum[i] = fmaf(sum[i], a, b);
+#pragma unroll
+    for (int i = 1; i < 16; i++) sum[0] += sum[i];
+    out[blockIdx.x * 256 + threadIdx.x] = sum[0];
+}
+
+extern "C" __global__ void __launch_bounds__(256) peak_mma(const unsigned *numbers, float *out, int rounds) {
+    float sum[16][4] = {};
+    unsigned a[4], b[2];
+    for (int i = 0; i < 4; i++) a[i] = numbers[threadIdx.x + i];
+    for (int i = 0; i < 2; i++) b[i] = numbers[threadIdx.x + 8 + i];
+    for (int r = 0; r < rounds; r++)
+#pragma unroll
+        for (int i = 0; i < 16; i++) mma16(sum[i], a, b);
+#pragma unroll
+    for (int i = 1; i < 16; i++) sum[0][0] += sum[i][0] + sum[i][1] + sum[i][2] + sum[i][3];
+    out[blockIdx.x * 256 + threadIdx.x] = sum[0][0];
+}

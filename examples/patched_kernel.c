@@ -1,0 +1,119 @@
+/* Demonstrates how to study a kernel: run the network with an edited copy of reid_kernels.cu through desc.kernels_src,
+   and compare the embedding with the original's.
+
+     cc -O2 patched_kernel.c -o patched_kernel -lm
+     ./patched_kernel resnet50.safetensors ../reid_kernels.cu [HEIGHT WIDTH]
+
+   Needs a GPU, or the emulator of this project (LD_LIBRARY_PATH=build/emulator), where with seeded weights and 64 32 it
+   prints:
+
+     ReLU in other words            largest difference 0, cosine 1.0000000: the same bits
+     a leak of 0.001 in ReLU        largest difference 0.0015, cosine 0.9996411
+     the padding one row off        largest difference 0.13, cosine 0.9468022
+
+   A change that keeps the bits is safe; one that does not has to be explained. Nothing of it stays: the cache of
+   compiled kernels is keyed by their text. */
+#define REID_IMPLEMENTATION
+#include "../reid.h"
+
+typedef struct edit {
+    const char *what, *from, *to;
+} edit;
+
+static const edit EDITS[] = {
+    {"ReLU in other words", "x < 0.0f ? 0.0f : x", "x >= 0.0f ? x : 0.0f"},
+    {"a leak of 0.001 in ReLU", "x < 0.0f ? 0.0f : x", "x < 0.0f ? 0.001f * x : x"},
+    {"the padding one row off", "p.y = inside / OW * STRIDE - PAD_Y;", "p.y = inside / OW * STRIDE - PAD_Y + 1;"},
+};
+
+static char *read_text(const char *path) {
+    FILE *f = fopen(path, "rb");
+    char *text = (char *)calloc(1, 1 << 20);
+    if (f && text && fread(text, 1, (1 << 20) - 1, f) == 0) text[0] = 0;
+    if (f) fclose(f);
+    return text;
+}
+
+/* A copy of text with every `from` replaced; NULL if there is none: the kernels have changed since. */
+static char *apply(const char *text, const edit *e) {
+    size_t from = strlen(e->from), to = strlen(e->to), count = 0;
+    for (const char *at = text; (at = strstr(at, e->from)) != NULL; at += from) count++;
+    char *out = count ? (char *)malloc(strlen(text) + count * to + 1) : NULL, *end = out;
+    for (const char *next; out && (next = strstr(text, e->from)) != NULL; text = next + from) {
+        memcpy(end, text, (size_t)(next - text));
+        memcpy(end + (next - text), e->to, to);
+        end += (size_t)(next - text) + to;
+    }
+    if (out) strcpy(end, text);
+    return out;
+}
+
+/* The embedding of one picture of noise with these kernels; *row is malloc'ed. */
+static reid_result embed(reid_desc *desc, const char *kernels, float **row, int *dim) {
+    static unsigned char noise[96 * 96 * 3];
+    reid_image picture = REID_INIT;
+    reid_ctx *ctx;
+    desc->kernels_src = kernels;
+    reid_result r = reid_create(desc, &ctx);
+    *dim = reid_dim(ctx);
+    *row = (float *)malloc((size_t)*dim * sizeof **row);
+    for (size_t i = 0; i < sizeof noise; i++) noise[i] = (unsigned char)((i * 2654435761u) >> 13);
+    picture.pixels = noise;
+    picture.width = picture.height = 96;
+    if (r == REID_OK) r = reid_embed_ex(ctx, &picture, 1, *row, desc->error);
+    reid_destroy(ctx);
+    return r;
+}
+
+static reid_result study(reid_desc *desc, const char *text, const edit *e, const float *original) {
+    float *row = NULL, largest = 0;
+    int dim;
+    char *edited = apply(text, e);
+    if (!edited) {
+        printf("%-30s \"%s\" is not in the kernels any more\n", e->what, e->from);
+        return REID_ERR_NO_KERNELS;
+    }
+    reid_result r = embed(desc, edited, &row, &dim);
+    for (int i = 0; r == REID_OK && i < dim; i++)
+        if (fabsf(row[i] - original[i]) > largest) largest = fabsf(row[i] - original[i]);
+    if (r == REID_OK)
+        printf("%-30s largest difference %.2g, cosine %.7f%s\n", e->what, (double)largest,
+               reid_cosine(row, original, dim),
+               memcmp(row, original, (size_t)dim * sizeof *row) == 0 ? ": the same bits" : "");
+    free(row);
+    free(edited);
+    return r;
+}
+
+int main(int argc, char **argv) {
+    int height = 0, width = 0, dim; /* the preset's own size */
+    char rest;
+    if ((argc != 3 && argc != 5) || (argc == 5 && (sscanf(argv[3], "%d%c", &height, &rest) != 1 ||
+                                                   sscanf(argv[4], "%d%c", &width, &rest) != 1))) {
+        fprintf(stderr, "usage: %s WEIGHTS KERNELS.cu [HEIGHT WIDTH]\n", argv[0]);
+        return 2;
+    }
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    float *original = NULL;
+    char *text = read_text(argv[2]);
+    memset(&error, 0, sizeof error);
+    desc.weights = argv[1];
+    desc.device = REID_DEVICE_CUDA;
+    desc.height = height;
+    desc.width = width;
+    desc.batch = 1;
+    desc.error = &error;
+    if (!text || !text[0]) {
+        fprintf(stderr, "patched_kernel: %s: cannot be read\n", argv[2]);
+        free(text);
+        return 1;
+    }
+    reid_result r = embed(&desc, text, &original, &dim);
+    for (size_t i = 0; r == REID_OK && i < sizeof EDITS / sizeof *EDITS; i++)
+        r = study(&desc, text, &EDITS[i], original);
+    if (r != REID_OK) fprintf(stderr, "patched_kernel: %s\n", error.text[0] ? error.text : reid_result_string(r));
+    free(original);
+    free(text);
+    return r != REID_OK;
+}

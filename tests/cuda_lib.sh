@@ -1,0 +1,48 @@
+# cuda_lib.sh: what the tests of the CUDA executor share. Sourced, from the top of the repository:
+#
+#     out=build/tests/NAME
+#     . tests/cuda_lib.sh
+#
+# It ends the test as skipped where the emulator cannot run, builds the emulator in $out, and sends programs to it: run
+# COMMAND... with the libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode
+# share.
+
+for need in gcc g++ make; do
+    command -v $need >/dev/null 2>&1 || { echo "skipped: $need is missing"; exit 77; }
+done
+[ "$(uname -m)" = x86_64 ] || { echo 'skipped: the emulator needs x86-64'; exit 77; }
+for feature in avx2 fma f16c; do
+    grep -qw $feature /proc/cpuinfo || { echo "skipped: this processor has no $feature"; exit 77; }
+done
+mkdir -p "$out"
+passed=0 failed=0
+good() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $1"; }
+finish() {
+    echo "$passed passed, $failed failed, 0 skipped"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# build_net NAME OPTION...: tests/cuda_net.c as $out/NAME
+build_net() {
+    name=$1
+    shift
+    gcc -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" -I. tests/cuda_net.c \
+        -o "$out/$name" -lm -lpthread && good || bad "$name does not compile"
+}
+
+# run PROGRAM ARGUMENT...: on the emulator; its output is shown when it fails
+run() {
+    started=$(date +%s%N)
+    if env LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$@" > "$out/log" 2>&1; then good
+    else
+        bad "$*"
+        tail -n 30 "$out/log"
+    fi
+    printf '%6d ms  %s\n' $((($(date +%s%N) - started) / 1000000)) "$*"
+}
+
+make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || { bad 'the emulator does not build'; finish; }
+emulator=$out cache=$PWD/build/tests/cuda_cache
+mkdir -p -m 700 "$cache"

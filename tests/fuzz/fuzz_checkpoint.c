@@ -1,0 +1,111 @@
+/* Fuzzer for reid convert's readers (zip, pickle, legacy streams, tar, safetensors, .wts) and for its mapping of names:
+   whatever is accepted must hold together, whatever is refused must say why. Each input is tried as a file, and as the
+   pickle of a zip archive that has two storages.
+
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_checkpoint.c
+         -o build/fuzz_checkpoint -lm
+   build/fuzz_checkpoint -dict=tests/fuzz/checkpoint.dict CORPUS_DIRECTORY
+   With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
+#include "../../tools/checkpoint.c"
+#include "../../tools/dialects.c"
+#include "../../tools/foreign_file.c"
+#include "../../tools/json.c"
+#include "../../tools/pickle.c"
+#include "../../tools/say.c"
+#include "../../tools/source.c"
+#include "../../tools/text.c"
+#include "../../tools/torch_file.c"
+#include "../../tools/torch_state.c"
+#include "../../tools/zip.c"
+#include "../test_zip.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
+
+enum { MOST_VALUES = 20000 };
+
+static int count_bytes(void *user, const void *bytes, size_t size) {
+    unsigned sum = 0;
+    for (size_t i = 0; i < size; i++) sum += ((const unsigned char *)bytes)[i]; /* a sanitizer sees a wrong read */
+    *(size_t *)user += size + (sum == 0xffffffffu);
+    return 1;
+}
+
+static void check_tensors(const checkpoint *c) {
+    text why = TEXT_INIT;
+    for (size_t i = 0; i < c->tensor_count; i++) {
+        const tensor *t = &c->tensors[i];
+        size_t bytes = 0;
+        MUST(t->name && strlen(t->name) <= MAX_NAME);
+        MUST(t->group >= 0 && t->group < (int)c->group_count);
+        MUST(i == 0 || by_group_and_name(t - 1, t) < 0);
+        if (t->opaque) continue;
+        MUST(t->storage < c->storage_count && t->type && t->ndim <= MAX_DIMS);
+        const storage *s = &c->storages[t->storage];
+        MUST(s->at <= c->source.size && s->bytes <= c->source.size - s->at);
+        uint64_t count = 1;
+        for (int k = 0; k < t->ndim; k++) count *= t->shape[k];
+        MUST(t->ndim < 0 || count == t->count);
+        if (t->count > MOST_VALUES) continue;
+        MUST(checkpoint_values(c, t, count_bytes, &bytes, &why));
+        MUST(bytes == t->count * (size_t)t->type->bytes);
+    }
+    text_free(&why);
+}
+
+static want wants[] = {
+    {"bn1.bias", 1, {2}}, {"conv1.weight", 2, {2, 1}}, {"features.1.0.block.0.0.weight", 1, {3}},
+    {"features.2.0.block.0.0.weight", 1, {2}}, {"layer4.0.conv1.weight", 1, {2}},
+};
+
+static void map(const checkpoint *c, const char *asked, const char *key) {
+    static network nets[3] = {{"resnet50", wants, 5}, {"efficientnet_b0", wants + 2, 2}, {"other", wants, 1}};
+    mapping m;
+    text why = TEXT_INIT;
+    if (!mapping_find(&m, c, nets, 3, asked, key, "file.pth", &why)) {
+        MUST(why.len && !m.count);
+    } else {
+        size_t all = 0;
+        for (int f = 0; f < FATES; f++) all += m.by_fate[f];
+        MUST(all == m.count && m.count == c->groups[m.group].tensors);
+        MUST(m.missing_count <= m.network->count);
+        for (size_t i = 0; i < m.count; i++) MUST(m.at[i].name && m.at[i].from->group == m.group);
+    }
+    mapping_free(&m);
+    text_free(&why);
+}
+
+static void try_file(const void *data, size_t size) {
+    checkpoint c;
+    text why = TEXT_INIT;
+    int unchecked;
+    if (!checkpoint_open_memory(&c, data, size, &why)) {
+        MUST(why.len > 0 && !c.tensors && !c.storages && !c.groups);
+        text_free(&why);
+        return;
+    }
+    MUST(c.tensor_count > 0 && c.format[0]);
+    check_tensors(&c);
+    for (size_t i = 0; i < c.storage_count; i++) c.storages[i].needed = 1;
+    checkpoint_verify(&c, &unchecked, &why);
+    map(&c, NULL, NULL);
+    map(&c, "resnet50", NULL);
+    map(&c, "efficientnet_b0", "model");
+    checkpoint_close(&c);
+    text_free(&why);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    test_zip z = {TEXT_INIT, TEXT_INIT, 0};
+    static const char values[64] = {1, 2, 3, 4};
+    try_file(data, size);
+    test_zip_add(&z, "a/data.pkl", data, size);
+    test_zip_add(&z, "a/data/0", values, sizeof values);
+    test_zip_add(&z, "a/data/1", values, 8);
+    test_zip_end(&z);
+    try_file(z.file.s, z.file.len);
+    text_free(&z.file);
+    return 0;
+}

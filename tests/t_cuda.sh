@@ -1,0 +1,80 @@
+#!/bin/sh
+# The CUDA executor on the emulator: bits, pictures, queries; networks on other chips, with every access checked, under
+# AddressSanitizer, with every buffer an allocation of its own; the reid command on a GPU.
+cd "$(dirname "$0")/.." || exit 1
+out=build/tests/t_cuda
+. tests/cuda_lib.sh
+build_net cuda_net -O2
+build_net apart -O2 -DREID__SEPARATE_BUFFERS
+for part in bits pictures calls; do run "$out/cuda_net" $part; done
+
+# Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
+for arch in 75 86; do REID_EMULATOR_ARCH=$arch run "$out/cuda_net" small efficientnet_b0; done
+# Another order of threads, blocks and streams; one where all work is done at once.
+for seed in 0 7; do REID_EMULATOR_SEED=$seed run "$out/cuda_net" small efficientnet_b0; done
+REID_EMULATOR_EAGER=1 run "$out/cuda_net" small efficientnet_b0
+
+# Every access checked, races too; kernels of this mode need a cache of their own.
+mkdir -p -m 700 "$out/check_cache"
+cache=$PWD/$out/check_cache
+for network in efficientnet_b0 resnet50-multiscale; do REID_EMULATOR_CHECK=1 run "$out/apart" small $network; done
+cache=$PWD/build/tests/cuda_cache
+
+# In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
+run "$out/apart" calls
+run "$out/apart" small resnet50-multiscale
+run "$out/cuda_net" small resnet50-multiscale
+# A broken executor must be seen.
+broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
+    name=$1 script=$2
+    shift 2
+    mkdir -p "$out/$name"
+    sed "$script" reid.h > "$out/$name/reid.h"
+    cmp -s reid.h "$out/$name/reid.h" && bad "$name: the planted bug was not planted"
+    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -DREID__SEPARATE_BUFFERS -I"$out/$name" -I. tests/cuda_net.c \
+        -o "$out/$name/cuda_net" -lm -lpthread || bad "$name does not compile"
+    for seed in 1 2 3 4 5; do # in some order of events
+        REID_EMULATOR_SEED=$seed LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$out/$name/cuda_net" "$@" \
+            > "$out/log" 2>&1 || { good; return; }
+    done
+    bad "$name: a planted bug was not seen"
+}
+broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' small efficientnet_b0
+broken small_buffer 's/g->size\[i\] = p->buffers\[i\].floats \* value;/g->size[i] = p->buffers[i].floats * value - 32;/
+    s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
+broken lost_residual 's/residual = op->residual == REID__NONE ? none : buffer\[op->residual\]/residual = buffer[op->in]/' \
+    small efficientnet_b0
+broken early_result 's/g->device.cu.EventSynchronize(s->done)/0/' small efficientnet_b0
+
+# The command.
+make -s build/reid build/seeded build/demo_images || bad 'the reid command does not build'
+embed() { # embed OUT OPTION...
+    to=$1
+    shift
+    run build/reid embed -m "$out/weights.safetensors" --size 64x48 --batch 4 "$out"/pictures/*.png \
+        -o "$out/$to.npy" "$@"
+}
+build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
+rm -rf "$out/pictures" "$out/all"
+build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no pictures'; cat "$out/log"; }
+mkdir "$out/pictures"
+find "$out/all" -type f | sort | head -n 7 | while read -r file; do
+    cp "$file" "$out/pictures/$(basename "$(dirname "$file")")-${file##*/}"
+done
+embed cpu --device cpu
+embed fp32 --device cuda --precision fp32
+embed fp16 --device cuda
+embed auto -v
+grep -q 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good || bad 'auto does not tell the device'
+run "$out/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
+run "$out/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
+cmp -s "$out/fp16.npy" "$out/auto.npy" && good || bad 'auto and cuda differ'
+run build/reid inspect --device cuda --size 64x48 --batch 4 "$out/weights.safetensors"
+for line in '^gpu .*(sm_90), 132 multi' '^driver .*13.0' '^nvrtc .*13.0, .*libnvrtc.so.13' 'built in; .*/cuda_cache'; do
+    grep -q "$line" "$out/log" && good || bad "inspect does not print $line"
+done
+run build/reid pack -m "$out/weights.safetensors" --size 64x48 --batch 4 -o "$out/pack"
+grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
+embed packed --device cuda --pack "$out/pack"
+cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
+finish

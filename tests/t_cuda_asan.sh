@@ -1,0 +1,19 @@
+#!/bin/sh
+# The CUDA executor and its kernels under AddressSanitizer, on the emulator built with it: the three networks at a small
+# size, the calls, and ResNet-50 at 224x224 once.
+cd "$(dirname "$0")/.." || exit 1
+out=build/tests/t_cuda_asan
+. tests/cuda_lib.sh
+echo 'int main(void) { return 0; }' > "$out/can.c"
+gcc -fsanitize=address "$out/can.c" -o "$out/can" 2>/dev/null && "$out/can" ||
+    { echo 'skipped: this gcc has no AddressSanitizer'; exit 77; }
+make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator-asan ||
+    { bad 'the emulator does not build'; finish; }
+build_net cuda_net -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -DREID__SEPARATE_BUFFERS
+emulator=$out/asan cache=$PWD/$out/cache # machine code of this mode
+mkdir -p -m 700 "$cache"
+run "$out/cuda_net" calls
+for network in resnet50 resnet50-multiscale efficientnet_b0; do run "$out/cuda_net" small $network; done
+GOLDEN_SIZE=224x224 GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50
+cat "$out/log"
+finish

@@ -1,0 +1,137 @@
+#include "bench_peak.h"
+
+#include "text.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { CHAINS = 12, REPEATS = 7 }; /* two FMA units with 4 to 5 cycles of latency need 8 to 10 independent chains */
+static const long ROUNDS = 2000000;
+static const size_t COPIED = (size_t)192 << 20; /* bytes, more than caches hold */
+
+/* Twelve chains, written out: compilers do not unroll a loop over them at -O2, and would keep them in memory. */
+#define CHAINED(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+
+/* Each returns a value that depends on all chains, so that none is dropped. Every step is one FMA from registers: this
+   is what the units can do, not what any network can reach. */
+#if defined(__x86_64__)
+__attribute__((target("avx512f"))) static float fma_avx512(long rounds, float a) {
+    __m512 m = _mm512_set1_ps(a), s = _mm512_setzero_ps();
+#define BEGIN(i) __m512 x##i = _mm512_set1_ps((float)i);
+#define STEP(i) x##i = _mm512_fmadd_ps(x##i, m, m);
+#define END(i) s = _mm512_add_ps(s, x##i);
+    CHAINED(BEGIN)
+    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
+    CHAINED(END)
+#undef BEGIN
+#undef STEP
+#undef END
+    return _mm512_cvtss_f32(s);
+}
+
+__attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) {
+    __m256 m = _mm256_set1_ps(a), s = _mm256_setzero_ps();
+#define BEGIN(i) __m256 x##i = _mm256_set1_ps((float)i);
+#define STEP(i) x##i = _mm256_fmadd_ps(x##i, m, m);
+#define END(i) s = _mm256_add_ps(s, x##i);
+    CHAINED(BEGIN)
+    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
+    CHAINED(END)
+#undef BEGIN
+#undef STEP
+#undef END
+    return _mm256_cvtss_f32(s);
+}
+#endif
+
+/* A multiplication and an addition of four floats, as wide as plain C for any x86-64 or ARM64 gets. */
+typedef float four __attribute__((vector_size(16)));
+static float fma_plain(long rounds, float a) {
+    four m = {a, a, a, a}, s = {0, 0, 0, 0};
+#define BEGIN(i) four x##i = {i, i, i, i};
+#define STEP(i) x##i = x##i * m + m;
+#define END(i) s += x##i;
+    CHAINED(BEGIN)
+    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
+    CHAINED(END)
+#undef BEGIN
+#undef STEP
+#undef END
+    return s[0];
+}
+
+typedef struct worker {
+    pthread_t thread;
+    float (*multiply)(long rounds, float a); /* NULL: copy */
+    char *from, *to;
+    size_t bytes;
+    float result;
+} worker;
+
+static void *work(void *argument) {
+    worker *w = argument;
+    if (w->multiply) w->result = w->multiply(ROUNDS, 0.7f);
+    else memcpy(w->to, w->from, w->bytes);
+    return NULL;
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of the fastest of REPEATS runs of all workers together; the first also touches the memory. */
+static double fastest(worker *workers, int *count) {
+    double best = 0;
+    for (int k = 0; k < REPEATS; k++) {
+        int started = 0;
+        double start = now();
+        for (; started < *count - 1; started++)
+            if (pthread_create(&workers[started + 1].thread, NULL, work, &workers[started + 1]) != 0) break;
+        *count = started + 1;
+        work(&workers[0]);
+        for (int i = 1; i <= started; i++) pthread_join(workers[i].thread, NULL);
+        double taken = now() - start;
+        if (best == 0 || taken < best) best = taken;
+    }
+    return best;
+}
+
+cpu_peak cpu_peak_measure(const char *isa, int threads) {
+    cpu_peak peak = {0, 0};
+    worker *workers = must_alloc((size_t)threads * sizeof *workers);
+    char *from = malloc(COPIED), *to = malloc(COPIED);
+    int count = threads, lanes = 4;
+    float (*multiply)(long rounds, float a) = fma_plain;
+#if defined(__x86_64__)
+    if (strcmp(isa, "avx512") == 0) multiply = fma_avx512, lanes = 16;
+    if (strcmp(isa, "avx2") == 0) multiply = fma_avx2, lanes = 8;
+#else
+    (void)isa;
+#endif
+    memset(workers, 0, (size_t)threads * sizeof *workers);
+    for (int i = 0; i < threads; i++) workers[i].multiply = multiply;
+    double seconds = fastest(workers, &count);
+    peak.gflops = 2e-9 * (double)ROUNDS * CHAINS * lanes * count / seconds;
+    if (from && to) {
+        size_t part = COPIED / (size_t)count;
+        memset(from, 1, COPIED); /* else all of it would be one page of zeros */
+        for (int i = 0; i < count; i++) {
+            workers[i].multiply = NULL;
+            workers[i].from = from + part * (size_t)i;
+            workers[i].to = to + part * (size_t)i;
+            workers[i].bytes = part;
+        }
+        int copiers = count;
+        seconds = fastest(workers, &copiers);
+        peak.gbs = 2e-9 * (double)part * copiers / seconds;
+    }
+    free(from), free(to), free(workers);
+    return peak;
+}
