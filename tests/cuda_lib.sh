@@ -40,7 +40,7 @@ run() {
         bad "$*"
         tail -n 30 "$out/log"
     fi
-    printf '%6d ms  %s\n' $((($(date +%s%N) - started) / 1000000)) "$*"
+    printf '%6d ms  %.100s\n' $((($(date +%s%N) - started) / 1000000)) "$*"
 }
 
 make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || { bad 'the emulator does not build'; finish; }
