@@ -1996,6 +1996,7 @@ typedef struct reid__op {
     int hidden;                  /* REID__SQUEEZE: channels between its two layers */
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
+    int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
     size_t weight2, bias2;       /* the second layer of REID__SQUEEZE */
@@ -2302,6 +2303,28 @@ static size_t reid__place_buffers(const reid__plan *p, const size_t *size, size_
 /* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
 static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
 
+#define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
+
+/* Numbers that the CPU keeps for each pair of an input and an output channel. */
+static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS : op->kh * op->kw; }
+
+static int reid__winograd_tiles(const reid__op *op) {
+    return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
+}
+
+/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights four times as large. It pays
+   where at least half of the multiplications are saved, in spite of tiles that stand over the edge, and where one image
+   has tiles enough to be worth the weights, which are read anew for every batch: measured with 64 to 256 channels, and
+   8 tiles or more; with 512 channels on 7x7 pixels it is slower for a batch of one. The batch itself has no say, for it
+   must not change the bits. */
+static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
+    int tiles = reid__winograd_tiles(op);
+    if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
+    if (op->residual != REID__NONE || op->scale != REID__NONE || p->buffers[op->in].c == 3) return 0;
+    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 256 && tiles >= 8 &&
+           8 * tiles <= op->oh * op->ow;
+}
+
 static void reid__assign_offsets(reid__plan *p) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
@@ -2310,7 +2333,7 @@ static void reid__assign_offsets(reid__plan *p) {
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].offset = offset[i];
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
-        size_t taps = (size_t)op->kh * (size_t)op->kw, at = p->weight_floats;
+        size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
         if (op->kind == REID__MAXPOOL || op->kind == REID__POOL || op->kind == REID__NORMALISE) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE ? taps : taps * (size_t)op->ic;
@@ -2339,6 +2362,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
+    for (int i = 0; i < p->op_count; i++) p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]);
     reid__lifetimes(p);
     reid__assign_offsets(p);
     return 1;
@@ -2591,9 +2615,12 @@ static void reid__team_stop(reid__team *team, reid__mem *mem, int size, int fork
    batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
    each pixel's inputs lie (reid__rows). B is packed once into panels of `nr` columns (reid__pack).
 
-   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread:
-   that is why the bits depend on none of them. AVX2 and AVX-512 use the same chain and give the same bits; scalar code
-   has no fused multiply-add and differs in the last place.
+   Where reid__winograd_pays, a 3x3 convolution is computed by Winograd's F(4x4, 3x3) instead: 36 smaller products of
+   transformed inputs and weights, a quarter of the multiplications.
+
+   Every output (and every product) is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile,
+   batch or thread: that is why the bits depend on none of them. AVX2 and AVX-512 use the same chain and give the same
+   bits; scalar code has no fused multiply-add and differs in the last place.
    ------------------------------------------------------------------------------------------------------------------ */
 
 /* One tile: up to `mr` pixels times one panel. */
@@ -2612,6 +2639,7 @@ typedef struct reid__tile {
 typedef void (*reid__tile_fn)(const reid__tile *t);
 
 #define REID__MAX_MR 12
+#define REID__AHEAD 8192 /* floats from the weights in use to those that are fetched into L2 */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
@@ -2625,6 +2653,9 @@ typedef struct reid__kernels {
     void (*pool)(const reid__op *op, int c, const float *in, int bin, float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const float *in, const float *factors, float *out, int c);
+    void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
+    void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
+                         reid__act act);
 } reid__kernels;
 
 #define REID__JOIN2(a, b) a##_##b
@@ -2814,6 +2845,37 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
     }
 }
 
+/* G g on one axis: a filter of 3 to what it weighs at 0, 1, -1, 2, -2 and infinity. */
+static void reid__winograd_filter(const double *g, int step, double *u, int u_step) {
+    double even = g[0] + g[2 * step], odd = g[step], wide = g[0] + 4 * g[2 * step];
+    u[0] = g[0] / 4;
+    u[u_step] = -(even + odd) / 6;
+    u[2 * u_step] = -(even - odd) / 6;
+    u[3 * u_step] = (wide + 2 * odd) / 24;
+    u[4 * u_step] = (wide - 2 * odd) / 24;
+    u[5 * u_step] = g[2 * step];
+}
+
+/* The same for Winograd: G g G' of every filter, in double, to one panel [REID__POINTS][ic][width]. G' is G
+   transposed. */
+static void reid__pack_winograd(float *panel, int width, const float *rows, int columns, int ic,
+                                const double *factors) {
+    float u[REID__POINTS][2 * REID__LANES]; /* of one input channel: written to the panel in runs */
+    memset(u, 0, sizeof u);
+    for (int i = 0; i < ic; i++) {
+        for (int j = 0; j < columns; j++) {
+            const float *from = rows + ((size_t)j * (size_t)ic + (size_t)i) * 9;
+            double g[9], half[18], whole[REID__POINTS];
+            for (int t = 0; t < 9; t++) g[t] = from[t] * factors[j];
+            for (int x = 0; x < 3; x++) reid__winograd_filter(g + x, 3, half + x, 3);
+            for (int y = 0; y < 6; y++) reid__winograd_filter(half + 3 * y, 1, whole + 6 * y, 1);
+            for (int p = 0; p < REID__POINTS; p++) u[p][j] = (float)whole[p];
+        }
+        for (size_t p = 0; p < REID__POINTS; p++)
+            memcpy(panel + (p * (size_t)ic + (size_t)i) * (size_t)width, u[p], (size_t)width * sizeof *panel);
+    }
+}
+
 /* Where weights come from while a network is packed. One per thread. */
 typedef struct reid__loader {
     const reid__weights *file;
@@ -2862,7 +2924,11 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
         reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
         if (r != REID_OK) return r;
-        reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
+        if (op->winograd)
+            reid__pack_winograd(packed + (size_t)at * (size_t)ic * REID__POINTS, width, l->rows, columns, ic,
+                                factors + at);
+        else
+            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
     }
     reid__digest_final(&d, digest);
     return REID_OK;
@@ -2953,6 +3019,8 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 #define REID__BLOCK_FLOATS 65536 /* inputs of a block of pixels: 256 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
+#define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
+#define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
 
 /* What one thread needs for itself, carved out of the lane's memory. */
 typedef struct reid__thread_memory {
@@ -3034,6 +3102,18 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const float *
     }
 }
 
+/* `count` rows of a panel, from where t stands: in tiles of equal height, give or take one row. */
+static void reid__tile_rows(const reid__kernels *k, reid__tile *t, int count) {
+    for (int tiles = reid__ceil_div(count, k->mr); tiles > 0; tiles--) {
+        int height = reid__ceil_div(count, tiles);
+        k->tile[height - 1](t);
+        t->a += (ptrdiff_t)height * t->taps;
+        t->out += height * t->out_stride;
+        if (t->residual) t->residual += height * t->residual_stride;
+        count -= height;
+    }
+}
+
 /* All panels [from, to) for one block of pixels whose inputs are in `rows`. */
 static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const float *const *rows, int from, int to) {
     const reid__op *op = j->op;
@@ -3052,17 +3132,11 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const f
         t.half = reid__padded(op->oc) - column < nr;
         t.b = j->net->weights + op->weight + (size_t)column * depth;
         t.bias = j->net->weights + op->bias + column;
-        int tiles = reid__ceil_div(count, k->mr), at = 0;
-        for (; tiles > 0; tiles--) { /* tiles of equal height, give or take one row */
-            int height = reid__ceil_div(count - at, tiles);
-            t.a = rows + (size_t)at * (size_t)t.taps;
-            t.out = reid__at(j, op->out, 0) + (m + at) * t.out_stride + op->channel + column;
-            t.residual = NULL;
-            if (op->residual != REID__NONE)
-                t.residual = reid__at(j, op->residual, 0) + (m + at) * t.residual_stride + column;
-            k->tile[height - 1](&t);
-            at += height;
-        }
+        t.a = rows;
+        t.out = reid__at(j, op->out, 0) + m * t.out_stride + op->channel + column;
+        t.residual = NULL;
+        if (op->residual != REID__NONE) t.residual = reid__at(j, op->residual, 0) + m * t.residual_stride + column;
+        reid__tile_rows(k, &t, count);
     }
 }
 
@@ -3084,16 +3158,104 @@ static void reid__conv_part(void *task, int index) {
     }
 }
 
-/* Cuts M pixels times N panels for the team: the grid with the least work in its largest part; of equals the one that
-   reads least (every part reads its pixels' inputs and its panels' weights). */
+/* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
+typedef struct reid__spot { int image, y, x; } reid__spot;
+
+static reid__spot reid__spot_of(const reid__op *op, ptrdiff_t tile) {
+    int across = reid__ceil_div(op->ow, 4), tiles = reid__winograd_tiles(op), at = (int)(tile % tiles);
+    reid__spot s = {(int)(tile / tiles), at / across * 4, at % across * 4};
+    return s;
+}
+
+static void reid__spot_next(const reid__op *op, reid__spot *s) {
+    s->x += 4;
+    if (s->x >= op->ow) s->x = 0, s->y += 4;
+    if (s->y >= op->oh) s->y = 0, s->image++;
+}
+
+/* Inputs of `count` tiles, transformed: a matrix [count][c] for each point. rows[point * count + r]: its row r. */
+static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, const float **rows, float *out) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->in].c;
+    ptrdiff_t plane = (ptrdiff_t)count * c + REID__LANES; /* not a power of two, or all points met in one cache set */
+    reid__spot s = reid__spot_of(op, first);
+    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+        const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
+        for (int p = 0; p < REID__POINTS; p++) {
+            int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
+            int inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
+            in[p] = inside ? base + ((ptrdiff_t)y * op->iw + x) * c : j->net->zeros;
+            rows[p * count + r] = out + p * plane + (ptrdiff_t)r * c;
+        }
+        j->net->kernels->winograd_in(in, c, out + (ptrdiff_t)r * c, plane);
+    }
+}
+
+/* One panel of output channels for these tiles: a product for each point to products [count][points][width], then
+   back to pixels. The bias is added at point (1, 1), which counts once in every pixel. */
+static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *const *rows,
+                                 float *products, int panel) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
+    ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
+    reid__tile t;
+    memset(&t, 0, sizeof t);
+    t.taps = 1, t.kc = op->ic, t.half = width < k->nr, t.act = REID__LINEAR_ACT;
+    t.b = j->net->weights + op->weight + (size_t)column * (size_t)op->ic * REID__POINTS;
+    t.out_stride = (ptrdiff_t)REID__POINTS * width;
+    for (int p = 0; p < REID__POINTS; p++, t.b += (ptrdiff_t)op->ic * width) {
+        t.a = rows + (ptrdiff_t)p * count;
+        t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
+        t.out = products + p * width;
+        reid__tile_rows(k, &t, count);
+    }
+    reid__spot s = reid__spot_of(op, first);
+    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+        float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
+        k->winograd_out(products + r * t.out_stride, width, out, row, pixel, reid__min(4, op->oh - s.y),
+                        reid__min(4, op->ow - s.x), op->act);
+    }
+}
+
+/* Tiles of a block. More would read the weights less often, and leave L2. */
+static int reid__winograd_block(int c, const reid__kernels *k) {
+    return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / k->mr * k->mr, REID__WINOGRAD_ROWS);
+}
+
+static void reid__winograd_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    const reid__thread_memory *s = &j->lane->scratch[index];
+    int panels = reid__ceil_div(reid__padded(op->oc), k->nr), c = j->net->plan->buffers[op->in].c;
+    ptrdiff_t from, to, first, last;
+    reid__share((ptrdiff_t)j->n * reid__winograd_tiles(op), j->parts_m, index / j->parts_n, &from, &to);
+    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
+    int most = reid__winograd_block(c, k), blocks = (int)((to - from + most - 1) / most);
+    if (first == last) return;
+    for (; blocks > 0; blocks--) { /* of equal size, give or take one tile */
+        int count = (int)((to - from + blocks - 1) / blocks);
+        float *products = s->block + REID__POINTS * (count * c + REID__LANES);
+        reid__winograd_inputs(j, from, count, s->rows, s->block);
+        for (ptrdiff_t panel = first; panel < last; panel++)
+            reid__winograd_panel(j, from, count, s->rows, products, (int)panel);
+        from += count;
+    }
+}
+
+/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid with the least work in its largest part; of
+   equals the one that reads least (every part reads its pixels' inputs and its panels' weights). */
 static void reid__conv_grid(reid__job *j, int threads) {
     const reid__op *op = j->op;
     int mr = j->net->kernels->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
-    ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow, tiles = (pixels + mr - 1) / mr;
-    double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * op->kh * op->kw, best = -1;
+    ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow;
+    ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + mr - 1) / mr;
+    double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * reid__taps(op), best = -1;
+    double transform = op->winograd ? 0.3 : 0; /* of the inputs, done again for every part of N: in panels' time */
     for (int parts_n = 1; parts_n <= threads; parts_n++) {
         int parts_m = threads / parts_n;
-        double work = (double)((tiles + parts_m - 1) / parts_m) * reid__ceil_div(panels, parts_n);
+        double work = (double)((tiles + parts_m - 1) / parts_m) * (reid__ceil_div(panels, parts_n) + transform);
         double reads = inputs * parts_n + weights * parts_m;
         double cost = work * (1.0 + 1e-3 * reads / (inputs + weights));
         if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
@@ -3159,7 +3321,8 @@ static void reid__run_op(reid__job *j) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j, threads);
-        reid__parallel(&j->lane->team, reid__conv_part, j, j->parts_m * j->parts_n);
+        reid__parallel(&j->lane->team, op->winograd ? reid__winograd_part : reid__conv_part, j,
+                       j->parts_m * j->parts_n);
         break;
     case REID__DEPTHWISE: reid__parallel(&j->lane->team, reid__depthwise_part, j, threads); break;
     case REID__MAXPOOL: reid__parallel(&j->lane->team, reid__maxpool_part, j, threads); break;
@@ -3273,7 +3436,8 @@ REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
 }
 
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
-   weight vectors and mr inputs for mr * nv multiply-adds. */
+   weight vectors and mr inputs for mr * nv multiply-adds, and asks for weights that come later: the next panel is
+   fetched while this one is used, for the CPU's own prefetching ends at every page. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
@@ -3286,6 +3450,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         for (ptrdiff_t k = 0; k < kc; k++, b += nv * REID__W) {
             REID__V w[REID__NV];
             REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
+            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16) __builtin_prefetch(b + REID__AHEAD + j, 0, 2);
             REID__UNROLL for (int r = 0; r < mr; r++) {
                 REID__V x = REID__SET1(a[r][k]);
                 REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__FMA(x, w[j], acc[r][j]);
@@ -3464,6 +3629,64 @@ static void REID__F(scale)(const float *in, const float *factors, float *out, in
     for (int v = 0; v < c; v += REID__W) REID__STORE(out + v, REID__MUL(REID__LOAD(in + v), REID__LOAD(factors + v)));
 }
 
+/* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
+   contract anything else. */
+REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
+    const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
+    REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
+    REID__V even2 = REID__SUB(d[4], d[2]), odd2 = REID__SUB(d[3], d[1]);
+    v[0] = REID__FMA(four, d[0], REID__FMA(minus5, d[2], d[4]));
+    v[1] = REID__ADD(even, odd);
+    v[2] = REID__SUB(even, odd);
+    v[3] = REID__FMA(two, odd2, even2);
+    v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
+    v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
+}
+
+/* A' m on one axis: six points to four outputs. */
+REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
+    REID__V sum = REID__ADD(m[1], m[2]), difference = REID__SUB(m[1], m[2]);
+    REID__V sum2 = REID__ADD(m[3], m[4]), difference2 = REID__SUB(m[3], m[4]);
+    y[0] = REID__ADD(REID__ADD(m[0], sum), sum2);
+    y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
+    y[2] = REID__FMA(REID__SET1(4.0f), sum2, sum);
+    y[3] = REID__ADD(REID__FMA(REID__SET1(8.0f), difference2, difference), m[5]);
+}
+
+/* B' d B: 6x6 input pixels of c channels to the points, `plane` floats apart. */
+static void REID__F(winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane) {
+    for (int at = 0; at < c; at += REID__W, out += REID__W) {
+        REID__V d[6], column[6], v[6][6];
+        REID__UNROLL for (int x = 0; x < 6; x++) {
+            REID__UNROLL for (int y = 0; y < 6; y++) d[y] = REID__LOAD(in[y * 6 + x] + at);
+            REID__F(winograd_points)(d, column);
+            REID__UNROLL for (int y = 0; y < 6; y++) v[y][x] = column[y];
+        }
+        REID__UNROLL for (int y = 0; y < 6; y++) {
+            REID__F(winograd_points)(v[y], d);
+            REID__UNROLL for (int x = 0; x < 6; x++) REID__STORE(out + (y * 6 + x) * plane, d[x]);
+        }
+    }
+}
+
+/* A' m A: the points of `width` channels to the pixels of a tile that lie inside of the image. */
+static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows,
+                                  int columns, reid__act act) {
+    for (int at = 0; at < width; at += REID__W) {
+        REID__V m[6], column[4], y[4][6];
+        REID__UNROLL for (int j = 0; j < 6; j++) {
+            REID__UNROLL for (int i = 0; i < 6; i++) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+            REID__F(winograd_outputs)(m, column);
+            REID__UNROLL for (int i = 0; i < 4; i++) y[i][j] = column[i];
+        }
+        REID__UNROLL for (int i = 0; i < 4; i++) {
+            REID__F(winograd_outputs)(y[i], m);
+            REID__UNROLL for (int j = 0; j < 4; j++)
+                if (i < rows && j < columns) REID__STORE(out + i * row + j * pixel + at, REID__F(act)(m[j], act));
+        }
+    }
+}
+
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
 #define REID__TILE_ROWS(rows)                                                                                          \
@@ -3509,7 +3732,8 @@ static const reid__kernels REID__F(kernels) = {
         0, 0, 0, 0, 0, 0,
 #endif
     },
-    REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale)};
+    REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
+    REID__F(winograd_in), REID__F(winograd_out)};
 
 #undef REID__STRING
 #undef REID__STRING2
@@ -5782,6 +6006,8 @@ static size_t reid__block_floats(const reid__plan *p, int mr) {
     for (int i = 0; i < p->op_count; i++) {
         size_t c = (size_t)p->buffers[p->ops[i].in].c;
         if (c * (size_t)mr > most) most = c * (size_t)mr;
+        size_t tiles = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
+        if (p->ops[i].winograd && tiles > most) most = tiles;
         if (p->ops[i].kind == REID__SQUEEZE && c + (size_t)reid__padded(p->ops[i].hidden) > most)
             most = c + (size_t)reid__padded(p->ops[i].hidden);
     }

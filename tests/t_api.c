@@ -203,8 +203,8 @@ static const struct {
     {REID_ERR_TENSOR_UNEXPECTED, "t_tensors"}, {REID_ERR_TENSOR_SHAPE, "t_tensors"},
     {REID_ERR_TENSOR_DTYPE, "t_tensors"},      {REID_ERR_NOT_FINITE, "t_tensors"},
     {REID_ERR_BN_VARIANCE, "t_tensors"},       {REID_ERR_FILE_WRITE, "cuda_cache"},
-    {REID_ERR_KERNEL_PACK, "cuda_cache"},      {REID_ERR_NO_KERNELS, "cuda_loader"},
-    {REID_ERR_KERNEL_COMPILE, "cuda_loader"},  {REID_ERR_GPU, "cuda_faults"},
+    {REID_ERR_KERNEL_PACK, "cuda_cache"},      {REID_ERR_NO_KERNELS, "cuda_cache"},
+    {REID_ERR_KERNEL_COMPILE, "cuda_cache"},  {REID_ERR_GPU, "cuda_faults"},
 };
 
 static int source_has(const char *test, const char *text) {

@@ -47,7 +47,7 @@ typedef struct conv_case {
     int k, stride, ic, oc, h, w, n, threads;
 } conv_case;
 
-/* same: TensorFlow's padding; extras: 1 residual, 2 squeeze-excite factors. */
+/* same: TensorFlow's padding; extras: 1 residual, 2 squeeze-excite factors, 4 by Winograd. */
 static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, int extras) {
     rig *r = new_rig(t->n, t->threads, same);
     reid__plan *p = &r->plan;
@@ -56,6 +56,7 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     reid__op *op = reid__last_op(p);
     if (extras & 1) op->residual = reid__add_buffer(p, op->oh, op->ow, t->oc);
     if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
+    op->winograd = (extras & 4) != 0;
     if (kind == REID__DEPTHWISE) op->sums = reid__add_buffer(p, op->oh, 1, t->oc);
     run(r);
 }
@@ -87,6 +88,20 @@ static void test_conv_windows(void **state) {
             }
     const conv_case seven = {7, 2, 5, 33, 9, 11, 2, 2};
     conv(REID__CONV, &seven, 0, REID__RELU, 1);
+}
+
+/* Tiles over every edge, blocks of several tiles, more threads than tiles; the definition is that of any 3x3. */
+static void test_winograd(void **state) {
+    static const int sizes[][2] = {{7, 7}, {14, 14}, {13, 9}, {1, 1}, {3, 2}, {4, 4}, {5, 8}, {2, 17}};
+    (void)state;
+    for (int i = 0; i < CHANNELS; i++)
+        for (int k = 0; k < 8; k++) {
+            int oc = channels[(i * 5 + k) % CHANNELS];
+            conv_case t = {3, 1, channels[i], oc, sizes[k][0], sizes[k][1], 1 + (i + k) % 3, 1 + (i + k) % 5};
+            conv(REID__CONV, &t, k & 1, (reid__act)((i + k) % 3), 4);
+        }
+    const conv_case many = {3, 1, 17, 33, 56, 56, 1, 2};
+    conv(REID__CONV, &many, 0, REID__RELU, 4);
 }
 
 /* The first convolution reads the image, whose zero border is stored. */
@@ -202,9 +217,10 @@ static void test_exp(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_stem),
-        cmocka_unit_test(test_depthwise), cmocka_unit_test(test_maxpool), cmocka_unit_test(test_pool),
-        cmocka_unit_test(test_squeeze), cmocka_unit_test(test_linear), cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_stem),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_maxpool),
+        cmocka_unit_test(test_pool),     cmocka_unit_test(test_squeeze),      cmocka_unit_test(test_linear),
+        cmocka_unit_test(test_exp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

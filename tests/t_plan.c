@@ -267,11 +267,38 @@ static void test_variants(void **state) {
     check_op("layer2.0.downsample.0", 28, 29, 2, 0, 0);
 }
 
+/* --- the CPU's algorithm ------------------------------------------------------------------------------------------ */
+
+/* How many operations use Winograd, and that each may. */
+static int winograd(const char *name, int height, int width, int last_stride) {
+    int count = 0;
+    build(name, height, width, last_stride, arch_named(name)->multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
+    for (int i = 0; i < plan.op_count; i++) {
+        const reid__op *op = &plan.ops[i];
+        if (!op->winograd) continue;
+        assert_true(op->kind == REID__CONV && op->kh == 3 && op->kw == 3 && op->stride == 1);
+        assert_true(op->residual == REID__NONE && op->scale == REID__NONE);
+        count++;
+    }
+    return count;
+}
+
+static void test_winograd(void **state) {
+    (void)state;
+    assert_int_equal(winograd("resnet50", 224, 224, 2), 3 + 3 + 5); /* layers 1, 2 and 3, but for those of stride 2 */
+    assert_int_equal(winograd("resnet50", 256, 128, 1), 3 + 3 + 5);
+    assert_int_equal(winograd("resnet50-multiscale", 256, 128, 2), 3 + 3 + 5);
+    assert_int_equal(winograd("resnet50", 64, 48, 2), 3); /* few tiles are not worth the weights */
+    assert_int_equal(winograd("resnet50", 32, 32, 2), 0);
+    assert_int_equal(winograd("efficientnet_b0", 224, 224, 2), 0);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--write") == 0) return write_golden();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden), cmocka_unit_test(test_numbers),    cmocka_unit_test(test_last_stride),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_impossible), cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_winograd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
