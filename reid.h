@@ -483,7 +483,7 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
    no GPU, no driver and no weights.
 
    Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, batch, threads,
-                   kernels_src, kernels_path, nvrtc_path, allocator and error are used. arch: "sm_90". path: the file,
+                   kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used. arch: "sm_90". path: the file,
                    replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
@@ -3873,7 +3873,7 @@ typedef struct reid__device {
     size_t memory;                /* bytes */
     void *context;                /* the primary context, retained; NULL: none */
     int lost;                     /* the error after which nothing works any more, atomic */
-    int no_memory;                /* an allocation was refused */
+    int no_memory;                /* an allocation was refused, atomic */
 } reid__device;
 
 /* Errors that stay with the context: only a new process gets rid of them. */
@@ -3886,7 +3886,7 @@ static reid_result reid__gpu_check(reid__device *d, int code, const char *what, 
     const char *name = NULL, *text = NULL;
     if (code == 0) return REID_OK;
     if (code == REID__CUDA_OUT_OF_MEMORY) {
-        d->no_memory = 1;
+        __atomic_store_n(&d->no_memory, 1, __ATOMIC_RELAXED);
         return reid__fail(e, REID_ERR_OUT_OF_MEMORY, "GPU %d (%s) has no memory for %s", d->index, d->name, what);
     }
     if (reid__is_sticky(code)) __atomic_store_n(&d->lost, code, __ATOMIC_RELAXED);
