@@ -483,8 +483,8 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
    no GPU, no driver and no weights.
 
    Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, batch, threads,
-                   kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used. arch: "sm_90". path: the file,
-                   replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
+                   kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used. arch: "sm_90".
+                   path: the file, replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
    Thread safety   any thread. */
@@ -2312,11 +2312,11 @@ static int reid__winograd_tiles(const reid__op *op) {
     return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
 }
 
-/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights four times as large. It pays
-   where at least half of the multiplications are saved, in spite of tiles that stand over the edge, and where one image
-   has tiles enough to be worth the weights, which are read anew for every batch: measured with 64 to 256 channels, and
-   8 tiles or more; with 512 channels on 7x7 pixels it is slower for a batch of one. The batch itself has no say, for it
-   must not change the bits. */
+/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights four times as large. It
+   pays where at least half of the multiplications are saved, in spite of tiles that stand over the edge, and where one
+   image has tiles enough to be worth the weights, which are read anew for every batch: measured with 64 to 256
+   channels, and 8 tiles or more; with 512 channels on 7x7 pixels it is slower for a batch of one. The batch itself has
+   no say, for it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;

@@ -117,16 +117,20 @@ def prefixed(d, p):
 
 def timm_names(d, lukemelas=False):
     """torchvision's EfficientNet under timm's or EfficientNet-PyTorch's names."""
-    first = {"block.0.0": "conv_dw", "block.0.1": "bn1", "block.1.fc1": "se.conv_reduce", "block.1.fc2": "se.conv_expand",
+    first = {"block.0.0": "conv_dw", "block.0.1": "bn1",
+             "block.1.fc1": "se.conv_reduce", "block.1.fc2": "se.conv_expand",
              "block.2.0": "conv_pw", "block.2.1": "bn2"}
     later = {"block.0.0": "conv_pw", "block.0.1": "bn1", "block.1.0": "conv_dw", "block.1.1": "bn2",
-             "block.2.fc1": "se.conv_reduce", "block.2.fc2": "se.conv_expand", "block.3.0": "conv_pwl", "block.3.1": "bn3"}
+             "block.2.fc1": "se.conv_reduce", "block.2.fc2": "se.conv_expand",
+             "block.3.0": "conv_pwl", "block.3.1": "bn3"}
     other = {"features.0.0": "conv_stem", "features.0.1": "bn1", "features.8.0": "conv_head", "features.8.1": "bn2",
              "classifier.1": "classifier"}
-    lfirst = {"conv_dw": "_depthwise_conv", "bn1": "_bn1", "se.conv_reduce": "_se_reduce", "se.conv_expand": "_se_expand",
+    lfirst = {"conv_dw": "_depthwise_conv", "bn1": "_bn1",
+              "se.conv_reduce": "_se_reduce", "se.conv_expand": "_se_expand",
               "conv_pw": "_project_conv", "bn2": "_bn2"}
     llater = {"conv_pw": "_expand_conv", "bn1": "_bn0", "conv_dw": "_depthwise_conv", "bn2": "_bn1",
-              "se.conv_reduce": "_se_reduce", "se.conv_expand": "_se_expand", "conv_pwl": "_project_conv", "bn3": "_bn2"}
+              "se.conv_reduce": "_se_reduce", "se.conv_expand": "_se_expand",
+              "conv_pwl": "_project_conv", "bn3": "_bn2"}
     lother = {"conv_stem": "_conv_stem", "bn1": "_bn0", "conv_head": "_conv_head", "bn2": "_bn1", "classifier": "_fc"}
     blocks = []
     for k in sorted(d, key=lambda k: [int(x) if x.isdigit() else 0 for x in k.split(".")]):
@@ -169,7 +173,8 @@ def save_tar(d, path="in.tar"):
         ids[id(t)] = str(7000 + i)
         pickle.dump((100 + i, "cpu", types[t.dtype]), parts["storages"], 2)
         flat = t.permute(*reversed(range(t.dim()))).contiguous() if t.dim() else t # stored column by column
-        parts["storages"].write(struct.pack("<q", t.numel()) + ctypes.string_at(flat.data_ptr(), flat.numel() * flat.element_size()))
+        size = flat.numel() * flat.element_size()
+        parts["storages"].write(struct.pack("<q", t.numel()) + ctypes.string_at(flat.data_ptr(), size))
         pickle.dump((7000 + i, 100 + i, torch.Tensor), parts["tensors"], 2)
         strides = [1] * t.dim()
         for k in range(1, t.dim()):
@@ -216,7 +221,8 @@ def model_of(d):
 
 def formats(b0):
     for protocol in (2, 3, 4, 5):
-        expect("zip, protocol %d" % protocol, save(b0, pickle_protocol=protocol), b0, says="pickle protocol %d" % protocol)
+        expect("zip, protocol %d" % protocol, save(b0, pickle_protocol=protocol), b0,
+               says="pickle protocol %d" % protocol)
         path = save(b0, pickle_protocol=protocol, _use_new_zipfile_serialization=False)
         expect("stream, protocol %d" % protocol, path, b0, says="before 1.6 (stream), pickle protocol %d" % protocol)
     expect("tar", save_tar(b0), b0, says="before 0.2 (tar)")
@@ -225,7 +231,8 @@ def formats(b0):
     expect("Parameters", save(collections.OrderedDict(
         (k, torch.nn.Parameter(v) if v.is_floating_point() else v) for k, v in b0.items())), b0)
     expect("a whole model", save(model_of(b0)), b0, says="pickled whole")
-    expect("a whole model in a stream", save(model_of(b0), _use_new_zipfile_serialization=False), b0, says="pickled whole")
+    expect("a whole model in a stream", save(model_of(b0), _use_new_zipfile_serialization=False), b0,
+           says="pickled whole")
     expect("a whole model inside a checkpoint", save({"epoch": 1, "model": torch.nn.DataParallel(model_of(b0))}), b0)
     expect("another name of the file", save(b0, "model.pth.tar-60"), b0)
     with open("in.wts", "w") as f: # the counters are floats there: they are dropped
@@ -235,7 +242,8 @@ def formats(b0):
             for x in v.reshape(-1).float().tolist():
                 f.write(" " + struct.pack(">f", x).hex())
             f.write("\n")
-    expect("wts", "in.wts", without(b0, "num_batches_tracked", "classifier.1.weight", "classifier.1.bias"), says="reshaped")
+    expect("wts", "in.wts", without(b0, "num_batches_tracked", "classifier.1.weight", "classifier.1.bias"),
+           says="reshaped")
     try:
         import safetensors.torch
         safetensors.torch.save_file({k: v.clone() for k, v in b0.items()}, "in.safetensors", {"reid.preset": "mega"})
@@ -273,7 +281,8 @@ def wrappers(b0):
     expect("chosen by its prefix", save(both), zeros, "--key", "ema_model", "--allow-unused")
     refused("no such key", save({"model": b0}), 'no network stands under the key "nope"', "--key", "nope")
     expect("a self-made projection", save(collections.OrderedDict(b0, **{
-        "projection.weight": torch.ones(512, 1280), "projection.bias": torch.ones(512)})), collections.OrderedDict(b0, **{
+        "projection.weight": torch.ones(512, 1280), "projection.bias": torch.ones(512)})),
+           collections.OrderedDict(b0, **{
             "projection.weight": torch.ones(512, 1280), "projection.bias": torch.ones(512)}))
 
 
@@ -377,11 +386,13 @@ def resnets(r50):
     refused("IBN", save({"model": ibn}), "(IBN), which the networks here do not have", "--allow-unused")
     nonlocal_ = collections.OrderedDict(fast, **{"backbone.NL_2.0.g.weight": torch.ones(1)})
     refused("non-local", save({"model": nonlocal_}), "non-local blocks", "--allow-unused")
-    layumi = collections.OrderedDict(prefixed(r50, "model."), **{"classifier.add_block.0.weight": torch.ones(512, 2048)})
+    layumi = collections.OrderedDict(prefixed(r50, "model."),
+                                     **{"classifier.add_block.0.weight": torch.ones(512, 2048)})
     refused("layumi", save(layumi), "layumi's linear layer")
     expect("layumi before its neck", save(layumi), r50, "--allow-unused", meta={"reid.preset": "fastreid"},
            says="from layumi")
-    numbers = (("conv1.", "0."), ("bn1.", "1."), ("layer1.", "4."), ("layer2.", "5."), ("layer3.", "6."), ("layer4.", "7."))
+    numbers = (("conv1.", "0."), ("bn1.", "1."), ("layer1.", "4."), ("layer2.", "5."), ("layer3.", "6."),
+               ("layer4.", "7."))
     expect("children of ResNet", save(prefixed(renamed(trunk, *numbers), "backbone.")), trunk)
     heads = collections.OrderedDict()
     for k, n in (("reduce_layer2", 8192), ("reduce_layer3", 4096), ("reduce_layer4", 2048), ("reduce_avgpool", 2048)):
@@ -391,7 +402,8 @@ def resnets(r50):
            says="resnet50-multiscale")
     half = collections.OrderedDict((k, v.half() if v.is_floating_point() else v) for k, v in r50.items())
     expect("float16 in a stream", save(half, _use_new_zipfile_serialization=False), half)
-    for what, name, extra in (("ResNet-101", "layer3.22.conv1.weight", ()), ("ResNet-152", "layer3.35.conv1.weight", ())):
+    for what, name, extra in (("ResNet-101", "layer3.22.conv1.weight", ()),
+                              ("ResNet-152", "layer3.35.conv1.weight", ())):
         d = collections.OrderedDict(trunk, **{name: torch.ones(256, 1024, 1, 1)})
         refused(what, save(d), "the file holds " + what, "--allow-unused")
 

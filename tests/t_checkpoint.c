@@ -732,7 +732,8 @@ static void test_tar(void **state) {
         {"minus one storage", {B("\x80\2" MINUS "."), B(""), B("")}, "the number of storages or tensors is missing"},
         {"storage without key", {B("\x80\2K\1." "\x80\2(NNNt."), B(""), B("")}, "has no key"},
         {"storage without type", {B("\x80\2K\1." "\x80\2(K\5NNt."), B(""), B("")}, "of an unknown type"},
-        {"storage cut off", {B("\x80\2K\1." "\x80\2(K\5Nctorch\nFloatStorage\nt." "\2\0\0\0\0\0\0\0" "abc"), B(""), B("")},
+        {"storage cut off",
+         {B("\x80\2K\1." "\x80\2(K\5Nctorch\nFloatStorage\nt." "\2\0\0\0\0\0\0\0" "abc"), B(""), B("")},
          "more than the file holds"},
         {"two storages of one key", {B("\x80\2K\2." "\x80\2(K\5Nctorch\nFloatStorage\nt." TWO
          "\x80\2(K\5Nctorch\nFloatStorage\nt." TWO "\x80\2]."), B(""), B("")}, "two storages have the key \"5\""},
@@ -744,7 +745,8 @@ static void test_tar(void **state) {
         {"tensor without shape", {B(TAR_STORAGES), B(TAR_TENSOR "\1\0"), B("")}, "the list of tensors ends early"},
         {"tensor without strides", {B(TAR_STORAGES), B(TAR_TENSOR "\1\0\0\0\0\0\0\0\1"), B("")}, "ends early"},
         {"nine sides", {B(TAR_STORAGES), B(TAR_TENSOR "\x9\0\0\0\0\0\0\0"), B("")}, "tensor 7 has 9 dimensions"},
-        {"the same tensor twice", {B(TAR_STORAGES), B("\x80\2K\2." "\x80\2(K\7K\5Nt." ONE_SIDE "\x80\2(K\7K\5Nt." ONE_SIDE),
+        {"the same tensor twice",
+         {B(TAR_STORAGES), B("\x80\2K\2." "\x80\2(K\7K\5Nt." ONE_SIDE "\x80\2(K\7K\5Nt." ONE_SIDE),
          B("")}, "two tensors have the key \"7\""},
         {"tensor past the end", {B(TAR_STORAGES), B(TAR_TENSOR "\1\0\0\0\0\0\0\0" "\3\0\0\0\0\0\0\0" "\1\0\0\0\0\0\0\0"
          "\0\0\0\0\0\0\0\0"), B(TAR_PICKLE)}, "12 bytes from byte 0 on, its storage has 8"},
@@ -838,7 +840,8 @@ static void test_damage(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pickles), cmocka_unit_test(test_bombs), cmocka_unit_test(test_floods), cmocka_unit_test(test_views),
+        cmocka_unit_test(test_pickles), cmocka_unit_test(test_bombs), cmocka_unit_test(test_floods),
+        cmocka_unit_test(test_views),
         cmocka_unit_test(test_big_endian), cmocka_unit_test(test_zips), cmocka_unit_test(test_zip_others),
         cmocka_unit_test(test_zip_overlap), cmocka_unit_test(test_zip64), cmocka_unit_test(test_files),
         cmocka_unit_test(test_safetensors), cmocka_unit_test(test_tar), cmocka_unit_test(test_stream_and_wts),

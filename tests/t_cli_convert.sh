@@ -93,7 +93,8 @@ bad 'both input and output' old.safetensors ./old.safetensors
 bad 'no preset is named "nope"' --preset nope zip.pth x.safetensors
 bad 'no network is named "nope"' --net nope zip.pth x.safetensors
 bad 'no network stands under the key "nope"' --key nope zip.pth x.safetensors
-bad 'zip.pth: features.* resnet50 has no such layer; the file holds another network' --net resnet50 zip.pth x.safetensors
+bad 'zip.pth: features.* resnet50 has no such layer; the file holds another network' --net resnet50 zip.pth \
+    x.safetensors
 bad 'unknown option --gallery' --gallery x zip.pth
 bad 'nothing.pth: cannot open' nothing.pth x.safetensors
 mkdir folder full.safetensors

@@ -77,7 +77,7 @@ static void test_unused(void **state) {
         free(extra.bytes);
     }
     assert_int_equal(logged, 1);
-    net_options deeper = {.extra = "features.6.9.block.0.0.weight"}; /* fits all the same, as ResNet-101 fits resnet50 */
+    net_options deeper = {.extra = "features.6.9.block.0.0.weight"}; /* the rest fits, as ResNet-101 fits resnet50 */
     net_file other = net_for("efficientnet_b0", REID_HEAD_NONE, 1, &deeper);
     reid_desc d = net_desc(&other, 32, 32, &error);
     d.allow_unused = 1;
