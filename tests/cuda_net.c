@@ -293,7 +293,8 @@ static void test_small(const char *network) {
         float *got = embed(gpu, images, 2);
         int dim = reid_dim(gpu);
         double worst = worst_difference(got, want, 2 * (size_t)dim), cosine = reid_cosine(got, want, dim);
-        printf("%s fp%d: %.1e, cosine %.8f\n", network, precision == REID_FP32 ? 32 : 16, worst, cosine);
+        printf("%s fp%d: %.1e, cosine %.8f, crc %08x\n", network, precision == REID_FP32 ? 32 : 16, worst, cosine,
+               crc32_of((const unsigned char *)got, 2 * (size_t)dim * sizeof *got));
         CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two pictures */
         CHECK(precision == REID_FP32 ? worst < 2e-6 : cosine > 0.9999);
         free(got);
