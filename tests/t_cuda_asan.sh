@@ -1,6 +1,6 @@
 #!/bin/sh
-# The CUDA executor and its kernels under AddressSanitizer, on the emulator built with it: two networks at a small size,
-# the calls, and ResNet-50 at 224x224 once.
+# Networks on the CUDA executor under AddressSanitizer, on the emulator built with it: two at a small size, and
+# ResNet-50 at 224x224 once.
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_asan
 . tests/cuda_lib.sh
@@ -12,7 +12,6 @@ make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator-asan ||
 build_net cuda_net -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -DREID__SEPARATE_BUFFERS
 emulator=$out/asan cache=$PWD/$out/cache # machine code of this mode
 mkdir -p -m 700 "$cache"
-run "$out/cuda_net" calls
 for network in resnet50-multiscale efficientnet_b0; do run "$out/cuda_net" small $network; done
 GOLDEN_SIZE=224x224 GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50
 cat "$out/log"
