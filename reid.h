@@ -162,9 +162,9 @@
        code lacks the fused multiply-add and differs in the last places. On a GPU the bits belong to the precision and
        the kind of chip; pixels after resizing are equal to the bit everywhere. The caller's rounding mode or
        flush-to-zero changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the
-       normalised embedding, tested on every instruction set and with the GPU's FP32 kernels for resnet50,
-       resnet50-multiscale, efficientnet_b0 and efficientnet_b3 (typically below 1e-6, as PyTorch's own FP32); FP16 on a
-       GPU: cosine at least 0.9999.
+       normalised embedding, tested on every instruction set for resnet50, resnet50-multiscale, efficientnet_b0 and
+       efficientnet_b3 (typically below 1e-6, as PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16:
+       cosine at least 0.9999. (GPU kernels: so far tested on the emulator of tests/emulator.)
 
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by

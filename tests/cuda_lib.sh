@@ -7,13 +7,7 @@
 # COMMAND... with the libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode
 # share.
 
-for need in gcc g++ make; do
-    command -v $need >/dev/null 2>&1 || { echo "skipped: $need is missing"; exit 77; }
-done
-[ "$(uname -m)" = x86_64 ] || { echo 'skipped: the emulator needs x86-64'; exit 77; }
-for feature in avx2 fma f16c; do
-    grep -qw $feature /proc/cpuinfo || { echo "skipped: this processor has no $feature"; exit 77; }
-done
+. tests/emulator/needs.sh
 mkdir -p "$out"
 passed=0 failed=0
 good() { passed=$((passed + 1)); }

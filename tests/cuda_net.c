@@ -88,26 +88,17 @@ static int wanted(const char *variable, const char *value) {
 }
 
 static void test_golden(const char *network) {
-    FILE *table = fopen("tests/golden/embeddings.txt", "r"), *rows = fopen("tests/golden/embeddings.bin", "rb");
-    char line[512], size[32];
+    golden_files files = golden_open();
+    golden g;
+    char size[32];
     int cases = 0;
-    need(table && rows, "run it from the top of the repository: tests/golden/embeddings.* is not here");
-    while (fgets(line, sizeof line, table)) {
-        golden g;
-        if (line[0] == '#') continue;
-        need(read_case(line, &g), "embeddings.txt is damaged");
-        size_t count = (size_t)g.images * (size_t)g.dim;
-        float *torch = (float *)malloc(count * sizeof *torch);
-        need(torch && fread(torch, sizeof *torch, count, rows) == count, "embeddings.bin is too short");
+    for (float *torch; (torch = golden_next(&files, &g)) != NULL; free(torch)) {
         snprintf(size, sizeof size, "%dx%d", g.height, g.width);
-        if (strcmp(network, g.net) == 0 && wanted("GOLDEN_SIZE", size)) {
-            if (wanted("GOLDEN_PRECISION", "fp32")) golden_case(&g, torch, REID_FP32);
-            if (wanted("GOLDEN_PRECISION", "fp16")) golden_case(&g, torch, REID_FP16);
-            cases++;
-        }
-        free(torch);
+        if (strcmp(network, g.net) != 0 || !wanted("GOLDEN_SIZE", size)) continue;
+        if (wanted("GOLDEN_PRECISION", "fp32")) golden_case(&g, torch, REID_FP32);
+        if (wanted("GOLDEN_PRECISION", "fp16")) golden_case(&g, torch, REID_FP16);
+        cases++;
     }
-    fclose(table), fclose(rows);
     CHECK(cases > 0);
 }
 

@@ -7,17 +7,9 @@
 
 #include "kernels_test.h"
 
-/* As in reid_kernels.cu. */
-typedef struct axis {
-    double scale, support, shrink;
-    int64_t resized, skipped;
-    int source, count, filter, most;
-} axis;
-typedef struct picture {
-    int64_t pixels, rows, taps;
-    int stride, bytes, r, g, b, pad;
-    axis x, y;
-} picture;
+/* The library's own, so that its layout is what is tested. */
+typedef reid__gpu_axis axis;
+typedef reid__gpu_picture picture;
 typedef struct window {
     int first, end;
 } window;

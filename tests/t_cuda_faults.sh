@@ -5,13 +5,7 @@
 #     sh tests/t_cuda_faults.sh
 set -u
 cd "$(dirname "$0")/.." || exit 1
-for need in gcc g++ make; do
-    command -v $need >/dev/null 2>&1 || { echo "skipped: $need is missing"; exit 77; }
-done
-[ "$(uname -m)" = x86_64 ] || { echo "skipped: the emulator needs x86-64"; exit 77; }
-for feature in avx2 fma f16c; do
-    grep -qw $feature /proc/cpuinfo || { echo "skipped: this processor has no $feature"; exit 77; }
-done
+. tests/emulator/needs.sh
 unset REID_NVRTC REID_CACHE_DIR XDG_CACHE_HOME CUDA_PATH CUDA_HOME VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH REID_CPU_ISA
 out=$PWD/build/tests/t_cuda_faults
 said=$out/said

@@ -54,24 +54,13 @@ static int run_case(const golden *g, const float *torch, reid_isa isa, const cha
 int main(void) {
     static const reid_isa isas[] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512};
     static const char *const names[] = {"scalar", "avx2", "avx512"};
-    FILE *table = fopen("tests/golden/embeddings.txt", "r"), *rows = fopen("tests/golden/embeddings.bin", "rb");
-    char line[512];
-    int cases = 0, failed = 0;
-    need(table && rows, "run it from the top of the repository: tests/golden/embeddings.* is not here");
+    golden_files files = golden_open();
+    golden g;
+    int failed = 0;
     printf("network              head  size    layer4    isa     max|d|   PyTorch  cosine\n");
-    while (fgets(line, sizeof line, table)) {
-        golden g;
-        if (line[0] == '#') continue;
-        need(read_case(line, &g), "embeddings.txt is damaged");
-        size_t count = (size_t)g.images * (size_t)g.dim;
-        float *torch = (float *)malloc(count * sizeof *torch);
-        need(torch && fread(torch, sizeof *torch, count, rows) == count, "embeddings.bin is too short");
+    for (float *torch; (torch = golden_next(&files, &g)) != NULL; free(torch))
         for (int i = 0; i < 3; i++)
             if (isas[i] != REID_ISA_SCALAR || g.images == 1) failed += !run_case(&g, torch, isas[i], names[i]);
-        free(torch);
-        cases++;
-    }
-    need(fgetc(rows) == EOF && cases >= 11, "embeddings.txt and embeddings.bin do not belong together");
-    printf("%d cases, %d failed\n", cases, failed);
+    printf("%d cases, %d failed\n", files.cases, failed);
     return failed != 0;
 }

@@ -94,6 +94,35 @@ static int read_case(const char *line, golden *g) {
     return fields == 9 && g->images <= MOST_IMAGES;
 }
 
+/* The two files of the goldens, while they are read. */
+typedef struct golden_files {
+    FILE *table, *rows;
+    int cases;
+} golden_files;
+
+static golden_files golden_open(void) {
+    golden_files f = {fopen("tests/golden/embeddings.txt", "r"), fopen("tests/golden/embeddings.bin", "rb"), 0};
+    need(f.table && f.rows, "run it from the top of the repository: tests/golden/embeddings.* is not here");
+    return f;
+}
+
+/* The next case, and PyTorch's rows of it for free(); NULL after the last, when the files are closed. */
+static float *golden_next(golden_files *f, golden *g) {
+    char line[512];
+    do {
+        if (fgets(line, sizeof line, f->table)) continue;
+        need(fgetc(f->rows) == EOF && f->cases >= 11, "embeddings.txt and embeddings.bin do not belong together");
+        fclose(f->table), fclose(f->rows);
+        return NULL;
+    } while (line[0] == '#');
+    need(read_case(line, g), "embeddings.txt is damaged");
+    size_t count = (size_t)g->images * (size_t)g->dim;
+    float *torch = (float *)malloc(count * sizeof *torch);
+    need(torch && fread(torch, sizeof *torch, count, f->rows) == count, "embeddings.bin is too short");
+    f->cases++;
+    return torch;
+}
+
 /* What every case wants of reid_create. */
 static reid_desc desc_of(const golden *g, reid_error *error) {
     reid_desc desc = REID_INIT;
