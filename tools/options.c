@@ -168,7 +168,7 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 #define SHARED(field) 0, offsetof(options, field)
 #define PER_MODEL(field) 1, offsetof(model_options, field)
 
-/* Commands by first letter: embed, match, inspect, bench, pack, convert, help, version. */
+/* Which commands take an option: their letters in COMMANDS. */
 const option OPTIONS[] = {
     {'m', "model", "FILE", "embp", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
@@ -263,89 +263,7 @@ const option OPTIONS[] = {
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
-const command COMMANDS[] = {
-    {"embed", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... INPUT... [-o OUT]", "pictures to embeddings",
-     "Writes one row per picture: the vector that the network makes of it, of length 1, the two models' "
-     "vectors side by side where there are two. Rows stand in the order of the inputs; an input that fails is "
-     "named and has no row.\n\n"
-     "INPUT is a picture, a folder (searched recursively in byte order of names for jpg, jpeg, png, bmp, tga, "
-     "ppm, pgm, pnm; hidden names are left out) or - for a list on stdin. With --boxes, the file says which "
-     "pictures, and INPUT may be the folder that its paths start from. Boxes count from the top left corner of "
-     "the upright picture (after EXIF orientation). The rows of one picture are called path#0, path#1, ... by "
-     "their place in the file.\n\n"
-     "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and "
-     "newline escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and "
-     "failures (beside OUT.csv it is called OUT.csv.meta.json, and so for .jsonl). The identity of a picture is "
-     "the first folder below the folder given as INPUT, else its file name without extension. In JSON, bytes of a "
-     "name that are not UTF-8 stand as \\udc80 to \\udcff, as Python's surrogateescape has them.\n\n"
-     "16-bit PNG files are reduced to 8 bits a channel; alpha is dropped.",
-     {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
-      "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
-      "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
-     embed_main},
-    {"match", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... --gallery PATH QUERY...", "who is in the picture?",
-     "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best "
-     "identities with their scores. The score of a gallery picture is the cosine similarity to the query, or "
-     "the weighted sum of the two models' cosines; the score of an identity is that of its best picture. Equal "
-     "scores keep the gallery's order.\n\n"
-     "In a gallery folder the identity is the first folder below it, or the name of a picture that lies "
-     "directly in it. A gallery file must have been made with the same models, options and preprocessing: "
-     "fingerprints are compared.\n\n"
-     "A score means nothing until it is calibrated: one model has no default threshold, and strangers can "
-     "score 0.9. Choose --threshold from pairs of your own pictures.",
-     {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
-      "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
-      "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
-     match_main},
-    {"inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
-     "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
-     "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "
-     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.",
-     {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
-      "reid inspect --tensors --json efficientnet_b0.safetensors"},
-     inspect_main},
-    {"bench", "-m WEIGHTS [OPTION]...", "how fast is it here?",
-     "Times reid_embed on noise of the network's input size, in memory: the whole call, and beside it the sum of the "
-     "operations alone, each timed by itself (by the GPU's own clock there). Every figure is the median of --rounds "
-     "timings after a warm-up; a round is one call, or as many as take 10 ms.\n\n"
-     "The ceilings of a CPU are measured in the same run, on all threads together: multiply-adds that stay in "
-     "registers, and a copy larger than the caches, bytes read plus bytes written. No network reaches them. An "
-     "operation is bound by memory when its bytes at that bandwidth take longer than its multiply-adds; bytes are "
-     "counted as if each activation went to memory once and the weights once a batch, so small ones that stay in a "
-     "cache can pass 100 %.\n\n"
-     "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR).",
-     {"reid bench -m resnet50.safetensors --batches 1,8 --rounds 5",
-      "reid bench -m resnet50.safetensors --size 256x128 --batches 4 --ops --rounds 3 --output bench.json",
-      "reid bench -m efficientnet_b0.safetensors --batches 1 --start 2 --rounds 3"},
-     bench_main},
-    {"pack", "-m WEIGHTS|--net NAME [OPTION]... -o FILE", "GPU kernels compiled ahead of time",
-     "Compiles every kernel that the network needs on one kind of GPU and writes them to one file, for --pack and for "
-     "desc.kernels_pack: the machine that runs the network then needs no NVRTC and starts without compiling. This "
-     "needs NVRTC, but no GPU. Network, input size, precision and largest batch must be those of the later use; "
-     "--chip is the compute capability, sm_90 for an H100 or H200, sm_89 for an RTX 40.",
-     {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
-    {"convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
-     "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
-     "whole pickled model), .safetensors, or the text form .wts. Nothing in it is executed. Tensors get torchvision's "
-     "names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
-     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
-     "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
-     "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
-     "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
-     "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
-     "account.\n\n"
-     "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
-     "the preset and layer4's stride where an option, the file or its origin says.",
-     {"reid convert resnet50.pth resnet50.safetensors",
-      "reid convert --preset torchreid --last-stride 1 checkpoint.pth reid.safetensors",
-      "reid convert --json -v checkpoint.pth"},
-     convert_main},
-    {"help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
-    {"version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
-    {NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},
-};
-
-int option_applies(const option *spec, const command *c) { return strchr(spec->commands, c->name[0]) != NULL; }
+int option_applies(const option *spec, const command *c) { return strchr(spec->commands, c->letter) != NULL; }
 
 static const option *find(const command *c, char letter, const char *name, size_t len) {
     for (const option *spec = OPTIONS; spec->help; spec++) {

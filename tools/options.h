@@ -52,6 +52,7 @@ typedef struct options {
 } options;
 
 typedef struct command {
+    char letter;             /* stands for it in option.commands */
     const char *name, *synopsis, *summary;
     const char *about;       /* paragraphs, separated by an empty line */
     const char *examples[3]; /* each runs as it stands beside the files that it names */
@@ -63,7 +64,7 @@ struct option {
     char letter;             /* 0: none */
     const char *name;        /* without --; NULL: letter only */
     const char *arg;         /* NULL: takes none; "a|b|c" is also the list of choices */
-    const char *commands;    /* first letters of the commands that take it */
+    const char *commands;    /* letters of the commands that take it */
     int (*set)(options *o, const option *spec, void *slot, const char *value);
     int per_model;           /* 1: offset is into model_options */
     size_t offset;
