@@ -333,7 +333,8 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
-    int batch;                /* most images computed together; 0: chosen for the network. Never changes the bits */
+    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never changes the
+                                 bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
                                  the CPU, 2 on CUDA */
@@ -398,7 +399,8 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; "" on the CPU */
+    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
+                               "winograd", "with the next" (a convolution before a depthwise one), "" for the rest */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -1928,18 +1930,17 @@ typedef struct reid__arch {
     int stride_in_1x1;    /* ResNet: a block's stride sits in its first 1x1 (Caffe) instead of its 3x3 (torchvision) */
     int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
-    int one_by_one;       /* on the CPU, images are computed one at a time, each by one thread: see reid__run_all */
     char preset[24];      /* default preprocessing */
 } reid__arch;
 
 static const reid__arch reid__archs[] = {
-    /* name                 family              width depth bn_eps multi s1x1 mpad same single preset */
-    {"resnet50",            REID__RESNET,       1.0,  1.0,  1e-5,  0,    0,   1,   0,   0,     "torchvision-v1"},
-    {"resnet50-multiscale", REID__RESNET,       1.0,  1.0,  1e-5,  1,    0,   1,   0,   0,     "torchvision-v1"},
-    {"efficientnet_b0",     REID__EFFICIENTNET, 1.0,  1.0,  1e-5,  0,    0,   0,   0,   1,     "effnet-b0"},
-    {"efficientnet_b1",     REID__EFFICIENTNET, 1.0,  1.1,  1e-5,  0,    0,   0,   0,   1,     "effnet-b1"},
-    {"efficientnet_b2",     REID__EFFICIENTNET, 1.1,  1.2,  1e-5,  0,    0,   0,   0,   1,     "effnet-b2"},
-    {"efficientnet_b3",     REID__EFFICIENTNET, 1.2,  1.4,  1e-5,  0,    0,   0,   0,   1,     "effnet-b3"},
+    /* name                 family              width depth bn_eps multi s1x1 mpad same preset */
+    {"resnet50",            REID__RESNET,       1.0,  1.0,  1e-5,  0,    0,   1,   0,   "torchvision-v1"},
+    {"resnet50-multiscale", REID__RESNET,       1.0,  1.0,  1e-5,  1,    0,   1,   0,   "torchvision-v1"},
+    {"efficientnet_b0",     REID__EFFICIENTNET, 1.0,  1.0,  1e-5,  0,    0,   0,   0,   "effnet-b0"},
+    {"efficientnet_b1",     REID__EFFICIENTNET, 1.0,  1.1,  1e-5,  0,    0,   0,   0,   "effnet-b1"},
+    {"efficientnet_b2",     REID__EFFICIENTNET, 1.1,  1.2,  1e-5,  0,    0,   0,   0,   "effnet-b2"},
+    {"efficientnet_b3",     REID__EFFICIENTNET, 1.2,  1.4,  1e-5,  0,    0,   0,   0,   "effnet-b3"},
 };
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
@@ -1950,6 +1951,7 @@ static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
     {6, 256, 1024, 2},
     {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
+#define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
 /* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
 static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
@@ -2005,8 +2007,9 @@ typedef struct reid__buffer {
     int h, w, c;
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
+    int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
     size_t floats;    /* per image */
-    size_t offset;    /* floats per image from the start of the arena */
+    size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
 typedef struct reid__op {
@@ -2032,7 +2035,8 @@ typedef struct reid__plan {
     int height, width, last_stride, dim;
     int op_count, buffer_count;
     int embedding;               /* the buffer that holds the result */
-    size_t arena_floats;         /* per image */
+    int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
+    size_t early_floats, late_floats; /* arenas of one image: buffers that live before `split` only, and the others */
     size_t weight_floats;
     int overflow;                /* more operations than fit, or an output without pixels */
     reid__op ops[REID__MAX_OPS];
@@ -2193,6 +2197,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     }
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnet50[layer].out, stride = reid__resnet50[layer].stride;
+        if (layer == REID__SPLIT_LAYER) p->split = p->op_count;
         if (layer == 3) stride = p->last_stride;
         for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
             char name[40];
@@ -2295,6 +2300,7 @@ static void reid__lifetimes(reid__plan *p) {
         }
     }
     p->buffers[p->embedding].last = p->op_count;
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].late = p->buffers[i].last >= p->split;
 }
 
 /* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
@@ -2360,14 +2366,23 @@ static int reid__fuses(const reid__plan *p, int index) {
     return 1;
 }
 
-static void reid__assign_offsets(reid__plan *p) {
+/* Places the buffers of one of the two arenas. Returns its floats per image. */
+static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
-    for (int i = 0; i < p->buffer_count; i++) size[i] = p->buffers[i].floats;
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].late == late) size[i] = p->buffers[i].floats;
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
-    p->arena_floats = reid__place_buffers(p, size, offset);
-    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].offset = offset[i];
+    size_t floats = reid__place_buffers(p, size, offset);
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].late == late) p->buffers[i].offset = offset[i];
+    return floats;
+}
+
+static void reid__assign_offsets(reid__plan *p) {
+    p->early_floats = reid__assign_arena(p, 0);
+    p->late_floats = reid__assign_arena(p, 1);
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
@@ -2399,6 +2414,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
+    if (arch->family == REID__EFFICIENTNET) p->split = p->op_count; /* activations outweigh weights everywhere */
     for (int i = 0; i < p->op_count; i++) {
         op = &p->ops[i];
         op->winograd = reid__winograd_pays(p, op);
@@ -3102,7 +3118,7 @@ typedef struct reid__net {
     const float *weights;  /* packed */
     const float *zeros;    /* what lies outside an image: as many floats as the widest pixel has */
     const reid__prep *prep;
-    int batch;
+    int batch, slots;      /* images of a late arena; early arenas */
 } reid__net;
 
 /* One operation on one batch: the argument of every part function. */
@@ -3110,8 +3126,8 @@ typedef struct reid__job {
     const reid__net *net;
     reid__team *team;             /* NULL: one thread, the caller */
     reid__thread_memory *scratch; /* [threads] */
-    float *arena;
-    int room;              /* images that the arena is laid out for */
+    float *early, *late;   /* arenas: of one image, and of `room` images */
+    int room, at;          /* image 0 of this job is number `at` of the late arena */
     const reid__op *op;
     const reid_image *images;
     int n;                 /* images */
@@ -3119,10 +3135,21 @@ typedef struct reid__job {
     int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
 } reid__job;
 
-/* Image i of a buffer. */
+/* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
     const reid__buffer *b = &j->net->plan->buffers[buffer];
-    return j->arena + b->offset * (size_t)j->room + b->floats * (size_t)i;
+    if (!b->late) return j->early + b->offset;
+    return j->late + b->offset * (size_t)j->room + b->floats * (size_t)(j->at + i);
+}
+
+static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
+    reid__job j;
+    memset(&j, 0, sizeof j);
+    j.net = net, j.team = &lane->team, j.scratch = lane->scratch;
+    j.early = lane->arena;
+    j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
+    j.room = net->batch;
+    return j;
 }
 
 static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 1; }
@@ -3522,64 +3549,66 @@ static void reid__prepare(reid__job *j) {
     reid__spread(j, reid__prepare_part, j->parts_m);
 }
 
-/* j->n images to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored images. */
-static void reid__run(reid__job *j, int both, float *out) {
-    const reid__plan *p = j->net->plan;
-    for (j->flip = 0; j->flip <= both; j->flip++) {
-        reid__prepare(j);
-        for (int i = 0; i < p->op_count; i++) {
-            j->op = &p->ops[i];
-            reid__run_op(j);
-        }
-        for (int i = 0; i < j->n; i++) {
-            const float *from = reid__at(j, p->embedding, i);
-            float *to = out + (size_t)i * (size_t)p->dim;
-            for (int c = 0; c < p->dim; c++) to[c] = j->flip ? 0.5f * (to[c] + from[c]) : from[c];
-        }
+static void reid__run_ops(reid__job *j, int from, int to) {
+    for (int i = from; i < to; i++) {
+        j->op = &j->net->plan->ops[i];
+        reid__run_op(j);
     }
 }
 
-/* A call's images: what reid__run_alone needs. */
-typedef struct reid__call {
-    reid__job job; /* for the whole team */
-    int n, both;
-    float *out;
-} reid__call;
+/* Image i of the batch, up to the split. j is the caller's own. */
+static void reid__run_early(reid__job *j, int i) {
+    j->images += i, j->first += i, j->at += i, j->n = 1;
+    reid__prepare(j);
+    reid__run_ops(j, 0, j->net->plan->split);
+}
 
-/* This thread's share of the images, one at a time in its own part of the arena. */
-static void reid__run_alone(void *task, int index) {
-    const reid__call *c = (const reid__call *)task;
-    const reid__plan *p = c->job.net->plan;
-    reid__job j = c->job;
+/* The same for a share of the batch, by one thread with its own early arena. */
+static void reid__run_share(void *task, int index) {
+    const reid__job *batch = (const reid__job *)task;
     ptrdiff_t from, to;
-    reid__share(c->n, c->job.team->size, index, &from, &to);
-    j.team = NULL, j.scratch += index, j.room = j.n = 1;
-    j.arena += p->arena_floats * (size_t)index;
-    for (ptrdiff_t i = from; i < to; i++) {
-        j.images = c->job.images + i, j.first = c->job.first + (int)i;
-        reid__run(&j, c->both, c->out + (size_t)i * (size_t)p->dim);
+    reid__share(batch->n, batch->team->size, index, &from, &to);
+    for (int i = (int)from; i < (int)to; i++) {
+        reid__job j = *batch;
+        j.team = NULL, j.scratch += index;
+        j.early += j.net->plan->early_floats * (size_t)index;
+        reid__run_early(&j, i);
     }
 }
 
-/* n images to their embeddings, not normalised yet. Where the network's weights fit into a cache beside an image's
-   activations, every thread computes images of its own; what is left over, and networks whose weights are worth reading
-   for several images at once, the team computes together. */
-static void reid__run_all(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both,
-                          float *out) {
-    int threads = lane->team.size, alone = 0;
-    reid__call c;
-    memset(&c, 0, sizeof c);
-    c.job.net = net, c.job.team = &lane->team, c.job.scratch = lane->scratch, c.job.arena = lane->arena;
-    c.job.room = net->batch, c.job.images = images;
-    if (net->plan->arch->one_by_one && net->batch >= threads) {
-        alone = n - n % threads;
-        if (4 * (n - alone) >= 3 * threads) alone = n;
-        c.n = alone, c.both = both, c.out = out;
-        reid__parallel(&lane->team, reid__run_alone, &c, threads);
+/* j->n <= room images to their embeddings. The first operations have large activations and few weights: each image is
+   taken through them by itself, while it is in the cache, and where there are images enough every thread has its own.
+   The last ones have small activations and many weights, which are read once for the whole batch. */
+static void reid__run_batch(reid__job *j) {
+    int threads = reid__threads(j), shared = 0, n = j->n;
+    if (j->net->slots >= threads) {
+        shared = n - n % threads; /* what is left over is for the team, unless it nearly makes another turn */
+        if (4 * (n - shared) >= 3 * threads) shared = n;
+        j->n = shared;
+        if (shared) reid__parallel(j->team, reid__run_share, j, threads);
     }
-    for (int at = alone; at < n; at += net->batch) {
-        c.job.images = images + at, c.job.first = at, c.job.n = reid__min(net->batch, n - at);
-        reid__run(&c.job, both, out + (size_t)at * (size_t)net->plan->dim);
+    for (int i = shared; i < n; i++) {
+        reid__job one = *j;
+        reid__run_early(&one, i);
+    }
+    j->n = n;
+    reid__run_ops(j, j->net->plan->split, j->net->plan->op_count);
+}
+
+/* n images to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored images. */
+static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
+    const reid__plan *p = net->plan;
+    reid__job j = reid__job_init(net, lane);
+    for (int at = 0; at < n; at += net->batch) {
+        j.images = images + at, j.first = at, j.n = reid__min(net->batch, n - at);
+        for (j.flip = 0; j.flip <= both; j.flip++) {
+            reid__run_batch(&j);
+            for (int i = 0; i < j.n; i++) {
+                const float *from = reid__at(&j, p->embedding, i);
+                float *to = out + (size_t)(at + i) * (size_t)p->dim;
+                for (int c = 0; c < p->dim; c++) to[c] = j.flip ? 0.5f * (to[c] + from[c]) : from[c];
+            }
+        }
     }
 }
 
@@ -6297,30 +6326,35 @@ static reid_result reid__choose_network(reid__build *b) {
     return REID_OK;
 }
 
-#define REID__CPU_BATCH 8 /* images together: weights are read once for them, and activations stay near the cores */
+#define REID__CPU_BATCH 8 /* images for which late weights are read once */
 
-/* More than the best batch would only take memory; then memory_limit has its say. */
+/* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
+   there cannot be one for each thread. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
-    size_t image = p->arena_floats * sizeof(float), lanes = (size_t)ctx->lane_count;
-    size_t bookkeeping = 65536 + lanes * (size_t)ctx->lane_threads * 256; /* small arrays, more than they take */
+    size_t early = p->early_floats * sizeof(float), late = p->late_floats * sizeof(float);
+    size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
+    size_t bookkeeping = 65536 + lanes * threads * 256; /* small arrays, more than they take */
     size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
     fixed += lanes * ctx->lane_bytes;
-    int best = p->arch->one_by_one ? ctx->lane_threads : REID__CPU_BATCH;
-    int batch = b->desc->batch ? reid__min(b->desc->batch, best) : best;
-    if (b->desc->memory_limit) {
-        size_t left = b->desc->memory_limit > fixed ? b->desc->memory_limit - fixed : 0;
-        size_t fit = left / (image * lanes);
-        if (fit < 1)
+    int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
+    if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
+    if (batch < slots) slots = 1;
+    if (limit) {
+        size_t left = limit > fixed ? (limit - fixed) / lanes : 0; /* for one lane */
+        if (left < (early + late) * (size_t)slots) slots = 1;
+        if (left < early + late)
             return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                              (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
-                              (unsigned long long)(fixed + image * lanes));
+                              (unsigned long long)limit, p->arch->name, p->height, p->width,
+                              (unsigned long long)(fixed + (early + late) * lanes));
+        size_t fit = (left - early * (size_t)slots) / late;
         if (fit < (size_t)batch) batch = (int)fit;
     }
-    if (!reid__mul(image, (size_t)batch, &ctx->arena_bytes))
+    if (!reid__mul(early, (size_t)slots, &early) || !reid__mul(late, (size_t)batch, &late) || early + late < late)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->net.batch = batch;
+    ctx->arena_bytes = early + late;
+    ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }
 
@@ -6774,7 +6808,7 @@ static int reid__normalise(float *v, int dim, int raw) {
 
 static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
                                    reid_error *e) {
-    reid__run_all(&ctx->net, lane, images, n, ctx->flip, out);
+    reid__run(&ctx->net, lane, images, n, ctx->flip, out);
     for (int i = 0; i < n; i++)
         if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->raw))
             return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", i, reid_result_string(REID_ERR_EMBEDDING));
@@ -6895,6 +6929,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
+    info->kernel = op->winograd ? "winograd" : op->fused ? "with the next" : "";
 #ifndef REID_NO_CUDA
     if (ctx->gpu) info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
 #endif
@@ -7059,21 +7094,32 @@ static double reid__microseconds(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* times: (repeats, operations); images: n views. The first run is not counted. */
+/* Operations [from, to), one after the other; their times are added to `times`. */
+static void reid__time_ops(reid__job *j, int from, int to, float *times) {
+    for (int i = from; i < to; i++) {
+        double start = reid__microseconds();
+        reid__run_ops(j, i, i + 1);
+        times[i] += (float)(reid__microseconds() - start);
+    }
+}
+
+/* times: (repeats, operations); images: n views. The first run is not counted. Early operations are timed on the whole
+   team, image by image. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
-    reid__job j;
-    memset(&j, 0, sizeof j);
-    j.net = &ctx->net, j.team = &lane->team, j.scratch = lane->scratch, j.arena = lane->arena;
-    j.room = j.n = n, j.images = images;
+    const reid__plan *p = ctx->plan;
     for (int repeat = -1; repeat < repeats; repeat++) {
-        reid__prepare(&j); /* again: other buffers have been where the input was */
-        for (int i = 0; i < ctx->plan->op_count; i++) {
-            double start = reid__microseconds();
-            j.op = &ctx->plan->ops[i];
-            reid__run_op(&j);
-            if (repeat >= 0) *times++ = (float)(reid__microseconds() - start);
+        float *row = times + (size_t)reid__max(repeat, 0) * (size_t)p->op_count;
+        memset(row, 0, (size_t)p->op_count * sizeof *row);
+        for (int i = 0; i < n; i++) {
+            reid__job j = reid__job_init(&ctx->net, lane);
+            j.images = images + i, j.first = j.at = i, j.n = 1;
+            reid__prepare(&j);
+            reid__time_ops(&j, 0, p->split, row);
         }
+        reid__job all = reid__job_init(&ctx->net, lane);
+        all.images = images, all.n = n;
+        reid__time_ops(&all, p->split, p->op_count, row);
     }
 }
 

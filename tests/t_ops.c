@@ -31,7 +31,7 @@ static void run(rig *r) {
     assert_int_equal(r->plan.overflow, 0);
     reid__lifetimes(&r->plan);
     reid__assign_offsets(&r->plan);
-    r->arena = block(r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    r->arena = block(r->plan.late_floats * (size_t)r->n * sizeof(float));
     fill_arena(r);
     for (int i = 0, count = reid__wants(r->op, wants); i < count; i++) {
         r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
@@ -212,9 +212,9 @@ static float *pair_run(rig *r, const pair_case *t, const reid__kernels *kernels,
     const reid__plan *p = &r->plan;
     const reid__buffer *out = &p->buffers[p->ops[1].out], *sums = &p->buffers[p->ops[1].sums];
     size_t each = out->floats + sums->floats;
-    float *arena = block(p->arena_floats * (size_t)t->n * sizeof *arena);
+    float *arena = block(p->late_floats * (size_t)t->n * sizeof *arena);
     float *result = block(each * (size_t)t->n * sizeof *arena);
-    for (size_t i = 0; i < p->arena_floats * (size_t)t->n; i++) arena[i] = NAN;
+    for (size_t i = 0; i < p->late_floats * (size_t)t->n; i++) arena[i] = NAN;
     bench_start(&b, p, kernels, packed, t->n, t->threads, arena);
     for (int i = 0; i < t->n; i++) {
         float *in = reid__at(&b.job, p->ops[0].in, i);

@@ -120,7 +120,7 @@ static void fill_arena(rig *r) {
     reid__op *op = r->op;
     int reads[3] = {op->in, op->residual, op->scale};
     size_t index = 0;
-    memset(r->arena, 0xff, r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    memset(r->arena, 0xff, r->plan.late_floats * (size_t)r->n * sizeof(float));
     for (int k = 0; k < 3; k++) {
         if (reads[k] == REID__NONE) continue;
         const reid__buffer *b = &r->plan.buffers[reads[k]];
@@ -206,7 +206,8 @@ static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kern
     reid_desc desc = REID_INIT;
     memset(b, 0, sizeof *b);
     reid__mem_init(&b->mem, &desc);
-    b->net.plan = p, b->net.kernels = kernels, b->net.weights = packed, b->net.zeros = zeros, b->net.batch = n;
+    b->net.plan = p, b->net.kernels = kernels, b->net.weights = packed, b->net.zeros = zeros;
+    b->net.batch = n, b->net.slots = 1;
     b->threads = threads;
     assert_int_equal(reid__team_start(&b->team, &b->mem, threads, &desc), REID_OK);
     b->scratch = block((size_t)threads * sizeof *b->scratch);
@@ -215,7 +216,7 @@ static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kern
         b->scratch[i].block = block(reid__block_floats(p, kernels) * sizeof(float));
     }
     b->job.net = &b->net, b->job.team = &b->team, b->job.scratch = b->scratch;
-    b->job.n = b->job.room = n, b->job.arena = arena;
+    b->job.n = b->job.room = n, b->job.late = arena; /* split is 0: all buffers are late */
 }
 
 static void bench_stop(bench *b) {
@@ -230,7 +231,7 @@ static void run_one(rig *r, const reid__kernels *kernels) {
     reid_desc desc = REID_INIT;
     bench b;
     reid__mem_init(&mem, &desc);
-    size_t bytes = r->plan.arena_floats * (size_t)r->n * sizeof(float);
+    size_t bytes = r->plan.late_floats * (size_t)r->n * sizeof(float);
     float *packed = pack(r, kernels, &mem), *arena = block(bytes);
     memcpy(arena, r->arena, bytes);
     bench_start(&b, &r->plan, kernels, packed, r->n, r->threads, arena);
