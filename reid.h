@@ -333,8 +333,8 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
-    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never changes the
-                                 bits */
+    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
+                                 changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
                                  the CPU, 2 on CUDA */
@@ -399,8 +399,9 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
+    int fused;              /* 1: the next operation computes this one, and takes its time too (CPU) */
     const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
-                               "winograd", "with the next" (a convolution before a depthwise one), "" for the rest */
+                               "winograd" or "" */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -2696,7 +2697,7 @@ typedef struct reid__tile {
 typedef void (*reid__tile_fn)(const reid__tile *t);
 
 #define REID__MAX_MR 12
-#define REID__MAX_KERNEL 7 /* rows of a depthwise window */
+#define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__AHEAD 8192 /* floats from the weights in use to those that are fetched into L2 */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -2852,6 +2853,7 @@ static inline float reid__scalb(float p, float t) {
 #pragma GCC target("avx512f,avx512dq,avx2,fma")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #include REID_SELF
 #undef REID__PASS
@@ -3719,20 +3721,17 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdif
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, width) and border included, -> out (ow, c), and sums
-   (width): the sum of this row, left to right. Weights are (kh, kw, c). */
+   (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2, in every
+   row of reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, float *out, float *sums) {
-    int shape = op->kh == op->kw && op->stride <= 2 ? op->kw * 10 + op->stride : 0;
     for (int v = 0; v < width; v += REID__W) {
 #define REID__ROW(k, stride) \
     REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, out + v, sums + v, k, stride)
-        switch (shape) {
-        case 31: REID__ROW(3, 1); break;
-        case 32: REID__ROW(3, 2); break;
-        case 51: REID__ROW(5, 1); break;
-        case 52: REID__ROW(5, 2); break;
-        default: REID__ROW(op->kw, op->stride); break;
-        }
+        if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
+        else if (op->kw == 3) REID__ROW(3, 2);
+        else if (op->stride == 1) REID__ROW(5, 1);
+        else REID__ROW(5, 2);
 #undef REID__ROW
     }
 }
@@ -6929,9 +6928,10 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
-    info->kernel = op->winograd ? "winograd" : op->fused ? "with the next" : "";
+    info->kernel = op->winograd ? "winograd" : "";
+    info->fused = op->fused;
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
+    if (ctx->gpu) info->fused = 0, info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
 #endif
     return REID_OK;
 }
