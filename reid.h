@@ -3721,8 +3721,8 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdif
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, width) and border included, -> out (ow, c), and sums
-   (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2, in every
-   row of reid__efficientnet. */
+   (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2: there
+   are no others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, float *out, float *sums) {
     for (int v = 0; v < width; v += REID__W) {
