@@ -1,4 +1,4 @@
-"""compare.py: reid.h and the engines that people would otherwise use, in turns, on this CPU. Started by tools/peers/run.
+"""compare.py: reid.h and the engines that people would otherwise use, in turns, on this CPU; tools/peers/run starts it.
 
     sh tools/peers/run [--quick] [--out FILE.json] [--nets resnet50:224x224,...] [--batches 1,8,32] [--threads 1,2]
                        [--isas best,avx2] [--precisions fp32,bf16] [--peers onnxruntime,...] [--rounds 9] [--starts 5]
@@ -8,7 +8,7 @@ A cell is a network, an input size, a precision, an instruction set, a batch and
 peer is a process of its own, pinned to the same CPUs, which has loaded and computed once; its rows are compared with
 the golden. Then they take turns, A B C A B C, at least nine rounds; a turn is one call, or as many as take 100 ms, and
 begins when all other processes sleep. A turn in which something else took the CPU is taken again.
-README.md says what is fair about it; the JSON is described in README.md, too.
+README.md says what is fair about it, and what stands in the JSON.
 """
 import argparse
 import glob
@@ -33,14 +33,16 @@ HERE = networks.HERE
 BUILD = os.path.join(TOP, "build", "peers")
 NETS = ["resnet50:224x224", "resnet50:256x128", "efficientnet_b0:224x224"]
 PEERS = ["onnxruntime", "openvino", "ncnn", "torch", "torch_jit", "torch_compile"]
+USUAL_PEERS = [p for p in PEERS if p != "torch_jit"]  # deprecated, and never the fastest where it was measured
 MOST_ERROR = 1e-4       # fp32: of a component of the row of unit length, against float64
 LEAST_COSINE = 0.999    # bf16
 TURN_MS = 100
 MOST_DISTURBED = 0.03   # of a turn's time: waiting for a CPU, or stolen by the machine under this one
 RETAKES = 3             # of one turn
+LONG_START_MS = 10e3    # who takes longer is started once
 LONGEST_ANSWER = 900    # seconds
 LIMITS = {"best": {}, "avx2": {"REID_CPU_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}}
-CC = os.environ.get("CC", "cc")
+CC = os.environ.get("CC", "gcc")
 
 
 class Refused(Exception):
@@ -52,7 +54,7 @@ class Engine:
 
     def __init__(self, name, command, rows, cpus, environment):
         self.name, self.rows = name, rows
-        self.turns, self.retaken = [], 0
+        self.turns, self.cpu, self.lost, self.retaken = [], [], [], 0  # ms a call, twice; shares of that time
         started = time.monotonic()
         self.process = subprocess.Popen(command + [rows, f"{started:.6f}"], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=open(rows + ".log", "w"), env=environment,
@@ -81,9 +83,10 @@ class Engine:
         self.process.stdin.flush()
         return float(self.line())
 
-    def waited(self):
-        """Nanoseconds that its threads were ready to run and did not."""
-        return sum(int(read(path).split()[1]) for path in glob.glob(f"/proc/{self.process.pid}/task/*/schedstat"))
+    def scheduled(self):
+        """ms that its threads have run, and that they were ready to run and did not"""
+        found = [read(path).split() for path in glob.glob(f"/proc/{self.process.pid}/task/*/schedstat")]
+        return np.array([1e-6 * sum(int(words[i]) for words in found) for i in range(2)])
 
     def asleep(self):
         stats = [read(path) for path in glob.glob(f"/proc/{self.process.pid}/task/*/stat")]
@@ -132,8 +135,10 @@ def commands_of(args, cell):
 
 
 def environment_of(isa):
-    environment = {k: v for k, v in os.environ.items() if k not in LIMITS["avx2"] and not k.startswith(("OMP_", "KMP_"))}
-    return {**environment, "TORCHINDUCTOR_CACHE_DIR": os.path.join(BUILD, "inductor"), **LIMITS[isa]}
+    environment = {k: v for k, v in os.environ.items()
+                   if k not in LIMITS["avx2"] and not k.startswith(("OMP_", "KMP_"))}
+    return {**environment, "TORCHINDUCTOR_CACHE_DIR": os.path.join(BUILD, "inductor"),
+            "TORCHINDUCTOR_COMPILE_THREADS": "1", **LIMITS[isa]}
 
 
 def start_engine(name, command, cell, args):
@@ -164,8 +169,8 @@ def agrees(engine, cell):
 def start_all(args, cell):
     engines = []
     for name, command in commands_of(args, cell).items():
-        if name not in args.ours and not any(e.name in args.ours for e in engines):
-            break  # without ours there is nothing to compare
+        if cell["refused"] and not engines:
+            break  # without ours, which is the first, there is nothing to compare
         try:
             engine = start_engine(name, command, cell, args)
         except Refused as e:
@@ -188,19 +193,20 @@ def wait_asleep(engines):
         time.sleep(0.002)
 
 
-def take_turn(engine, engines, warm, count, cpus):
-    """ms a call, of the least disturbed of some attempts"""
+def take_turn(engine, engines, warm, count, cpus, most):
+    """(share of its time lost, ms a call, the CPU's ms a call) of the least disturbed attempt"""
     attempts = []
     for _ in range(1 + RETAKES):
         wait_asleep(engines)
-        waited, stolen = engine.waited(), stolen_ms(cpus)
+        before, stolen = engine.scheduled(), stolen_ms(cpus)
         took = engine.run(warm, count)
-        lost = 1e-6 * (engine.waited() - waited) + stolen_ms(cpus) - stolen
-        attempts.append((lost / took, took / count))
-        if lost <= MOST_DISTURBED * took:
+        ran, waited = engine.scheduled() - before
+        lost = (waited + stolen_ms(cpus) - stolen) / took
+        attempts.append((lost, took / count, ran / (warm + count)))
+        if lost <= MOST_DISTURBED or engine.retaken >= most:
             break
         engine.retaken += 1
-    return min(attempts)[1]
+    return min(attempts)
 
 
 def take_turns(engines, rounds, cpus):
@@ -210,13 +216,16 @@ def take_turns(engines, rounds, cpus):
     warm = int(min(guess.values()) < TURN_MS)  # others emptied the caches: short calls feel it, long ones do not
     for _ in range(rounds):
         for e in engines:
-            e.turns.append(take_turn(e, engines, warm, counts[e.name], cpus))
+            turn = take_turn(e, engines, warm, counts[e.name], cpus, rounds)
+            for values, value in zip((e.lost, e.turns, e.cpu), turn):
+                values.append(value)
 
 
 def spread_of(engine):
     q1, _, q3 = statistics.quantiles(engine.turns, n=4, method="inclusive")
     values = {"min": min(engine.turns), "q1": q1, "q3": q3, "max": max(engine.turns)}
-    return {**{k: round4(v) for k, v in values.items()}, "retaken": engine.retaken}
+    return {**{k: round4(v) for k, v in values.items()}, "retaken": engine.retaken,
+            "cpu": round4(statistics.median(engine.cpu)), "lost": float(f"{statistics.median(engine.lost):.2g}")}
 
 
 def round4(value):
@@ -239,6 +248,9 @@ def fill(cell, engines, args):
         best = min(peers, key=medians.get)
         cell["best_peer"], cell["ratio"] = best, round4(medians[best] / medians[own.name])
         cell["ratio_of_least"] = round4(min(least[n] for n in peers) / least[own.name])
+        if cell["threads"] == 1:
+            cpu = {e.name: statistics.median(e.cpu) for e in engines}
+            cell["ratio_of_cpu"] = round4(min(cpu[n] for n in peers) / cpu[own.name])
     cell["spread_ms"] = {e.name: spread_of(e) for e in engines}
     cell["rss_mb"] = {e.name: {"interpreter": round4(e.found["interpreter_kb"] / 1024),
                                "imported": round4(e.found["imported_kb"] / 1024),
@@ -253,6 +265,8 @@ def measure_starts(cell, names, args):
     commands, taken = commands_of(args, cell), {n: [] for n in names}
     for _ in range(args.starts):
         for name in names:
+            if taken[name] and taken[name][0][0] > LONG_START_MS:
+                continue
             engine = start_engine(name, commands[name], cell, args)
             taken[name].append((engine.found["process_ms"], engine.found["first_ms"]))
             engine.stop()
@@ -264,13 +278,12 @@ def run_cell(args, cell, result):
     cell.update({"errors": {}, "refused": {}})
     engines = start_all(args, cell)
     for e in engines:
-        e.found["name"] = e.name
         result["versions"].update({e.name if e.name not in args.ours else "reid": e.found["version"]})
         for key in ("convolutions", "capability", "compiler"):
             if key in e.found:
                 result["notes"].setdefault(f"{e.name} {cell['precision']} {cell['asked']}", {})[key] = e.found[key]
     names = [e.name for e in engines]
-    if any(n in args.ours for n in names):
+    if engines:
         take_turns(engines, args.rounds, args.cpus[-cell["threads"]:])
         fill(cell, engines, args)
     for e in engines:
@@ -390,15 +403,18 @@ def line_of(cell):
     text += " ours %.2f" % cell["ours_ms"]
     for name, ms in {**cell.get("builds_ms", {}), **cell["peers_ms"]}.items():
         text += ", %s %.2f" % (name, ms)
-    return text + (" ms a call; ratio %.3f, of the least %.3f" % (cell["ratio"], cell["ratio_of_least"])
-                   if "ratio" in cell else "")
+    for key, what in (("ratio", " ms a call; ratio"), ("ratio_of_least", ", of the least"),
+                      ("ratio_of_cpu", ", of the CPU's time")):
+        text += "%s %.3f" % (what, cell[key]) if key in cell else ""
+    return text + ", lost %.2f" % cell["spread_ms"]["ours"]["lost"]
 
 
 # ---- arguments ----
 
 
 def parse():
-    p = argparse.ArgumentParser(prog="tools/peers/run", description=__doc__.split("\n")[0])
+    p = argparse.ArgumentParser(prog="tools/peers/run", description=__doc__.split("\n")[0],
+                                epilog="Paths are relative to the top of the repository.")
     p.add_argument("--quick", action="store_true", help="two networks, batches 1 and 8, one thread, 3 rounds")
     p.add_argument("--out", help="JSON; default: tools/results/cpu-DATE-CHIP.json")
     p.add_argument("--nets", help=",".join(NETS))
@@ -406,7 +422,7 @@ def parse():
     p.add_argument("--threads")
     p.add_argument("--isas", help="best,avx2")
     p.add_argument("--precisions", help="fp32,bf16")
-    p.add_argument("--peers", default=",".join(PEERS))
+    p.add_argument("--peers", default=",".join(USUAL_PEERS), help=",".join(PEERS))
     p.add_argument("--rounds", type=int)
     p.add_argument("--starts", type=int, help="starts of each process that are measured; 0: none")
     p.add_argument("--ours", action="append", default=[], metavar="HEADER_OR_PROGRAM=LABEL",
@@ -453,7 +469,8 @@ def build_ours(args):
         if path.endswith(".h"):
             programs[label] = os.path.join(BUILD, f"ours{i}")
             subprocess.run([CC, "-O2", "-std=c99", "-D_GNU_SOURCE", f'-DREID_HEADER="{os.path.abspath(path)}"',
-                            os.path.join(HERE, "ours.c"), "-o", programs[label], "-lm", "-lpthread", "-ldl"], check=True)
+                            os.path.join(HERE, "ours.c"), "-o", programs[label], "-lm", "-lpthread", "-ldl"],
+                           check=True)
     return programs
 
 
@@ -462,8 +479,8 @@ def cells_of(args):
     isas = [i for i in args.isas if i == "best" or "avx512f" in cpu_facts()["flags"] or "best" not in args.isas]
     for precision in args.precisions:
         for isa in isas if precision == "fp32" else ["best"]:
-            for net, size in args.nets:
-                for batch in args.batches:
+            for batch in args.batches:
+                for net, size in args.nets:
                     for threads in args.threads:
                         yield {"net": net, "size": size, "precision": precision, "device": "cpu", "isa": "",
                                "asked": isa, "batch": batch, "threads": threads}
@@ -478,12 +495,13 @@ def main():
     result = new_result(args)
     path = args.out or out_path(result["cpu"])
     disagree = 0
-    if not args.no_instructions and not args.quick:
-        count_instructions(args, result)
     for cell in cells_of(args):
         run_cell(args, cell, result)
         disagree += any(why.startswith("DISAGREES") for why in cell["refused"].values())
         print(line_of(cell), flush=True)
+        save(result, path)
+    if not args.no_instructions and not args.quick:
+        count_instructions(args, result)
         save(result, path)
     print("ratio: the fastest peer's median over ours; above 1, ours is faster. Written:", os.path.relpath(path))
     sys.exit(1 if disagree else 0)

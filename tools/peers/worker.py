@@ -46,9 +46,9 @@ def onnxruntime_peer(folder, images, threads, precision):
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        session = ort.InferenceSession(f"{folder}/batch{len(images)}.onnx", options,
+        model = ort.InferenceSession(f"{folder}/batch{len(images)}.onnx", options,
                                        providers=["CPUExecutionProvider"])
-        return lambda: session.run(None, {"image": images})[0]
+        return lambda: model.run(None, {"image": images})[0]
     return load, lambda: {"version": ort.__version__}
 
 
