@@ -1,8 +1,8 @@
 """compare.py: reid.h and the engines that people would otherwise use, in turns, on this CPU; tools/peers/run starts it.
 
     sh tools/peers/run [--quick] [--out FILE.json] [--nets resnet50:224x224,...] [--batches 1,8,32] [--threads 1,2]
-                       [--isas best,avx2] [--precisions fp32,bf16] [--peers onnxruntime,...] [--rounds 9] [--starts 5]
-                       [--ours HEADER_OR_PROGRAM=LABEL]... [--no-instructions]
+                       [--isas best,avx2] [--precisions fp32,bf16] [--peers onnxruntime,...] [--rounds 9] [--starts 3]
+                       [--ours HEADER_OR_PROGRAM=LABEL]... [--patience SECONDS] [--no-instructions]
 
 A cell is a network, an input size, a precision, an instruction set, a batch and a number of threads. In each cell every
 peer is a process of its own, pinned to the same CPUs, which has loaded and computed once; its rows are compared with
@@ -37,7 +37,9 @@ USUAL_PEERS = [p for p in PEERS if p != "torch_jit"]  # deprecated, and never th
 MOST_ERROR = 1e-4       # fp32: of a component of the row of unit length, against float64
 LEAST_COSINE = 0.999    # bf16
 TURN_MS = 100
+TICK_MS = 1e3 / os.sysconf("SC_CLK_TCK")
 MOST_DISTURBED = 0.03   # of a turn's time: waiting for a CPU, or stolen by the machine under this one
+MOST_LOST = 0.1         # likewise, in anyone's median: beyond that a cell says nothing
 RETAKES = 3             # of one turn
 LONG_START_MS = 10e3    # who takes longer is started once
 LONGEST_ANSWER = 900    # seconds
@@ -113,11 +115,28 @@ def last_line(path):
     return (read(path).strip().splitlines() or ["nothing said"])[-1][:200]
 
 
-def stolen_ms(cpus):
-    """What the machine under this one took from these CPUs."""
-    ticks = [int(line.split()[8]) for line in read("/proc/stat").splitlines()
-             if re.match(r"cpu\d", line) and int(line.split()[0][3:]) in cpus]
-    return 1e3 * sum(ticks) / os.sysconf("SC_CLK_TCK")
+STOLEN, BUSY = [8], [1, 2, 3, 6, 7, 8]  # columns of /proc/stat: by the machine under this one; by whomever
+
+
+def ticks(cpus, columns):
+    lines = [line.split() for line in read("/proc/stat").splitlines() if re.match(r"cpu\d", line)]
+    return sum(int(words[i]) for words in lines if int(words[0][3:]) in cpus for i in columns)
+
+
+class Patience:
+    """Waits for CPUs that nobody else uses, for so many seconds in a cell and no longer."""
+
+    def __init__(self, seconds):
+        self.left = seconds
+
+    def wait(self, cpus):
+        while self.left > 0:
+            began, busy = time.monotonic(), ticks(cpus, BUSY)
+            time.sleep(0.1)  # ten ticks
+            if ticks(cpus, BUSY) - busy <= 1:
+                return
+            time.sleep(0.4)
+            self.left -= time.monotonic() - began
 
 
 # ---- a cell ----
@@ -193,15 +212,16 @@ def wait_asleep(engines):
         time.sleep(0.002)
 
 
-def take_turn(engine, engines, warm, count, cpus, most):
+def take_turn(engine, engines, warm, count, cpus, most, patience):
     """(share of its time lost, ms a call, the CPU's ms a call) of the least disturbed attempt"""
     attempts = []
     for _ in range(1 + RETAKES):
         wait_asleep(engines)
-        before, stolen = engine.scheduled(), stolen_ms(cpus)
+        patience.wait(cpus)
+        before, stolen = engine.scheduled(), ticks(cpus, STOLEN)
         took = engine.run(warm, count)
         ran, waited = engine.scheduled() - before
-        lost = (waited + stolen_ms(cpus) - stolen) / took
+        lost = (waited + (ticks(cpus, STOLEN) - stolen) * TICK_MS) / took
         attempts.append((lost, took / count, ran / (warm + count)))
         if lost <= MOST_DISTURBED or engine.retaken >= most:
             break
@@ -209,14 +229,14 @@ def take_turn(engine, engines, warm, count, cpus, most):
     return min(attempts)
 
 
-def take_turns(engines, rounds, cpus):
+def take_turns(engines, rounds, cpus, patience):
     wait_asleep(engines)
     guess = {e.name: e.run(1, 2) / 2 for e in engines}
     counts = {e.name: max(1, math.ceil(TURN_MS / guess[e.name])) for e in engines}
     warm = int(min(guess.values()) < TURN_MS)  # others emptied the caches: short calls feel it, long ones do not
     for _ in range(rounds):
         for e in engines:
-            turn = take_turn(e, engines, warm, counts[e.name], cpus, rounds)
+            turn = take_turn(e, engines, warm, counts[e.name], cpus, rounds, patience)
             for values, value in zip((e.lost, e.turns, e.cpu), turn):
                 values.append(value)
 
@@ -248,6 +268,8 @@ def fill(cell, engines, args):
         best = min(peers, key=medians.get)
         cell["best_peer"], cell["ratio"] = best, round4(medians[best] / medians[own.name])
         cell["ratio_of_least"] = round4(min(least[n] for n in peers) / least[own.name])
+        if max(statistics.median(e.lost) for e in engines) > MOST_LOST:
+            cell["disturbed"] = True
         if cell["threads"] == 1:
             cpu = {e.name: statistics.median(e.cpu) for e in engines}
             cell["ratio_of_cpu"] = round4(min(cpu[n] for n in peers) / cpu[own.name])
@@ -262,11 +284,12 @@ def fill(cell, engines, args):
 
 def measure_starts(cell, names, args):
     """Process start to first rows, and loading to first rows, in turns; with the files in the page cache."""
-    commands, taken = commands_of(args, cell), {n: [] for n in names}
+    commands, taken, patience = commands_of(args, cell), {n: [] for n in names}, Patience(args.patience)
     for _ in range(args.starts):
         for name in names:
             if taken[name] and taken[name][0][0] > LONG_START_MS:
                 continue
+            patience.wait(args.cpus[-cell["threads"]:])
             engine = start_engine(name, commands[name], cell, args)
             taken[name].append((engine.found["process_ms"], engine.found["first_ms"]))
             engine.stop()
@@ -284,7 +307,7 @@ def run_cell(args, cell, result):
                 result["notes"].setdefault(f"{e.name} {cell['precision']} {cell['asked']}", {})[key] = e.found[key]
     names = [e.name for e in engines]
     if engines:
-        take_turns(engines, args.rounds, args.cpus[-cell["threads"]:])
+        take_turns(engines, args.rounds, args.cpus[-cell["threads"]:], Patience(args.patience))
         fill(cell, engines, args)
     for e in engines:
         e.stop()
@@ -406,7 +429,7 @@ def line_of(cell):
     for key, what in (("ratio", " ms a call; ratio"), ("ratio_of_least", ", of the least"),
                       ("ratio_of_cpu", ", of the CPU's time")):
         text += "%s %.3f" % (what, cell[key]) if key in cell else ""
-    return text + ", lost %.2f" % cell["spread_ms"]["ours"]["lost"]
+    return text + (", DISTURBED" if cell.get("disturbed") else "")
 
 
 # ---- arguments ----
@@ -425,6 +448,7 @@ def parse():
     p.add_argument("--peers", default=",".join(USUAL_PEERS), help=",".join(PEERS))
     p.add_argument("--rounds", type=int)
     p.add_argument("--starts", type=int, help="starts of each process that are measured; 0: none")
+    p.add_argument("--patience", type=float, default=30, help="seconds in a cell to wait for idle CPUs")
     p.add_argument("--ours", action="append", default=[], metavar="HEADER_OR_PROGRAM=LABEL",
                    help="another reid.h, or a program that speaks the same protocol, beside this one")
     p.add_argument("--no-instructions", action="store_true")
