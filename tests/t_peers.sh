@@ -48,8 +48,8 @@ fi
 # --- the protocol ---
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes -Werror'
 # shellcheck disable=SC2086 # several words
-check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings "-DREID_HEADER=\"$PWD/reid.h\"" tools/peers/ours.c \
-    -o "$dir/ours" -lm -lpthread -ldl
+check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. tools/peers/ours.c -o "$dir/ours" \
+    -lm -lpthread -ldl
 check "seeded weights" sh -c 'make -s build/seeded && build/seeded --net efficientnet_b0 -o "$1"' sh "$dir/w"
 head -c $((3 * 64 * 48 * 3)) reid.h > "$dir/pixels" # three images of text
 ours() { "$dir/ours" "$dir/w" "$dir/pixels" "$@"; }

@@ -19,6 +19,7 @@ import os
 import platform
 import re
 import select
+import shutil
 import statistics
 import subprocess
 import sys
@@ -252,27 +253,31 @@ def round4(value):
     return float(f"{value:.5g}")
 
 
+def ratios(cell, own, others):
+    """The fastest of the others over ours, by median, by least, and by the CPU's time (one thread)."""
+    least = {e.name: min(e.turns) for e in others}
+    cpu = {e.name: statistics.median(e.cpu) for e in others}
+    medians = {e.name: statistics.median(e.turns) for e in others}
+    cell["best_peer"] = min(medians, key=medians.get)
+    cell["ratio"] = round4(min(medians.values()) / statistics.median(own.turns))
+    cell["ratio_of_least"] = round4(min(least.values()) / min(own.turns))
+    if cell["threads"] == 1:
+        cell["ratio_of_cpu"] = round4(min(cpu.values()) / statistics.median(own.cpu))
+
+
 def fill(cell, engines, args):
     """The results of a cell's turns."""
     medians = {e.name: round4(statistics.median(e.turns)) for e in engines}
-    least = {e.name: min(e.turns) for e in engines}
-    peers = [n for n in medians if n not in args.ours]
-    own = engines[0]
+    own, peers = engines[0], [e for e in engines if e.name not in args.ours]
     cell["isa"] = own.found["isa"]
     cell["ours_ms"] = medians[own.name]
-    cell["peers_ms"] = {n: medians[n] for n in peers}
-    builds = {n: medians[n] for n in args.ours if n in medians and n != own.name}
-    if builds:
-        cell["builds_ms"] = builds
+    cell["peers_ms"] = {e.name: medians[e.name] for e in peers}
+    if len(args.ours) > 1:
+        cell["builds_ms"] = {n: medians[n] for n in args.ours if n in medians and n != own.name}
     if peers:
-        best = min(peers, key=medians.get)
-        cell["best_peer"], cell["ratio"] = best, round4(medians[best] / medians[own.name])
-        cell["ratio_of_least"] = round4(min(least[n] for n in peers) / least[own.name])
-        if max(statistics.median(e.lost) for e in engines) > MOST_LOST:
-            cell["disturbed"] = True
-        if cell["threads"] == 1:
-            cpu = {e.name: statistics.median(e.cpu) for e in engines}
-            cell["ratio_of_cpu"] = round4(min(cpu[n] for n in peers) / cpu[own.name])
+        ratios(cell, own, peers)
+    if max(statistics.median(e.lost) for e in engines) > MOST_LOST:
+        cell["disturbed"] = True
     cell["spread_ms"] = {e.name: spread_of(e) for e in engines}
     cell["rss_mb"] = {e.name: {"interpreter": round4(e.found["interpreter_kb"] / 1024),
                                "imported": round4(e.found["imported_kb"] / 1024),
@@ -482,6 +487,19 @@ def check(p, args):
         p.error(f"there are {len(args.cpus)} CPUs")
 
 
+def compile_ours(header, name):
+    """A copy by the name of reid.h, because the header includes itself."""
+    folder, program = os.path.join(BUILD, name + ".include"), os.path.join(BUILD, name)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        shutil.copy(header, os.path.join(folder, "reid.h"))
+        subprocess.run([CC, "-O2", "-std=c99", "-D_GNU_SOURCE", "-I", folder, os.path.join(HERE, "ours.c"),
+                        "-o", program, "-lm", "-lpthread", "-ldl"], check=True)
+    except (OSError, subprocess.CalledProcessError) as e:
+        sys.exit(f"{header} does not become a program: {e}")
+    return program
+
+
 def build_ours(args):
     """Label -> program; this reid.h is always the first."""
     programs = {}
@@ -489,12 +507,7 @@ def build_ours(args):
         path, _, label = given.rpartition("=")
         if not path or label in programs or label in PEERS or not re.fullmatch(r"\w[\w.-]*", label):
             sys.exit(f"--ours takes HEADER_OR_PROGRAM=LABEL, each label once, not {given}")
-        programs[label] = os.path.abspath(path)
-        if path.endswith(".h"):
-            programs[label] = os.path.join(BUILD, f"ours{i}")
-            subprocess.run([CC, "-O2", "-std=c99", "-D_GNU_SOURCE", f'-DREID_HEADER="{os.path.abspath(path)}"',
-                            os.path.join(HERE, "ours.c"), "-o", programs[label], "-lm", "-lpthread", "-ldl"],
-                           check=True)
+        programs[label] = compile_ours(path, f"ours{i}") if path.endswith(".h") else os.path.abspath(path)
     return programs
 
 

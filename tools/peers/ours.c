@@ -1,6 +1,6 @@
 /* ours: reid.h as one of the engines that tools/peers/compare.py takes turns with. See worker.py for the protocol.
 
-     cc -O2 -std=c99 -D_GNU_SOURCE -I. tools/peers/ours.c -o ours -lm -lpthread      -DREID_HEADER='"old/reid.h"'
+     cc -O2 -std=c99 -D_GNU_SOURCE -I. tools/peers/ours.c -o ours -lm -lpthread
      ./ours WEIGHTS PIXELS HxW BATCH THREADS fp32|fp16|bf16 ROWS STARTED
 
    PIXELS holds BATCH or more images of H x W RGB bytes: of the network's input size, so that nothing is resized; a call
@@ -8,11 +8,7 @@
    (BATCH, dim) float32. REID_CPU_ISA limits the instruction set, as always.
    Exit status: 0, also when the answer was "refused WHY"; 2 wrong use. */
 #define REID_IMPLEMENTATION
-#ifdef REID_HEADER
-#include REID_HEADER
-#else
 #include "reid.h"
-#endif
 
 #include <errno.h>
 #include <stdio.h>
