@@ -2706,6 +2706,7 @@ typedef struct reid__tile {
     ptrdiff_t residual_stride, out_stride; /* floats from pixel to pixel */
     reid__act act;
     int half;              /* the panel has half of the usual columns */
+    const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
 } reid__tile;
 
 typedef void (*reid__tile_fn)(const reid__tile *t);
@@ -3216,6 +3217,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const f
     const reid__plan *p = j->net->plan;
     int stem = p->buffers[op->in].c == 3, nr = k->nr;
     reid__tile t;
+    t.ahead = NULL;
     t.taps = stem ? op->kh : op->kh * op->kw;
     t.kc = stem ? op->kw * 3 : op->ic;
     t.act = op->act;
@@ -3536,6 +3538,7 @@ REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
+    const uintptr_t ahead = t->ahead ? (uintptr_t)t->ahead - (uintptr_t)b : REID__AHEAD * sizeof *b;
     int kc = t->kc, taps = t->taps;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
@@ -3545,7 +3548,8 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         for (ptrdiff_t k = 0; k < kc; k++, b += nv * REID__W) {
             REID__V w[REID__NV];
             REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
-            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16) __builtin_prefetch(b + REID__AHEAD + j, 0, 2);
+            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16)
+                __builtin_prefetch((const void *)((uintptr_t)(b + j) + ahead), 0, 2);
             REID__UNROLL for (int r = 0; r < mr; r++) {
                 REID__V x = REID__SET1(a[r][k]);
                 REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__FMA(x, w[j], acc[r][j]);
@@ -3785,7 +3789,10 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
 /* Halves to floats; the last few one by one. */
 static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     size_t i = 0;
-    for (; i + REID__W <= count; i += REID__W) REID__STORE(out + i, REID__HALVES(in + i));
+    for (; i + REID__W <= count; i += REID__W) {
+        if (i % 32 == 0) __builtin_prefetch(in + i + REID__DOTS_AHEAD, 0, 3);
+        REID__STORE(out + i, REID__HALVES(in + i));
+    }
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
@@ -5997,10 +6004,11 @@ static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
     b->rows = (b->ends ? stop : most) - b->place;
 }
 
-/* scores: (rows, width) of one panel of queries. */
-static void reid__score_span(const reid__hunt *h, const reid__scan *t, const float *const *rows, int count, int panel) {
+/* scores: (b->rows, width) of one panel of queries. */
+static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *const *rows,
+                             int panel) {
     const reid__kernels *kernels = h->x->kernels;
-    int dim = h->x->rows.dim, step = h->panels ? kernels->mr : 1;
+    int dim = h->x->rows.dim, step = h->panels ? kernels->mr : 1, count = (int)b->rows;
     for (int at = 0; at < count; at += step) {
         float *out = t->scores + (ptrdiff_t)at * h->width;
         if (h->panels) {
@@ -6010,11 +6018,13 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const flo
             tile.a = rows + at, tile.taps = 1, tile.kc = dim;
             tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
             tile.bias = reid__no_bias;
+            if (panel == 0 && !h->order && h->x->rows.floats) tile.ahead = rows[at] + (ptrdiff_t)REID__BLOCK * dim;
             tile.out = out, tile.out_stride = h->width;
             tile.half = h->width < kernels->nr;
             kernels->tile[some - 1](&tile);
         } else {
-            kernels->dots(rows[at], dim, h->queries, h->n, out);
+            const float *row = reid__row(h->x, reid__row_at(h, b->place + (size_t)at), t->spare);
+            kernels->dots(row, dim, h->queries, h->n, out);
         }
     }
 }
@@ -6042,10 +6052,10 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     const reid__scan *t = &h->scans[index];
     const float *rows[REID__BLOCK];
     float most[REID__LANES * 2];
-    for (size_t i = 0; i < b->rows; i++)
+    for (size_t i = 0; h->panels && i < b->rows; i++)
         rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
     for (int first = 0; first < h->n; first += h->width) {
-        reid__score_span(h, t, rows, (int)b->rows, first / h->width);
+        reid__score_span(h, t, b, rows, first / h->width);
         h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most);
         for (int i = 0; i < h->width && first + i < h->n; i++)
             if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
