@@ -28,6 +28,13 @@ static int number(const char **s, int digits, int lo, int hi, int *out) {
 
 static int taken(const char **s, char c) { return **s == c ? ++*s, 1 : 0; }
 
+/* At least one digit; what comes after milliseconds is dropped. */
+static int fraction(const char **s, int *milli) {
+    int digits = 0, scale = 100;
+    for (; **s >= '0' && **s <= '9'; ++*s, digits++, scale /= 10) *milli += (**s - '0') * scale;
+    return digits > 0;
+}
+
 int when_parse(const char *s, long long *out) {
     int year, month, day, hour = 0, minute = 0, second = 0, milli = 0;
     double seconds;
@@ -41,7 +48,7 @@ int when_parse(const char *s, long long *out) {
         if ((!taken(&s, 'T') && !taken(&s, ' ')) || !number(&s, 2, 0, 23, &hour) || !taken(&s, ':') ||
             !number(&s, 2, 0, 59, &minute)) return 0;
         if (taken(&s, ':') && !number(&s, 2, 0, 59, &second)) return 0;
-        if (taken(&s, '.') && !number(&s, 3, 0, 999, &milli)) return 0;
+        if (taken(&s, '.') && !fraction(&s, &milli)) return 0;
         taken(&s, 'Z');
     }
     *out = ((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60000LL + second * 1000LL + milli;
