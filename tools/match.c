@@ -166,7 +166,8 @@ static void prepare(matching *m) {
     const options *o = m->o;
     for (int i = 0; i < o->models; i++)
         m->weights[i] = o->weight_count ? o->weights[i] : o->models == 1 ? 1.0 : default_weights[i];
-    m->threshold = isnan(o->threshold) && o->models > 1 ? 0.40 : o->threshold;
+    m->threshold = !isnan(o->threshold) ? o->threshold : m->g->threshold;
+    if (isnan(m->threshold) && o->models > 1) m->threshold = 0.40;
     if (isnan(m->threshold))
         say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
                     "calibrated; choose one with --threshold");

@@ -37,6 +37,9 @@ typedef struct options {
     double weights[MAX_MODELS], threshold; /* threshold: NAN when not given */
     int weight_count, top_k, keep_self;
 
+    const char *like, *list, *camera, *time;
+    int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
+
     int plan, tensors;
 
     int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops;
@@ -82,6 +85,7 @@ int options_parse(options *o, const command *c, int argc, char **argv);
 int embed_main(options *o);
 int match_main(options *o);
 int inspect_main(options *o);
+int gallery_main(options *o);
 int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);
