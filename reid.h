@@ -6442,7 +6442,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid__hunt h;
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
-        return reid__fail(error, REID_ERR_INVALID_ARG, "index, n >= 0, queries, search, hits and found are needed");
+        return reid__fail(error, REID_ERR_INVALID_ARG, "an index, n >= 0, queries, a search, hits, found: all needed");
     if (n && search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
     if (n) memset(found, 0, (size_t)n * sizeof *found);
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");

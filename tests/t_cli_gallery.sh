@@ -118,7 +118,9 @@ g 1 remove a.gallery gal/cat.png nobody --strict
 g 0 remove a.gallery --identity --json new
 prints '^{"removed": 1}$'
 g 0 list a.gallery
-check "four and ann/w are left" [ "$(cut -f1 "$out" | tr '\n' ' ')" = "gal/ann/1.png gal/ann/2.png gal/bob/1.png gal/cat.png ann/w " ]
+cut -f1 "$out" >got
+printf '%s\n' gal/ann/1.png gal/ann/2.png gal/bob/1.png gal/cat.png ann/w >wanted
+same got wanted
 
 # Compact, verify.
 g 0 verify a.gallery
@@ -222,7 +224,7 @@ for command in list search add remove export compact; do
     export) g 2 export flipped.gallery -o z.npy ;;
     *) g 2 $command flipped.gallery ;;
     esac
-    says 'flipped.gallery: record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery verify"'
+    says 'flipped.gallery: record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
 done
 absent z.npy z.meta.json z.ids.txt
 g 1 verify flipped.gallery

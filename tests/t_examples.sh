@@ -20,6 +20,7 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
 programs='hello compare_two boxes own_allocator many_threads print_plan user static_tool static_tool_musl gpu_batch
     patched_kernel'
+made_up='search' # needs no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' passed=0 failed=0 skipped=0
 
@@ -219,6 +220,13 @@ run_static() { # $1: static_tool or static_tool_musl
     input=''
 }
 
+run_made_up() {
+    [ -x search ] || return 0
+    expect 0 '^100000 rows, 32 queries: [0-9.]+ ms of all CPUs$' '' ./search
+    check 'search finds row 4242 first, and 4241 without it' sh -c \
+        "[ \"\$(grep -cE '^(templates|identities) +row +4242 .* 424 |^without it +row +4241 .* 424 ' '$out')\" = 3 ]"
+}
+
 run_without_weights() { # every program: how it is used, and weights that are missing or something else
     for program in $programs; do
         [ -x "$program" ] || continue
@@ -278,10 +286,11 @@ for compiler in gcc clang; do
     fi
     found=yes
     # shellcheck disable=SC2086
-    rm -f $programs ladder
+    rm -f $programs $made_up ladder
     make_compilers "$compiler" "$cxx"
     build_all
     run_without_weights
+    run_made_up
     [ -n "$weights" ] || continue
     run_pictures
     run_plain

@@ -272,7 +272,8 @@ static void test_damage(void **state) {
         {3, 0, 9, 1, "record 3 at byte 1744 is damaged: it makes no sense"},
         {3, 17, 1, 1, "record 3 at byte 1744 is damaged: it makes no sense"},
         {2, TEMPLATE_AT + 3, 0x40, 1, "record 2 at byte 1640 (\"crops/ann/2.png\") is damaged: it makes no sense"},
-        {2, TEMPLATE_AT + 4 * DIM + 10, '2' ^ '1', 1, "(\"crops/ann/1.png\") is damaged: its id stands in the gallery twice"},
+        {2, TEMPLATE_AT + 4 * DIM + 10, '2' ^ '1', 1,
+         "(\"crops/ann/1.png\") is damaged: its id stands in the gallery twice"},
     };
     (void)state;
     fill(0, 4);
@@ -387,7 +388,7 @@ static void test_salvage(void **state) {
     free(f.data), free(same.data);
 }
 
-/* --- several processes, signals, a full disk ------------------------------------------------------------------------ */
+/* --- several processes, signals, a full disk ---------------------------------------------------------------------- */
 
 static void test_two_writers(void **state) {
     enum { WRITERS = 4, EACH = 40 };
@@ -523,10 +524,12 @@ static void test_file_hash(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),       cmocka_unit_test(test_many),      cmocka_unit_test(test_refused_arguments),
-        cmocka_unit_test(test_damage),           cmocka_unit_test(test_every_bit), cmocka_unit_test(test_every_truncation),
-        cmocka_unit_test(test_torn_tail),        cmocka_unit_test(test_salvage),   cmocka_unit_test(test_two_writers),
-        cmocka_unit_test(test_stopping),         cmocka_unit_test(test_full_disk), cmocka_unit_test(test_file_hash),
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_refused_arguments), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_every_bit),         cmocka_unit_test(test_every_truncation),
+        cmocka_unit_test(test_torn_tail),         cmocka_unit_test(test_salvage),
+        cmocka_unit_test(test_two_writers),       cmocka_unit_test(test_stopping),
+        cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_file_hash),
     };
     test_temp_path(path, "store.gallery");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

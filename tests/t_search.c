@@ -303,100 +303,134 @@ static void test_halves(void **unused) {
     assert_int_equal(out[1], 0xfc00);
 }
 
-static void test_refusals(void **unused) {
-    search_case c = {8, 50, 3, 2, 0, REID_ROWS, 5, 0, 0, 0, 0, 1};
-    bed b = make_bed(&c);
+/* A small bed and what it takes to make an index of it. */
+typedef struct small {
+    bed b;
+    reid_rows rows;
+    reid_desc desc;
     reid_error error;
-    reid_desc desc = REID_INIT;
-    reid_hit hits[6];
-    int found[3];
+} small;
+
+static const search_case small_case = {8, 50, 3, 2, 0, REID_ROWS, 5, 0, 0, 0, 0, 1};
+
+static void make_small(small *s) {
+    const reid_desc desc = REID_INIT;
+    s->b = make_bed(&small_case);
+    s->rows.floats = s->b.rows, s->rows.halves = NULL, s->rows.count = 50, s->rows.dim = 8;
+    s->rows.groups = s->b.groups;
+    s->desc = desc;
+    s->desc.error = &s->error;
+}
+
+static void no_index(small *s, const reid_rows *rows, reid_result result, const char *part) {
+    reid_index *index = (reid_index *)(void *)s;
+    assert_int_equal(reid_index_create(&s->desc, rows, &index), result);
+    assert_int_equal(s->error.code, result);
+    assert_non_null(strstr(s->error.text, part));
+    assert_null(index);
+}
+
+static void test_refused_indexes(void **unused) {
+    static const struct {
+        int dim;
+        size_t count;
+        int threads, isa;
+        const char *part;
+    } cases[] = {
+        {0, 50, 0, 0, "50 rows of 0 floats"},
+        {REID_MAX_DIM + 1, 50, 0, 0, "of 1 to 65536"},
+        {8, UINT32_MAX, 0, 0, "4294967295 rows"},
+        {8, 50, 1025, 0, "desc.threads is 1025"},
+        {8, 50, -1, 0, "desc.threads is -1"},
+        {8, 50, 0, 9, "no reid_isa"},
+    };
+    small s;
     (void)unused;
-    desc.error = &error;
-    reid_rows rows = {b.rows, NULL, 50, 8, b.groups}, bad = rows;
-    reid_index *index = NULL;
-#define REFUSED(call, result, part)                  \
-    do {                                             \
-        assert_int_equal(call, result);              \
-        assert_non_null(strstr(error.text, part));   \
-        assert_int_equal(error.code, result);        \
-    } while (0)
-#define NO_INDEX(result, part)                                       \
-    do {                                                             \
-        index = (reid_index *)(void *)&error;                        \
-        REFUSED(reid_index_create(&desc, &bad, &index), result, part); \
-        assert_null(index);                                          \
-        bad = rows;                                                  \
-    } while (0)
-    bad.dim = 0;
-    NO_INDEX(REID_ERR_INVALID_ARG, "50 rows of 0 floats");
-    bad.dim = REID_MAX_DIM + 1;
-    NO_INDEX(REID_ERR_INVALID_ARG, "of 1 to 65536");
-    bad.count = UINT32_MAX;
-    NO_INDEX(REID_ERR_INVALID_ARG, "4294967295 rows");
-    bad.halves = (const uint16_t *)(const void *)b.rows;
-    NO_INDEX(REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
-    bad.floats = NULL;
-    NO_INDEX(REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
-    desc.threads = 1025;
-    NO_INDEX(REID_ERR_INVALID_ARG, "desc.threads is 1025");
-    desc.threads = 2;
-    desc.alloc_fn = test_heap_alloc;
-    NO_INDEX(REID_ERR_INVALID_ARG, "both or neither");
-    desc.alloc_fn = NULL;
-    desc.cpu_isa = (reid_isa)9;
-    NO_INDEX(REID_ERR_INVALID_ARG, "no reid_isa");
-    desc.cpu_isa = REID_ISA_AUTO;
-    b.rows[49 * 8 + 7] = NAN;
-    NO_INDEX(REID_ERR_EMBEDDING, "row 49 is not finite");
-    b.rows[30 * 8] = -INFINITY;
-    NO_INDEX(REID_ERR_EMBEDDING, "row 30 is not finite");
-    b.rows[4 * 8] = 2e18f;
-    NO_INDEX(REID_ERR_EMBEDDING, "row 4 is not finite, or longer than 1e18");
-    b.rows[4 * 8] = b.rows[30 * 8] = b.rows[49 * 8 + 7] = 0;
-    desc.memory_limit = 300;
-    NO_INDEX(REID_ERR_MEMORY_LIMIT, "the index takes");
-    desc.memory_limit = 4000;
-    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
-    REFUSED(reid_search(index, b.queries, 3, &b.desc, hits, found, &error), REID_ERR_MEMORY_LIMIT, "and one query");
-    reid_index_destroy(index);
-    desc.memory_limit = 0;
-    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
-    assert_int_equal(reid_search(index, NULL, 0, &b.desc, NULL, NULL, &error), REID_OK);
-#define NO_HITS(result, part)                                                                           \
-    do {                                                                                                \
-        memset(hits, 1, sizeof hits), memset(found, 1, sizeof found);                                   \
-        REFUSED(reid_search(index, b.queries, 3, &d, hits, found, &error), result, part);               \
-        for (size_t i = 0; i < sizeof hits; i++)                                                        \
-            assert_true(d.k < 1 || (size_t)(3 * d.k) * sizeof *hits <= i || !((char *)hits)[i]);        \
-        assert_true(!found[0] && !found[2]);                                                            \
-        d = b.desc;                                                                                     \
-    } while (0)
-    reid_search_desc d = b.desc;
-    d.k = 0;
-    NO_HITS(REID_ERR_INVALID_ARG, "k is 0");
-    d.scoring = (reid_scoring)4;
-    NO_HITS(REID_ERR_INVALID_ARG, "scoring 4");
-    d.scoring = REID_GROUP_TOP;
-    NO_HITS(REID_ERR_INVALID_ARG, "top is 0: 1 to 64");
-    d.scoring = REID_GROUP_TOP, d.top = 65;
-    NO_HITS(REID_ERR_INVALID_ARG, "top is 65");
-    d.use_threshold = 1, d.threshold = (double)NAN;
-    NO_HITS(REID_ERR_INVALID_ARG, "threshold is not a number");
-    b.queries[2 * 8 + 3] = INFINITY;
-    NO_HITS(REID_ERR_EMBEDDING, "query 2 is not finite");
-    b.queries[8 + 3] = NAN;
-    NO_HITS(REID_ERR_EMBEDDING, "query 1 is not finite");
-    REFUSED(reid_search(index, NULL, 3, &b.desc, hits, found, &error), REID_ERR_INVALID_ARG, "queries");
-    assert_int_equal(reid_search(NULL, b.queries, 3, &b.desc, hits, found, NULL), REID_ERR_INVALID_ARG);
-    reid_index_destroy(index);
-    rows.groups = NULL;
-    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
-    b.queries[8 + 3] = b.queries[2 * 8 + 3] = 0;
-    d.scoring = REID_GROUP_MAX;
-    NO_HITS(REID_ERR_INVALID_ARG, "rows.groups was NULL");
-    reid_index_destroy(index);
+    make_small(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_rows bad = s.rows;
+        bad.dim = cases[i].dim, bad.count = cases[i].count;
+        s.desc.threads = cases[i].threads, s.desc.cpu_isa = (reid_isa)cases[i].isa;
+        no_index(&s, &bad, REID_ERR_INVALID_ARG, cases[i].part);
+    }
+    reid_rows both = s.rows, none = s.rows;
+    both.halves = (const uint16_t *)(const void *)s.b.rows, none.floats = NULL;
+    s.desc.cpu_isa = REID_ISA_AUTO, s.desc.threads = 2;
+    no_index(&s, &both, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    no_index(&s, &none, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    s.desc.alloc_fn = test_heap_alloc;
+    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "both or neither");
+    s.desc.alloc_fn = NULL;
+    s.b.rows[49 * 8 + 7] = NAN;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 49 is not finite");
+    s.b.rows[30 * 8] = -INFINITY;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 30 is not finite");
+    s.b.rows[4 * 8] = 2e18f;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 4 is not finite, or longer than 1e18");
+    s.b.rows[4 * 8] = s.b.rows[30 * 8] = s.b.rows[49 * 8 + 7] = 0;
+    s.desc.memory_limit = 300;
+    no_index(&s, &s.rows, REID_ERR_MEMORY_LIMIT, "the index takes");
+    assert_int_equal(reid_index_create(NULL, &s.rows, NULL), REID_ERR_INVALID_ARG);
     reid_index_destroy(NULL);
-    free_bed(&b);
+    free_bed(&s.b);
+}
+
+static void no_hits(small *s, reid_index *index, const reid_search_desc *d, reid_result result, const char *part) {
+    reid_hit hits[6], zero[6];
+    int found[3];
+    size_t size = d->k > 0 ? (size_t)(3 * d->k) * sizeof *hits : 0;
+    memset(hits, 1, sizeof hits), memset(found, 1, sizeof found), memset(zero, 0, sizeof zero);
+    assert_int_equal(reid_search(index, s->b.queries, 3, d, hits, found, &s->error), result);
+    assert_int_equal(s->error.code, result);
+    assert_non_null(strstr(s->error.text, part));
+    assert_memory_equal(hits, zero, size);
+    assert_memory_equal(found, zero, sizeof found);
+}
+
+static void test_refused_searches(void **unused) {
+    static const struct {
+        int k, scoring, top, use_threshold;
+        double threshold;
+        const char *part;
+    } cases[] = {
+        {0, REID_ROWS, 0, 0, 0, "k is 0"},
+        {2, 4, 0, 0, 0, "scoring 4"},
+        {2, -1, 0, 0, 0, "scoring -1"},
+        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0: 1 to 64"},
+        {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
+        {2, REID_ROWS, 0, 1, (double)NAN, "threshold is not a number"},
+    };
+    small s;
+    reid_index *index;
+    (void)unused;
+    make_small(&s);
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    assert_int_equal(reid_search(index, NULL, 0, &s.b.desc, NULL, NULL, &s.error), REID_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_search_desc d = REID_INIT;
+        d.k = cases[i].k, d.scoring = (reid_scoring)cases[i].scoring, d.top = cases[i].top;
+        d.use_threshold = cases[i].use_threshold, d.threshold = cases[i].threshold;
+        no_hits(&s, index, &d, REID_ERR_INVALID_ARG, cases[i].part);
+    }
+    s.b.queries[2 * 8 + 3] = INFINITY;
+    no_hits(&s, index, &s.b.desc, REID_ERR_EMBEDDING, "query 2 is not finite");
+    s.b.queries[8 + 3] = NAN;
+    no_hits(&s, index, &s.b.desc, REID_ERR_EMBEDDING, "query 1 is not finite");
+    s.b.queries[8 + 3] = s.b.queries[2 * 8 + 3] = 0;
+    assert_int_equal(reid_search(index, NULL, 3, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_search(NULL, s.b.queries, 3, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
+    reid_index_destroy(index);
+    s.desc.memory_limit = 4000;
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    no_hits(&s, index, &s.b.desc, REID_ERR_MEMORY_LIMIT, "and one query");
+    reid_index_destroy(index);
+    s.desc.memory_limit = 0;
+    s.rows.groups = NULL;
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    s.b.desc.scoring = REID_GROUP_MAX;
+    no_hits(&s, index, &s.b.desc, REID_ERR_INVALID_ARG, "rows.groups was NULL");
+    reid_index_destroy(index);
+    free_bed(&s.b);
 }
 
 /* Each allocation refused in turn; sizes given back; and a limit under which queries go one by one. */
@@ -518,9 +552,9 @@ static void test_threads(void **unused) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
-        cmocka_unit_test(test_extremes), cmocka_unit_test(test_halves), cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_memory),   cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_groups),          cmocka_unit_test(test_close),
+        cmocka_unit_test(test_halves), cmocka_unit_test(test_extremes),        cmocka_unit_test(test_refused_indexes),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_threads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
        1024  512 bytes   end mark 1, likewise; the one with the higher sequence counts
        1536  … end       records, each a multiple of 8 bytes:
                          u32 type, u32 bytes after these 16, u64 checksum, then
-                         type 1, a template: u16 lengths of id, identity, camera, source; i64 time; u64 size and u64 hash
+                         type 1, a template: u16 lengths of id, identity, camera, source; i64 time; u64 size, u64 hash
                              of the picture's file, 0 if unknown; dim values; the four texts; zeros to a multiple of 8
                          type 2, a removal: the id of a template; zeros
                          type 3, a new threshold: f64, NaN for none
@@ -59,7 +59,7 @@ typedef struct store_host {
 /* Makes an empty gallery; a file that is there already is left alone. These return 0 with the reason in why. */
 int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]);
 
-/* Reads the gallery as it is at this moment, all checksums included. rows: also keep the embeddings. NULL on failure. */
+/* Reads the gallery as it is at this moment and checks all of it. rows: also keep the embeddings. NULL on failure. */
 gallery_store *store_read(const char *path, int rows, const store_host *host, char why[STORE_WHY]);
 
 /* The same to change it: waits for other writers. Without store_commit nothing changes. */

@@ -1,0 +1,105 @@
+/* Demonstrates how to find what is most similar in a gallery of embeddings, exactly, in memory: the best templates, the
+   best identities, and what is left when some rows must not count.
+
+     cc -O2 search.c -o search -lm
+     ./search
+
+   The embeddings are made up here, 100,000 rows of 128 floats for 10,000 identities; with a network they come from
+   reid_embed. The first query is a noisy copy of row 4242:
+
+     templates   row   4242  identity    424  score 0.9825
+                 row   4241  identity    424  score 0.9338
+                 row   4245  identity    424  score 0.9337
+     identities  row   4242  identity    424  score 0.9825
+                 row  89324  identity   8932  score 0.3858
+                 row  83376  identity   8337  score 0.3704
+     without it  row   4241  identity    424  score 0.9338
+                 row  89324  identity   8932  score 0.3858
+                 row  83376  identity   8337  score 0.3704
+     100000 rows, 32 queries: 17.2 ms of all CPUs */
+#define _GNU_SOURCE 1
+#define REID_IMPLEMENTATION
+#include "../reid.h"
+
+enum { DIM = 128, ROWS = 100000, PER_IDENTITY = 10, K = 3, QUERIES = 32 };
+
+/* A direction for the identity and another one for the picture, in the shares 0.8 and 0.2, plus noise; of length 1. */
+static void make_row(float *row, unsigned identity, unsigned picture, float noise) {
+    double sum = 0;
+    unsigned a = identity * 2654435761u + 1, b = picture * 2246822519u + 7;
+    for (int i = 0; i < DIM; i++) {
+        a = a * 1664525u + 1013904223u;
+        b = b * 1664525u + 1013904223u;
+        row[i] = 0.8f * ((float)(a >> 8) / 8388608.0f - 1) + 0.2f * ((float)(b >> 8) / 8388608.0f - 1);
+        row[i] += i % 2 ? noise : -noise;
+        sum += (double)row[i] * row[i];
+    }
+    for (int i = 0; i < DIM; i++) row[i] = (float)(row[i] / sqrt(sum));
+}
+
+/* As if the query and row 4242 were the same picture. */
+static int same_picture(int query, size_t row, void *user) {
+    (void)user;
+    return query == 0 && row == 4242;
+}
+
+/* One search for the first query, printed. */
+static int show(reid_index *index, const float *queries, const char *what, reid_search_desc search) {
+    reid_hit hits[K];
+    int found;
+    reid_error error;
+    search.k = K;
+    if (reid_search(index, queries, 1, &search, hits, &found, &error) != REID_OK) {
+        fprintf(stderr, "search: %s\n", error.text);
+        return 0;
+    }
+    for (int i = 0; i < found; i++)
+        printf("%-11s row %6u  identity %6u  score %.4f\n", i ? "" : what, (unsigned)hits[i].row,
+               (unsigned)hits[i].group, hits[i].score);
+    return 1;
+}
+
+static int search_all(reid_index *index, const float *queries) {
+    reid_hit hits[QUERIES * K];
+    int found[QUERIES];
+    reid_search_desc search = REID_INIT;
+    search.k = K;
+    if (!show(index, queries, "templates", search)) return 0;
+    search.scoring = REID_GROUP_MAX; /* an identity is as near as its best template */
+    if (!show(index, queries, "identities", search)) return 0;
+    search.skip = same_picture; /* or: the same camera, the same minute */
+    if (!show(index, queries, "without it", search)) return 0;
+
+    clock_t start = clock();
+    if (reid_search(index, queries, QUERIES, &search, hits, found, NULL) != REID_OK) return 0;
+    printf("%d rows, %d queries: %.1f ms of all CPUs\n", ROWS, QUERIES,
+           1e3 * (double)(clock() - start) / CLOCKS_PER_SEC);
+    return 1;
+}
+
+int main(void) {
+    float *rows = (float *)malloc((size_t)ROWS * DIM * sizeof *rows);
+    float *queries = (float *)malloc((size_t)QUERIES * DIM * sizeof *queries);
+    uint32_t *identities = (uint32_t *)malloc(ROWS * sizeof *identities);
+    if (!rows || !queries || !identities) return 1;
+    for (uint32_t i = 0; i < ROWS; i++) {
+        make_row(rows + (size_t)i * DIM, i / PER_IDENTITY, i, 0);
+        identities[i] = i / PER_IDENTITY;
+    }
+    for (unsigned q = 0; q < QUERIES; q++) {
+        unsigned row = (4242 + q * 3000) % ROWS;
+        make_row(queries + (size_t)q * DIM, row / PER_IDENTITY, row, 0.1f);
+    }
+
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_index *index;
+    reid_rows gallery = {rows, NULL, ROWS, DIM, identities}; /* borrowed until reid_index_destroy */
+    desc.error = &error;
+    int ok = reid_index_create(&desc, &gallery, &index) == REID_OK;
+    if (ok) ok = search_all(index, queries);
+    else fprintf(stderr, "search: %s\n", error.text);
+    reid_index_destroy(index);
+    free(rows), free(queries), free(identities);
+    return !ok;
+}
