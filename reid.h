@@ -240,6 +240,7 @@ extern "C" {
     X(REID_ERR_TENSOR_DTYPE, -34, "a tensor has a dtype that weights cannot have")                                     \
     X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
     X(REID_ERR_BN_VARIANCE, -36, "a batch-norm variance plus epsilon is not positive")                                 \
+    X(REID_ERR_EXPONENT, -37, "the exponent of a generalised mean is out of range")                                    \
     X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
     X(REID_ERR_INPUT_SIZE, -41, "unusable input size")                                                                 \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
@@ -573,7 +574,7 @@ typedef struct reid_search_desc {
     int top;              /* for REID_GROUP_TOP: 1 ... REID_MAX_TOP */
     int use_threshold;    /* 1: only hits with score >= threshold; all of them if k is large enough */
     double threshold;
-    reid_skip_fn skip;    /* NULL: every row exists for every query */
+    reid_skip_fn skip_fn; /* NULL: every row exists for every query */
     void *skip_user;
 } reid_search_desc;
 
@@ -2003,17 +2004,30 @@ typedef struct reid__arch {
     int stride_in_1x1;    /* ResNet: a block's stride sits in its first 1x1 (Caffe) instead of its 3x3 (torchvision) */
     int maxpool_pad;      /* ResNet: 1 in torchvision; 0 (and rounding up) in fast-reid */
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
+    int gem;              /* ResNet: the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
+    int neck;             /* ResNet: a batch norm behind the last pool, `bottleneck.*`; the embedding comes after it */
+    int by_name;          /* 1: its tensors are another network's; it has to be named, by desc.network or the file */
     char preset[24];      /* default preprocessing */
 } reid__arch;
 
 static const reid__arch reid__archs[] = {
-    /* name                 family              width depth bn_eps multi s1x1 mpad same preset */
-    {"resnet50",            REID__RESNET,       1.0,  1.0,  1e-5,  0,    0,   1,   0,   "torchvision-v1"},
-    {"resnet50-multiscale", REID__RESNET,       1.0,  1.0,  1e-5,  1,    0,   1,   0,   "torchvision-v1"},
-    {"efficientnet_b0",     REID__EFFICIENTNET, 1.0,  1.0,  1e-5,  0,    0,   0,   0,   "effnet-b0"},
-    {"efficientnet_b1",     REID__EFFICIENTNET, 1.0,  1.1,  1e-5,  0,    0,   0,   0,   "effnet-b1"},
-    {"efficientnet_b2",     REID__EFFICIENTNET, 1.1,  1.2,  1e-5,  0,    0,   0,   0,   "effnet-b2"},
-    {"efficientnet_b3",     REID__EFFICIENTNET, 1.2,  1.4,  1e-5,  0,    0,   0,   0,   "effnet-b3"},
+    /* name                   family          width depth bn_eps multi s1x1 mpad same gem neck name preset */
+    {"resnet50",              REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
+    {"resnet50-multiscale",   REID__RESNET,       1, 1,     1e-5, 1,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
+    {"efficientnet_b0",       REID__EFFICIENTNET, 1, 1,     1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b0"},
+    {"efficientnet_b1",       REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b1"},
+    {"efficientnet_b2",       REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b2"},
+    {"efficientnet_b3",       REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b3"},
+    /* strong-baseline */
+    {"resnet50-bnneck",       REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  1,   0,   "strongbaseline"},
+    /* fast-reid's BoT and SBS */
+    {"resnet50-fastreid",     REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   0,  1,   1,   "fastreid"},
+    {"resnet50-fastreid-gem", REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   1,  1,   0,   "fastreid"},
+    /* weights that were trained in TensorFlow */
+    {"tf_efficientnet_b0",    REID__EFFICIENTNET, 1, 1,     1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b0"},
+    {"tf_efficientnet_b1",    REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b1"},
+    {"tf_efficientnet_b2",    REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b2"},
+    {"tf_efficientnet_b3",    REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b3"},
 };
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
@@ -2067,7 +2081,7 @@ typedef enum reid__kind {
     REID__DEPTHWISE, /* groups = channels; writes the sum of each of its rows to `sums` for the squeeze */
     REID__MAXPOOL,
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
-    REID__POOL,      /* adaptive average */
+    REID__POOL,      /* adaptive average or generalised mean; a batch norm where it has one */
     REID__LINEAR,    /* a convolution whose kernel covers its whole input, with a bias instead of batch norm */
     REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
@@ -2094,13 +2108,14 @@ typedef struct reid__op {
     int ih, iw, ic, oh, ow, oc;  /* true channel counts, not padded */
     int kh, kw, stride, pad_y, pad_x;
     int hidden;                  /* REID__SQUEEZE: channels between its two layers */
+    int gem;                     /* REID__POOL: a generalised mean */
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
-    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE */
+    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: the exponent of REID__POOL */
 } reid__op;
 
 typedef struct reid__plan {
@@ -2284,10 +2299,13 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
                              reid__scales[scale].name, seeded);
         }
     }
-    if (!p->arch->multiscale) {
-        p->dim = channels;
-        p->embedding = reid__add_pool(p, x, channels, 1);
-    }
+    if (p->arch->multiscale) return;
+    p->dim = channels;
+    p->embedding = reid__add_pool(p, x, channels, 1);
+    reid__op *pool = reid__last_op(p);
+    pool->gem = p->arch->gem;
+    if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
+    if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
 }
 
 /* Channels times the width multiplier, to the nearest multiple of 8 but not more than a tenth below. */
@@ -2439,6 +2457,50 @@ static int reid__fuses(const reid__plan *p, int index) {
     return 1;
 }
 
+static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
+                                  int d2, int d3) {
+    snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
+    want->ndim = ndim;
+    want->shape[0] = (size_t)d0, want->shape[1] = (size_t)d1, want->shape[2] = (size_t)d2, want->shape[3] = (size_t)d3;
+    return want + 1;
+}
+
+static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
+    w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
+    w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
+    w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
+    return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
+}
+
+/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most 5. */
+static int reid__wants(const reid__op *op, reid__want *want) {
+    reid__want *w = want;
+    switch (op->kind) {
+    case REID__CONV:
+    case REID__DEPTHWISE:
+        w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
+        w = reid__want_norm(w, op);
+        break;
+    case REID__POOL:
+        if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
+        if (op->bn[0]) w = reid__want_norm(w, op);
+        break;
+    case REID__SQUEEZE:
+        w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
+        w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
+        w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
+        w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
+        break;
+    case REID__LINEAR:
+        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+        w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        break;
+    case REID__MAXPOOL:
+    case REID__NORMALISE: break;
+    }
+    return (int)(w - want);
+}
+
 /* Places the buffers of one of the two arenas. Returns its floats per image. */
 static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
@@ -2459,11 +2521,13 @@ static void reid__assign_offsets(reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
-        if (op->kind == REID__MAXPOOL || op->kind == REID__POOL || op->kind == REID__NORMALISE) continue;
+        reid__want wants[5];
+        if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
-        size_t k = op->kind == REID__DEPTHWISE ? taps : taps * (size_t)op->ic;
+        size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
+        if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
             op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
             op->bias2 = at, at += (size_t)reid__padded(op->oc);
@@ -2498,43 +2562,6 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
-static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
-                                  int d2, int d3) {
-    snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
-    want->ndim = ndim;
-    want->shape[0] = (size_t)d0, want->shape[1] = (size_t)d1, want->shape[2] = (size_t)d2, want->shape[3] = (size_t)d3;
-    return want + 1;
-}
-
-/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most 5. */
-static int reid__wants(const reid__op *op, reid__want *want) {
-    reid__want *w = want;
-    switch (op->kind) {
-    case REID__CONV:
-    case REID__DEPTHWISE:
-        w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
-        w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
-        w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
-        w = reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__SQUEEZE:
-        w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
-        w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
-        w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
-        w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__LINEAR:
-        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__MAXPOOL:
-    case REID__POOL:
-    case REID__NORMALISE: break;
-    }
-    return (int)(w - want);
-}
-
 static int64_t reid__op_macs(const reid__op *op) {
     int64_t pixels = (int64_t)op->oh * op->ow, taps = (int64_t)op->kh * op->kw;
     switch (op->kind) {
@@ -2551,7 +2578,8 @@ static int64_t reid__op_parameters(const reid__op *op) {
     reid__want wants[5];
     int64_t sum = 0;
     int n = reid__wants(op, wants);
-    for (int i = 0; i < reid__min(n, op->kind == REID__SQUEEZE ? 4 : 3); i++) {
+    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3;
+    for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
         for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
         sum += count;
@@ -2783,7 +2811,8 @@ typedef struct reid__kernels {
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, float *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const float *in, int oy, float *out);
-    void (*pool)(const reid__op *op, int c, const float *in, int bin, float *out);
+    void (*pool)(const reid__op *op, int c, int from, int to, const float *in, int bin, const float *weights,
+                 float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const float *in, const float *factors, float *out, int c);
     void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
@@ -3114,24 +3143,47 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
 }
 
 /* Batch norm in inference is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, both
-   in double. wants[1 … 4] are gamma, beta, mean, var; digests go to digests[1 … 4]. */
+   in double. wants[0 … 3] are gamma, beta, mean, var. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
     float *v = l->vectors;
     for (int i = 0; i < 4; i++) {
-        reid_result r = reid__fetch_vector(l, op, &wants[i + 1], v + i * n, digests[i + 1], e);
+        reid_result r = reid__fetch_vector(l, op, &wants[i], v + i * n, digests[i], e);
         if (r != REID_OK) return r;
     }
     for (int c = 0; c < n; c++) {
         double gamma = v[c], beta = v[n + c], mean = v[2 * n + c], var = v[3 * n + c];
         if (!(var + op->bn_eps > 0))
-            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[4].name, c, var,
+            return reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c, var,
                               op->bn_eps);
         l->factors[c] = gamma / sqrt(var + op->bn_eps);
         bias[c] = (float)(beta - mean * l->factors[c]);
     }
     return REID_OK;
+}
+
+/* The exponent of a generalised mean. */
+static reid_result reid__fetch_exponent(const reid__loader *l, const reid__op *op, const reid__want *want, float *p,
+                                        uint64_t digest[2], reid_error *e) {
+    reid_result r = reid__fetch_vector(l, op, want, p, digest, e);
+    if (r != REID_OK || (*p >= 1e-3f && *p <= 1e3f)) return r;
+    return reid__fail(e, REID_ERR_EXPONENT, "tensor %s is %g; an exponent is between 0.001 and 1000", want->name,
+                      (double)*p);
+}
+
+/* A pool's exponent, and its batch norm as factors and a bias. */
+static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, const reid__want *wants, float *packed,
+                                   uint64_t (*digests)[2], reid_error *e) {
+    reid_result r = REID_OK;
+    float *weight = packed + op->weight;
+    memset(weight, 0, (size_t)(reid__padded(op->oc)) * sizeof *weight);
+    memset(packed + op->weight2, 0, REID__LANES * sizeof *weight);
+    if (op->gem) r = reid__fetch_exponent(l, op, &wants[0], packed + op->weight2, digests[0], e);
+    if (r == REID_OK && op->bn[0])
+        r = reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e);
+    for (int c = 0; c < op->oc && r == REID_OK && op->bn[0]; c++) weight[c] = (float)l->factors[c];
+    return r;
 }
 
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
@@ -3146,7 +3198,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
-        r = reid__fold_batch_norm(l, op, wants, bias, digests, e);
+        r = reid__fold_batch_norm(l, op, wants + 1, bias, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, l->factors, weight, digests[0], e);
         else if (r == REID_OK)
@@ -3166,6 +3218,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
                                   digests[2], e);
         if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[3], packed + op->bias2, digests[3], e);
         return r;
+    case REID__POOL: return reid__pack_pool(l, op, wants, packed, digests, e);
     default: return REID_OK;
     }
 }
@@ -3556,15 +3609,19 @@ static void reid__maxpool_part(void *task, int index) {
     }
 }
 
+#define REID__POOL_CHANNELS 256 /* of a piece of work */
+
 static void reid__pool_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow;
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__ceil_div(c, REID__POOL_CHANNELS);
     ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * bins, j->parts_m, index, &from, &to);
+    reid__share((ptrdiff_t)j->n * bins * pieces, j->parts_m, index, &from, &to);
     for (ptrdiff_t at = from; at < to; at++) {
-        int image = (int)(at / bins), bin = (int)(at % bins);
-        j->net->kernels->pool(op, c, reid__at(j, op->in, image), bin, reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
+        int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
+        int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
+        j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), bin, j->net->weights,
+                              reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
     }
 }
 
@@ -3853,22 +3910,38 @@ static void REID__F(maxpool)(const reid__op *op, int c, const float *in, int oy,
     }
 }
 
-/* One bin of an adaptive average pool: rows floor(i H / bins) to ceil((i + 1) H / bins), columns likewise. Each row is
-   summed first, then the rows: shorter chains, smaller error. */
-static void REID__F(pool)(const reid__op *op, int c, const float *in, int bin, float *out) {
+/* max(x, least) to the power p; a NaN stays one. Libraries agree on powf to the last place or so. */
+static void REID__F(power)(const float *x, float least, float p, float *out) {
+    for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
+}
+
+/* Channels [from, to) of one bin of an adaptive pool: rows floor(i H / bins) to ceil((i + 1) H / bins), columns
+   likewise. Each row is summed first, then the rows: shorter chains, smaller error. The average, or the generalised
+   mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human annotation", equation 3; the
+   least x is fast-reid's), then batch norm. */
+static void REID__F(pool)(const reid__op *op, int c, int from, int to, const float *in, int bin, const float *weights,
+                          float *out) {
     int by = bin / op->ow, bx = bin % op->ow;
     int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
     int left = bx * op->iw / op->ow, right = reid__ceil_div((bx + 1) * op->iw, op->ow);
     REID__V count = REID__SET1((float)((bottom - top) * (right - left)));
-    for (int v = 0; v < c; v += REID__W) {
+    for (int v = from; v < to; v += REID__W) {
         REID__V total = REID__SET1(0.0f);
         for (int y = top; y < bottom; y++) {
             REID__V row = REID__SET1(0.0f);
-            for (int x = left; x < right; x++)
-                row = REID__ADD(row, REID__LOAD(in + ((ptrdiff_t)y * op->iw + x) * c + v));
+            for (int x = left; x < right; x++) {
+                const float *pixel = in + ((ptrdiff_t)y * op->iw + x) * c + v;
+                float raised[REID__W];
+                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], raised);
+                row = REID__ADD(row, REID__LOAD(op->gem ? raised : pixel));
+            }
             total = REID__ADD(total, row);
         }
         REID__STORE(out + v, REID__DIV(total, count));
+        if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->weight2], out + v);
+        if (op->bn[0])
+            REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
+                                           REID__LOAD(weights + op->bias + v)));
     }
 }
 
@@ -5198,6 +5271,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
+        if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (!matrix) continue;
         g->weight[i] = reid__gpu_place(&g->weights, matrix);
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
@@ -5294,6 +5368,7 @@ static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch,
         s->function = "reid_pool";
         reid__option(p, "-DREID_POOL");
         reid__define_window(g, op, p);
+        reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
         break;
     case REID__SQUEEZE:
         s->function = "reid_squeeze";
@@ -5432,7 +5507,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
-    void *pool[] = {&in, &out, &pixels};
+    void *maxpool[] = {&in, &out, &pixels};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2};
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
@@ -5440,7 +5516,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
                             conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
-    case REID__MAXPOOL:
+    case REID__MAXPOOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
     case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
     case REID__LINEAR: return reid__launch(g, s, reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream, linear, e);
     case REID__NORMALISE: break;
@@ -5516,22 +5592,23 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return r;
 }
 
-/* Uploads gamma, beta, mean and variance; the factors are left in l->factors, the bias in the packed weights. */
+/* Uploads gamma, beta, mean and variance, wants[0 … 3]; the factors are left in l->factors, the bias in the packed
+   weights. */
 static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
                                   uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
-    size_t weight = (size_t)op->oc * wants[0].shape[1] * wants[0].shape[2] * wants[0].shape[3];
+    size_t weight = (size_t)op->oc * (op->kind == REID__CONV ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw;
     reid__address bn = l->raw + weight * sizeof(float), bias = l->g->weights + l->g->plan.bias[index];
     reid__address factors = l->factors;
     int n = op->oc;
     double epsilon = op->bn_eps;
     reid_result r = REID_OK;
     for (int i = 0; i < 4 && r == REID_OK; i++)
-        r = reid__gpu_upload(l, op, &wants[i + 1], bn + (size_t)(i * n) * sizeof(float), digests[i + 1], e);
+        r = reid__gpu_upload(l, op, &wants[i], bn + (size_t)(i * n) * sizeof(float), digests[i], e);
     for (int c = 0; c < n && r == REID_OK; c++) { /* the variances are the last that went through the staging memory */
         float var = l->from->rows[c];
         if (!((double)var + epsilon > 0))
-            r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[4].name, c,
+            r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c,
                            (double)var, epsilon);
     }
     const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
@@ -5565,6 +5642,22 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
 }
 
 /* All tensors of one operation. Returns when the GPU is done with l->raw. */
+static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                       uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    reid__device *d = &l->g->device;
+    reid__address base = l->g->weights;
+    reid_result r = REID_OK;
+    float p;
+    if (op->gem) r = reid__fetch_exponent(l->from, op, &wants[0], &p, digests[0], e);
+    if (r == REID_OK && op->gem) r = reid__gpu_upload(l, op, &wants[0], base + g->weight2[index], digests[0], e);
+    if (r == REID_OK && op->bn[0]) r = reid__gpu_fold(l, index, wants + op->gem, digests + op->gem, e);
+    if (r != REID_OK || !op->bn[0]) return r;
+    int code = d->cu.MemcpyDtoDAsync(base + g->weight[index], l->factors, (size_t)op->oc * sizeof(double), l->stream);
+    return reid__gpu_check(d, code, op->name, e);
+}
+
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
@@ -5573,9 +5666,11 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
-    r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
-        if (r == REID_OK) r = reid__gpu_fold(l, index, wants, digests, e);
+    if (op->kind != REID__POOL) r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (op->kind == REID__POOL) {
+        r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
+        if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
         reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
         if (r == REID_OK && op->kind == REID__DEPTHWISE)
@@ -6121,7 +6216,7 @@ static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most
 static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size_t row, double score) {
     size_t top = (size_t)h->top, at;
     if (top && t->rows >= top && score <= t->best[top - 1]) return;
-    if (h->d->skip && h->d->skip(h->first + query, row, h->d->skip_user)) return;
+    if (h->d->skip_fn && h->d->skip_fn(h->first + query, row, h->d->skip_user)) return;
     if (t->rows++ == 0 || score > t->most) t->most = score, t->row = (uint32_t)row;
     t->sum += score;
     if (!top) return;
@@ -6788,24 +6883,25 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
    On success p is the plan (for a 224x224 input: names and shapes do not depend on it) and m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
+    const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
     int best = -1, best_difference = INT_MAX, fits = 0;
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
         for (int i = 0; i < REID__ARCHS; i++) {
             const reid__arch *arch = &reid__archs[i];
             reid_head head;
             if (pass == 1 && i != best) continue;
-            if (desc->network && strcmp(desc->network, arch->name) != 0) continue;
-            reid_result r = reid__resolve_head(desc, arch, file, &head, desc->network ? e : NULL);
-            if (r != REID_OK && desc->network) return r;
+            if (name ? strcmp(name, arch->name) != 0 : arch->by_name) continue;
+            reid_result r = reid__resolve_head(desc, arch, file, &head, name ? e : NULL);
+            if (r != REID_OK && name) return r;
             if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference)
                 best_difference = difference, best = i, fits = m->matched * 2 >= m->wanted;
         }
-        if (best < 0 && desc->network)
-            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", desc->network);
-        if (best < 0 || (!fits && !desc->network))
+        if (best < 0 && name)
+            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
+        if (best < 0 || (!fits && !name))
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its %d tensors fit neither a ResNet-50 nor an "
                               "EfficientNet under torchvision's names; `reid convert` renames other dialects",
                               file->path, (int)file->count);

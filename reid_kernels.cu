@@ -702,9 +702,18 @@ extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pix
 #endif
 
 #ifdef REID_POOL
+#if GEM
+/* Written so that a NaN stays one. */
+DEVICE float power(float x, float least, float p) { return powf(x < least ? least : x, p); }
+DEVICE float4 power4(float4 v, float least, float p) {
+    return make_float4(power(v.x, least, p), power(v.y, least, p), power(v.z, least, p), power(v.w, least, p));
+}
+#endif
+
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. */
-extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins) {
+   follows a pool is fp32 whatever the values. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
+                                     const float *exponent) {
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
     if (m >= bins) return;
@@ -717,13 +726,25 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins) {
         float4 row = make_float4(0, 0, 0, 0);
         for (int column = left; column < right; column++) {
             float4 v = load4(x + (y * IW + column) * C);
+#if GEM
+            v = power4(v, 1e-6f, *exponent);
+#endif
             row = make_float4(row.x + v.x, row.y + v.y, row.z + v.z, row.w + v.w);
         }
         total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
     float count = (float)((bottom - top) * (right - left));
-    *(float4 *)(out + (long long)m * C + c) =
-        make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
+    total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
+#if GEM
+    total = power4(total, 0, 1 / *exponent);
+#endif
+#if NORM
+    const double *f = factors + c;
+    const float *b = bias + c;
+    total = make_float4(fmaf(total.x, (float)f[0], b[0]), fmaf(total.y, (float)f[1], b[1]),
+                        fmaf(total.z, (float)f[2], b[2]), fmaf(total.w, (float)f[3], b[3]));
+#endif
+    *(float4 *)(out + (long long)m * C + c) = total;
 }
 #endif
 

@@ -341,10 +341,12 @@ def values(b0):
 def dialects(b0):
     expect("timm", save(timm_names(b0)), b0, says="timm EfficientNet")
     expect("timm behind a prefix", save({"state_dict": prefixed(timm_names(b0), "model.")}), b0, says="behind model.")
-    refused("timm's tf_ networks", save({"arch": "tf_efficientnet_b0", "state_dict": timm_names(b0)}), "padding (SAME)")
+    timm_tf = {"arch": "tf_efficientnet_b0", "state_dict": timm_names(b0)}
+    expect("timm's tf_ networks", save(timm_tf), b0, meta={"reid.network": "tf_efficientnet_b0"}, says="tf_efficient")
     luke = timm_names(b0, lukemelas=True)
-    refused("lukemelas", save(luke), "--net efficientnet_b0 converts it all the same")
-    expect("lukemelas, all the same", save(luke), b0, "--net", "efficientnet_b0", says="will differ from the original")
+    expect("lukemelas", save(luke), b0, meta={"reid.network": "tf_efficientnet_b0"})
+    expect("lukemelas as if it were torchvision's", save(luke), b0, "--net", "efficientnet_b0",
+           says="will differ from the original")
     children = without(renamed(b0, ("features.", "0.")), "classifier.1.weight", "classifier.1.bias")
     expect("children of EfficientNet", save(children), without(b0, "classifier.1.weight", "classifier.1.bias"))
 
@@ -365,15 +367,31 @@ def resnets(r50):
             "torchreid's resnet50mid")
     bnneck = {"bottleneck." + k: torch.ones(2048) for k in ("weight", "bias", "running_mean", "running_var")}
     strong = collections.OrderedDict(prefixed(trunk, "base."), **bnneck, **{"classifier.weight": torch.ones(751, 2048)})
-    refused("strong-baseline", save(strong), "a BNNeck: the embedding is what comes after this batch norm")
-    expect("strong-baseline before its neck", save(strong), trunk, "--allow-unused",
-           meta={"reid.preset": "strongbaseline", "reid.last_stride": "1"}, says="from strong-baseline")
-    fast = collections.OrderedDict(prefixed(trunk, "backbone."), **{"heads.bottleneck.0.weight": torch.ones(2048),
-                                   "heads.weight": torch.ones(751, 2048), "pixel_mean": torch.ones(1, 3, 1, 1)})
-    refused("fast-reid", save({"model": fast}), "fast-reid's max pool")
-    refused("fast-reid with its neck", save({"model": fast}), "a BNNeck", "--net", "resnet50")
-    gem = collections.OrderedDict(without(fast, "bottleneck.0.weight"), **{"heads.pool_layer.p": torch.ones(1)})
-    refused("fast-reid with GeM", save({"model": gem}), "GeM pooling", "--net", "resnet50")
+    necked = collections.OrderedDict(trunk, **bnneck)
+    expect("strong-baseline", save(strong), necked, says="from strong-baseline",
+           meta={"reid.network": "resnet50-bnneck", "reid.preset": "strongbaseline", "reid.last_stride": "1"})
+    refused("strong-baseline's neck", save(strong), "a BNNeck: the embedding is what comes after", "--net", "resnet50")
+    expect("strong-baseline before its neck", save(strong), trunk, "--net", "resnet50", "--allow-unused",
+           meta={"reid.preset": "strongbaseline", "reid.last_stride": "1"})
+    rest = {"heads.weight": torch.ones(751, 2048), "pixel_mean": torch.ones(1, 3, 1, 1)}
+    bare = collections.OrderedDict(prefixed(trunk, "backbone."), **rest)
+    fast = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bottleneck.0.")))
+    old = collections.OrderedDict(bare, **renamed(bnneck, ("bottleneck.", "heads.bnneck.")))
+    for name, d in (("fast-reid", fast), ("fast-reid of 2020", old)):
+        expect(name, save({"model": d}), necked,
+               meta={"reid.network": "resnet50-fastreid", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    exponent = {"pool_layer.p": torch.full((1,), 3.0)}
+    gem = collections.OrderedDict(fast, **prefixed(exponent, "heads."))
+    expect("fast-reid with GeM", save({"model": gem}), collections.OrderedDict(necked, **exponent),
+           meta={"reid.network": "resnet50-fastreid-gem", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    refused("fast-reid without its neck", save({"model": bare}), "fast-reid's max pool")
+    refused("fast-reid's neck", save({"model": fast}), "a BNNeck", "--net", "resnet50")
+    refused("fast-reid's GeM", save({"model": without(gem, *(k for k in gem if ".bottleneck." in k))}), "GeM pooling",
+            "--net", "resnet50")
+    refused("an exponent of 0", save({"model": collections.OrderedDict(gem, **{"heads.pool_layer.p": torch.zeros(1)})}),
+            "an exponent is between 0.001 and 1000")
+    reduced = collections.OrderedDict(bare, **{"heads.bottleneck.0.weight": torch.ones(512, 2048, 1, 1)})
+    refused("fast-reid with a reduction", save({"model": reduced}), "fast-reid's max pool")
     expect("fast-reid, all the same", save({"model": fast}), trunk, "--net", "resnet50", "--allow-unused",
            meta={"reid.preset": "fastreid", "reid.last_stride": "1"}, says="will differ from the original")
     ibn = collections.OrderedDict(fast)

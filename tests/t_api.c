@@ -205,6 +205,7 @@ static const struct {
     {REID_ERR_BN_VARIANCE, "t_tensors"},       {REID_ERR_FILE_WRITE, "cuda_cache"},
     {REID_ERR_KERNEL_PACK, "cuda_cache"},      {REID_ERR_NO_KERNELS, "cuda_cache"},
     {REID_ERR_KERNEL_COMPILE, "cuda_cache"},  {REID_ERR_GPU, "cuda_faults"},
+    {REID_ERR_EXPONENT, "t_tensors"},
 };
 
 static int source_has(const char *test, const char *text) {

@@ -208,7 +208,11 @@ static void test_memory(void **state) {
     for (int a = 0; a < REID__ARCHS; a++)
         for (int i = 0; i < 6; i++)
             for (int head = REID_HEAD_NONE; head <= REID_HEAD_SEEDED; head++) {
-                build(reid__archs[a].name, sizes[i][0], sizes[i][1], 1 + (i + head) % 2, (reid_head)head);
+                const reid__arch *arch = &reid__archs[a];
+                int last_stride = 1 + (i + head) % 2;
+                int built = reid__plan_build(&plan, arch, sizes[i][0], sizes[i][1], last_stride, (reid_head)head);
+                assert_true(built || (!arch->maxpool_pad && i == 0)); /* no padding: 1x1 leaves nothing to pool */
+                if (!built) continue;
                 play();
                 for (int k = 0; k < plan.op_count; k++)
                     assert_true(plan.ops[k].weight % GRAIN == 0 && plan.ops[k].bias % GRAIN == 0);

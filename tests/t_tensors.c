@@ -56,6 +56,54 @@ static void test_tensors(void **state) {
     }
 }
 
+/* A generalised mean and a BNNeck: exponent and variance are checked, and the file may say which network it is. */
+static void test_neck(void **state) {
+    static const float bad[] = {0, -3, 1e-4f, 1e4f};
+    reid_ctx *ctx;
+    (void)state;
+    for (int i = 0; i < 5; i++) {
+        net_options o = {.poke = "pool_layer.p", .poke_value = i < 4 ? bad[i] : 3};
+        net_file file = net_for("resnet50-fastreid-gem", REID_HEAD_NONE, 1, &o);
+        reid_desc d = net_desc(&file, 32, 32, &error);
+        if (i < 4) refuse(&d, REID_ERR_EXPONENT, "pool_layer.p");
+        else {
+            expect(reid_create(&d, &ctx), REID_OK, "");
+            assert_int_equal(reid_dim(ctx), 2048);
+            reid_destroy(ctx);
+        }
+        free(file.bytes);
+    }
+    net_options o = {.poke = "bottleneck.running_var", .poke_index = 7, .poke_value = -1};
+    net_file file = net_for("resnet50-bnneck", REID_HEAD_NONE, 1, &o);
+    reid_desc d = net_desc(&file, 32, 32, &error);
+    refuse(&d, REID_ERR_BN_VARIANCE, "bottleneck.running_var, element 7");
+    free(file.bytes);
+}
+
+/* Networks with the same tensors: the first is taken unless another is named. */
+static void test_same_tensors(void **state) {
+    static const char *const names[][2] = {{"tf_efficientnet_b0", "efficientnet_b0"},
+                                           {"resnet50-fastreid", "resnet50-bnneck"}};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        char fingerprints[2][64];
+        net_file file = net_for(names[i][0], REID_HEAD_NONE, 1, NULL);
+        for (int named = 0; named < 2; named++) {
+            reid_desc d = net_desc(&file, 33, 47, &error);
+            reid_info info;
+            reid_ctx *ctx;
+            if (named) d.network = names[i][0];
+            expect(reid_create(&d, &ctx), REID_OK, "");
+            assert_int_equal(reid_query_desc(ctx, &info), REID_OK);
+            assert_string_equal(info.network, names[i][1 - named]);
+            snprintf(fingerprints[named], sizeof fingerprints[named], "%s", info.fingerprint);
+            reid_destroy(ctx);
+        }
+        assert_string_not_equal(fingerprints[0], fingerprints[1]);
+        free(file.bytes);
+    }
+}
+
 static void count_unused(reid_log_level level, reid_result id, const char *message, void *user) {
     *(int *)user += level == REID_LOG_INFO && id == REID_ERR_TENSOR_UNEXPECTED && strstr(message, "neck.0.weight");
 }
@@ -147,7 +195,7 @@ static void test_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_tensors), cmocka_unit_test(test_neck), cmocka_unit_test(test_same_tensors),
         cmocka_unit_test(test_unused),
         cmocka_unit_test(test_check_weights),
         cmocka_unit_test(test_metadata),

@@ -210,6 +210,7 @@ void checkpoint_close(checkpoint *c) {
     free(c->arch);
     free(c->preset);
     free(c->last_stride);
+    free(c->network);
     source_close(&c->source);
     memset(c, 0, sizeof *c);
     c->source.fd = -1;

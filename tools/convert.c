@@ -157,6 +157,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     text name = TEXT_INIT;
     int n = 0;
     text_visible(&name, base_name(v->in));
+    metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
     if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
     if (v->last_stride) metadata[n++] = "reid.last_stride", metadata[n++] = stride;
     metadata[n++] = "reid.source", metadata[n++] = name.s;
@@ -362,7 +363,10 @@ static int convert(conversion *v) {
     const options *o = v->o;
     if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
     networks_list(&v->all);
-    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, o->every.network, o->key, base_name(v->in), &v->why))
+    const char *net = o->every.network ? o->every.network : v->from.network;
+    if (net && !is_listed(net, reid_network_name))
+        return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);
+    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->key, base_name(v->in), &v->why))
         return 0;
     v->mapped = 1;
     if (!decide(v)) return 0;

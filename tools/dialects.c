@@ -94,27 +94,31 @@ typedef struct origin {
     const char *without;    /* a pattern that must not be there */
     const char *preset, *preset_why;
     int last_stride;
-    const char *variant[2]; /* what stands before and after a network's name in the library's network that does … */
-    const char *differs;    /* … this; NULL: the plain network does */
+    const rule *networks;   /* which network has the same tensors and does this: */
+    const char *differs;    /* NULL: the plain network does */
 } origin;
+
+static const rule FASTREID_NETWORKS[] = {
+    {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"}, {NULL, NULL}};
+static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
 #define SAME_PADDING "it was trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
 
 static const origin ORIGINS[] = {
     {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
-     {"", "-fastreid"}, "fast-reid's max pool after the first convolution has no padding"},
+     FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding"},
     {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",
-     1, {NULL, NULL}, NULL},
+     1, NULL, NULL},
     {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
-     "layumi's input is the same: 256 x 128, bicubic", 2, {NULL, NULL}, NULL},
+     "layumi's input is the same: 256 x 128, bicubic", 2, NULL, NULL},
     {"torchreid", {"key:rank1", "*layer4.0.conv1.weight"}, NULL, NULL, "torchreid", "torchreid's input", 2,
-     {NULL, NULL}, NULL},
+     NULL, NULL},
     {"torchreid", {"*classifier.weight", "*layer4.0.conv1.weight"}, NULL, "*fc.weight", "torchreid",
-     "the classifier has the name that torchreid gives it", 2, {NULL, NULL}, NULL},
-    {"EfficientNet-PyTorch", {"*_blocks.0._depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0, {"tf_", ""},
-     SAME_PADDING},
-    {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0, {"tf_", ""},
-     SAME_PADDING},
+     "the classifier has the name that torchreid gives it", 2, NULL, NULL},
+    {"EfficientNet-PyTorch", {"*_blocks.0._depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
+     TENSORFLOW_NETWORKS, SAME_PADDING},
+    {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
+     TENSORFLOW_NETWORKS, SAME_PADDING},
 };
 
 /* Files whose name says how their network was trained. */
@@ -138,10 +142,11 @@ typedef struct leftover {
 } leftover;
 
 #define IBN "instance and batch normalisation side by side (IBN), which the networks here do not have"
-#define BNNECK "a BNNeck: the embedding is what comes after this batch norm, which the networks here do not have"
+#define BNNECK "a BNNeck: the embedding is what comes after this batch norm, which this network does not have"
 #define CLASSIFIER "a classifier of training"
 
 static const leftover LEFTOVERS[] = {
+    {"*num_batches_tracked", FATE_DROPPED, "a counter of training", 0},
     {"*.IN.*", FATE_NECK, IBN, 1},
     {"*.BN.*", FATE_NECK, IBN, 1},
     {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here do not have", 1},
@@ -149,9 +154,9 @@ static const leftover LEFTOVERS[] = {
     {"*layer[0-9].*.se_module.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here do not have",
      1},
     {"*fc_fusion.*", FATE_NECK, "torchreid's resnet50mid, whose embedding joins features from inside layer4", 1},
-    {"*pool_layer.p", FATE_NECK, "GeM pooling with a learned exponent; the networks here average", 0},
-    {"*gem*.p", FATE_NECK, "GeM pooling with a learned exponent; the networks here average", 0},
-    {"*pool.p", FATE_NECK, "GeM pooling with a learned exponent; the networks here average", 0},
+    {"*pool_layer.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
+    {"*gem*.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
+    {"*pool.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
     {"*classifier.add_block.*", FATE_NECK, "layumi's linear layer and batch norm: the embedding is what comes "
      "after", 0},
     {"*classifier.classifier.*", FATE_DROPPED, CLASSIFIER, 0},
@@ -161,7 +166,6 @@ static const leftover LEFTOVERS[] = {
      "is what comes after", 0},
     {"*fc.[0-9][0-9].*", FATE_NECK, "linear layers before the classifier: the embedding is what comes after", 0},
     {"*embedding*", FATE_NECK, "a layer after the trunk: the embedding may be what comes after it", 0},
-    {"*num_batches_tracked", FATE_DROPPED, "a counter of training", 0},
     {"*heads.weight", FATE_DROPPED, CLASSIFIER, 0},
     {"*classifier*", FATE_DROPPED, CLASSIFIER, 0},
     {"*fc.weight", FATE_DROPPED, CLASSIFIER, 0},
@@ -172,6 +176,25 @@ static const leftover LEFTOVERS[] = {
     {"n_averaged", FATE_DROPPED, "a counter of training", 0},
     {"*criterion*", FATE_DROPPED, "a loss of training", 0},
     {"*loss*", FATE_DROPPED, "a loss of training", 0},
+};
+
+/* What stands behind the trunk, whatever stands before its name. */
+static const struct {
+    const char *pattern, *name;
+} NECKS[] = {
+    {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid; its bottleneck.0 used to be called bnneck */
+    {"*bottleneck.0.weight", "bottleneck.weight"},
+    {"*bottleneck.0.bias", "bottleneck.bias"},
+    {"*bottleneck.0.running_mean", "bottleneck.running_mean"},
+    {"*bottleneck.0.running_var", "bottleneck.running_var"},
+    {"*bnneck.weight", "bottleneck.weight"},
+    {"*bnneck.bias", "bottleneck.bias"},
+    {"*bnneck.running_mean", "bottleneck.running_mean"},
+    {"*bnneck.running_var", "bottleneck.running_var"},
+    {"*bottleneck.weight", "bottleneck.weight"},
+    {"*bottleneck.bias", "bottleneck.bias"},
+    {"*bottleneck.running_mean", "bottleneck.running_mean"},
+    {"*bottleneck.running_var", "bottleneck.running_var"},
 };
 
 /* Names of parts of the trunk. One that the network does not have belongs to another network, which may hold all that
@@ -409,6 +432,13 @@ static void find_missing(mapping *m) {
     }
 }
 
+/* The name that the network has for a tensor behind the trunk, or NULL. */
+static const char *neck_name(const network *n, const char *name) {
+    for (size_t i = 0; i < sizeof NECKS / sizeof *NECKS; i++)
+        if (fnmatch(NECKS[i].pattern, name, 0) == 0) return find_want(n, NECKS[i].name) ? NECKS[i].name : NULL;
+    return NULL;
+}
+
 static void mapping_build(mapping *m, const checkpoint *c, const layout *l, const char *prefix, const network *n) {
     size_t cap = 0, len = strlen(prefix);
     m->layout = l->name;
@@ -421,7 +451,9 @@ static void mapping_build(mapping *m, const checkpoint *c, const layout *l, cons
         mapped *one = &m->at[m->count++];
         memset(one, 0, sizeof *one);
         one->from = t;
-        one->name = inside ? canonical(l, n, t->name + len) : must_copy(t->name, strlen(t->name));
+        const char *neck = neck_name(n, t->name);
+        one->name = neck ? must_copy(neck, strlen(neck))
+                  : inside ? canonical(l, n, t->name + len) : must_copy(t->name, strlen(t->name));
         judge(c, n, one, inside);
         m->by_fate[one->what]++;
     }
@@ -442,7 +474,9 @@ void mapping_free(mapping *m) {
 /* Tensors of the network that the file does not have as they are needed. */
 static size_t lacking(const mapping *m) { return m->missing_count + m->by_fate[FATE_MISMATCHED]; }
 
-static size_t difference(const mapping *m) { return lacking(m) + m->by_fate[FATE_UNKNOWN]; }
+static size_t difference(const mapping *m) {
+    return lacking(m) + m->by_fate[FATE_UNKNOWN] + m->by_fate[FATE_NECK];
+}
 
 static int matches_any(const checkpoint *c, int group, const char *pattern) {
     if (strncmp(pattern, "key:", 4) == 0) {
@@ -548,6 +582,20 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
                   c->tensor_count, c->tensors[0].name);
 }
 
+/* The listed network that a rule makes of this one, and that has as many tensors, or NULL. */
+static const network *variant_of(const network *n, const rule *rules, const network *networks, size_t count) {
+    long numbers[MAX_NUMBERS];
+    const char *rest;
+    const network *found = NULL;
+    while (rules->from && !fits(rules->from, n->name, numbers, &rest)) rules++;
+    if (!rules->from) return NULL;
+    char *name = rewrite(rules, n->name);
+    for (size_t k = 0; k < count && !found; k++)
+        if (strcmp(networks[k].name, name) == 0 && networks[k].count == n->count) found = &networks[k];
+    free(name);
+    return found;
+}
+
 static void find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
     for (size_t i = 0; i < sizeof ORIGINS / sizeof *ORIGINS; i++) {
@@ -561,14 +609,9 @@ static void find_origin(mapping *m, const checkpoint *c, const network *networks
         m->preset_why = o->preset_why;
         m->last_stride = o->last_stride;
         if (!o->differs) return;
-        char variant[64];
-        snprintf(variant, sizeof variant, "%s%s%s", o->variant[0], m->network->name, o->variant[1]);
-        for (size_t k = 0; k < count && !asked; k++)
-            if (strcmp(networks[k].name, variant) == 0 && networks[k].count == m->network->count) {
-                m->network = &networks[k];
-                return;
-            }
-        snprintf(m->differs, sizeof m->differs, "%s; %s does not do that", o->differs, m->network->name);
+        const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count);
+        if (variant) m->network = variant;
+        else snprintf(m->differs, sizeof m->differs, "%s; %s does not do that", o->differs, m->network->name);
         return;
     }
 }

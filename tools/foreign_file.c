@@ -39,6 +39,7 @@ static int header_metadata(header *h) {
         if (!json_string(&h->j, &h->value)) return 0;
         char **to = strcmp(h->key.s, "reid.preset") == 0        ? &h->c->preset
                     : strcmp(h->key.s, "reid.last_stride") == 0 ? &h->c->last_stride
+                    : strcmp(h->key.s, "reid.network") == 0     ? &h->c->network
                                                                 : NULL;
         if (!to) continue;
         free(*to);

@@ -28,7 +28,9 @@ typedef enum seeded_dtype { SEEDED_F32, SEEDED_F16, SEEDED_BF16, SEEDED_F64 } se
 #define SEEDED_PROJECTION 2 /* option: EfficientNet's linear head, `projection` to 512 */
 
 static const char *const seeded_nets[] = {
-    "resnet50", "resnet50-multiscale", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2", "efficientnet_b3", NULL,
+    "resnet50",           "resnet50-multiscale", "resnet50-bnneck",    "resnet50-fastreid",  "resnet50-fastreid-gem",
+    "efficientnet_b0",    "efficientnet_b1",     "efficientnet_b2",    "efficientnet_b3",    "tf_efficientnet_b0",
+    "tf_efficientnet_b1", "tf_efficientnet_b2",  "tf_efficientnet_b3", NULL,
 };
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -51,7 +53,7 @@ typedef struct seeded_tensor {
 } seeded_tensor;
 
 typedef struct seeded_net {
-    const char *preset;
+    const char *preset, *network; /* network: NULL where the tensors tell it */
     int extras;
     int count, room;
     seeded_tensor *tensors;
@@ -144,7 +146,8 @@ static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, siz
     seeded_norm(net, seeded_name(name, "%s.downsample.1", block), 4 * mid, 1000, 0, vars[0]);
 }
 
-static void seeded_resnet50(seeded_net *net, int multiscale) {
+/* `neck`: 0 none, 1 a batch norm behind the pool, 2 also the exponent of a generalised mean. */
+static void seeded_resnet50(seeded_net *net, int multiscale, int neck) {
     static const int blocks[4] = {3, 4, 6, 3};
     static const char *const heads[4] = {"reduce_layer2", "reduce_layer3", "reduce_layer4", "reduce_avgpool"};
     static const size_t inputs[4] = {8192, 4096, 2048, 2048}, taps[4] = {16, 4, 1, 1};
@@ -162,6 +165,8 @@ static void seeded_resnet50(seeded_net *net, int multiscale) {
         }
     }
     for (int i = 0; multiscale && i < 4; i++) seeded_linear(net, heads[i], 128, inputs[i], taps[i], gains[i]);
+    if (neck == 2) seeded_spread(net, "pool_layer", ".p", 1, 3000, 300, 1.0);
+    if (neck) seeded_norm(net, "bottleneck", 2048, 1000, 0, 0.3);
     if (net->extras && !multiscale) seeded_linear(net, "fc", 1000, 2048, 1, 1.0);
 }
 
@@ -224,11 +229,20 @@ static int seeded_list(seeded_net *net, const char *name, int options) {
     static const char *const presets[4] = {"effnet-b0", "effnet-b1", "effnet-b2", "effnet-b3"};
     memset(net, 0, sizeof *net);
     net->extras = (options & SEEDED_EXTRAS) != 0;
-    if (strcmp(name, "resnet50") == 0) return seeded_resnet50(net, 0), 1;
-    if (strcmp(name, "resnet50-multiscale") == 0) return seeded_resnet50(net, 1), 1;
+    if (strcmp(name, "resnet50") == 0) return seeded_resnet50(net, 0, 0), 1;
+    if (strcmp(name, "resnet50-multiscale") == 0) return seeded_resnet50(net, 1, 0), 1;
+    if (strcmp(name, "resnet50-bnneck") == 0) return seeded_resnet50(net, 0, 1), net->preset = "strongbaseline", 1;
+    if (strcmp(name, "resnet50-fastreid-gem") == 0) return seeded_resnet50(net, 0, 2), net->preset = "fastreid", 1;
+    if (strcmp(name, "resnet50-fastreid") == 0) {
+        seeded_resnet50(net, 0, 1);
+        net->network = "resnet50-fastreid", net->preset = "fastreid";
+        return 1;
+    }
     for (int i = 0; i < 4; i++) {
-        if (strcmp(name, seeded_nets[2 + i]) != 0) continue;
+        int tf = strcmp(name, seeded_nets[9 + i]) == 0;
+        if (!tf && strcmp(name, seeded_nets[5 + i]) != 0) continue;
         net->preset = presets[i];
+        if (tf) net->network = seeded_nets[9 + i];
         seeded_efficientnet(net, width[i], depth[i]);
         size_t features = 4 * seeded_channels(320, width[i]);
         if (options & SEEDED_PROJECTION) seeded_linear(net, "projection", 512, features, 1, 1.0);
@@ -390,8 +404,9 @@ static size_t seeded_header(const seeded_net *net, uint64_t seed, seeded_dtype d
     size_t at = 0, offset = 0;
     at += (size_t)snprintf(text, size,
                            "{\"__metadata__\":{\"reid.note\":\"synthetic: made from seed %llu, trained on nothing\","
-                           "\"reid.preset\":\"%s\"}",
-                           (unsigned long long)seed, net->preset);
+                           "\"reid.preset\":\"%s\"%s%s%s}",
+                           (unsigned long long)seed, net->preset, net->network ? ",\"reid.network\":\"" : "",
+                           net->network ? net->network : "", net->network ? "\"" : "");
     for (int i = 0; i < net->count; i++) {
         const seeded_tensor *t = &net->tensors[i];
         size_t end = offset + seeded_bytes(t, dtype);

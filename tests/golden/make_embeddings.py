@@ -35,6 +35,12 @@ CASES = [
     ("efficientnet_b0", "file", 224, 224, 2, 2),
     ("efficientnet_b0", "file", 107, 75, 2, 1),
     ("efficientnet_b3", "none", 96, 96, 2, 1),
+    ("resnet50-bnneck", "none", 256, 128, 1, 1),
+    ("resnet50-fastreid", "none", 193, 101, 2, 1),
+    ("resnet50-fastreid-gem", "none", 256, 128, 1, 1),
+    ("tf_efficientnet_b0", "none", 224, 224, 2, 1),
+    ("tf_efficientnet_b0", "file", 107, 75, 2, 1),
+    ("tf_efficientnet_b3", "none", 96, 96, 2, 1),
 ]
 
 
@@ -65,13 +71,54 @@ def split(tensors, seed=1):
     return state, head
 
 
+class GeneralisedMean(torch.nn.Module):
+    """fast-reid's GeneralizedMeanPoolingP."""
+
+    def __init__(self):
+        super().__init__()
+        self.p = torch.nn.Parameter(torch.ones(1))
+
+    def forward(self, x):
+        return F.adaptive_avg_pool2d(x.clamp(min=1e-6).pow(self.p), 1).pow(1.0 / self.p)
+
+
+class SameConv(torch.nn.Conv2d):
+    """TensorFlow's padding: output = ceil(input / stride), the odd pixel at the end."""
+
+    def forward(self, x):
+        sides = []
+        for size, k, stride in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1]):
+            need = max(0, (-(-size // stride) - 1) * stride + k - size)
+            sides += [need // 2, need - need // 2]
+        return F.conv2d(F.pad(x, sides), self.weight, self.bias, self.stride, 0, self.dilation, self.groups)
+
+
+def tensorflow(module):
+    """What differs in weights that come from there."""
+    for part in module.modules():
+        if isinstance(part, torch.nn.Conv2d):
+            part.__class__ = SameConv
+        if isinstance(part, torch.nn.BatchNorm2d):
+            part.eps = 1e-3
+
+
 def trunk(network, state, last_stride):
-    """torchvision's module with these weights, without its classifier."""
-    module = getattr(torchvision.models, network.split("-")[0])().eval()
+    """torchvision's module with these weights, without its classifier; the last pool and batch norm in their places."""
+    state = dict(state)
+    module = getattr(torchvision.models, network.removeprefix("tf_").split("-")[0])().eval()
     if hasattr(module, "fc"):
-        module.fc = torch.nn.Identity()
+        module.fc = torch.nn.BatchNorm1d(2048).eval() if "bottleneck.weight" in state else torch.nn.Identity()
     else:
         module.classifier = torch.nn.Identity()
+    if "pool_layer.p" in state:
+        module.avgpool = GeneralisedMean()
+        state["avgpool.p"] = state.pop("pool_layer.p")
+    for name in [n for n in state if n.startswith("bottleneck.")]:
+        state[name.replace("bottleneck", "fc")] = state.pop(name)
+    if "fastreid" in network:
+        module.maxpool = torch.nn.MaxPool2d(3, 2, ceil_mode=True)
+    if network.startswith("tf_"):
+        tensorflow(module)
     counters = {k: v for k, v in module.state_dict().items() if k.endswith("num_batches_tracked")}
     module.load_state_dict({**counters, **state}, strict=True)
     if last_stride == 1:
@@ -100,7 +147,7 @@ def main():
     torch.manual_seed(0)
     lines, rows = [], []
     for network, head_kind, height, width, last_stride, count in CASES:
-        projection = head_kind == "file" and network.startswith("efficientnet")
+        projection = head_kind == "file" and "efficientnet" in network
         data = seeded.file_bytes(network, projection=projection)
         state, head = split(seeded.build(network, projection=projection)[0])
         images = np.stack([pixels(height, width, i) for i in range(count)])

@@ -14,7 +14,10 @@ import numpy as np
 
 MASK = (1 << 64) - 1
 ONE = 1 << 23  # the integers run from -ONE to ONE - 1
-NETS = ["resnet50", "resnet50-multiscale", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2", "efficientnet_b3"]
+NECKS = {"resnet50-bnneck": 1, "resnet50-fastreid": 1, "resnet50-fastreid-gem": 2}  # 2: a learned exponent as well
+NETS = ["resnet50", "resnet50-multiscale", *NECKS]
+NETS += [tf + f"efficientnet_b{i}" for tf in ("", "tf_") for i in range(4)]
+NAMED = ["resnet50-fastreid"] + NETS[-4:]  # their tensors are another network's
 MULTIPLIERS = [(1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4)]  # width, depth of B0 … B3
 
 
@@ -115,7 +118,7 @@ def bottleneck(net, block, ins, mid, index):
         net.norm(f"{block}.downsample.1", 4 * mid, 1000, 0, variances[0])
 
 
-def resnet50(net, multiscale):
+def resnet50(net, multiscale, neck):
     net.conv("conv1", stem, 64, 3, 7)
     net.norm("bn1", 64, 1000, -1000, 1.45)
     ins = 64
@@ -132,7 +135,11 @@ def resnet50(net, multiscale):
             ("avgpool", 2048, 1, 1.1),
         ):
             net.linear("reduce_" + part, 128, ins, taps, gain)
-    elif net.extras:
+    if neck == 2:
+        net.spread("pool_layer.p", 1, 3000, 300)
+    if neck:
+        net.norm("bottleneck", 2048, 1000, 0, 0.3)
+    if net.extras and not multiscale:
         net.linear("fc", 1000, 2048)
 
 
@@ -185,9 +192,10 @@ def build(name, extras=False, projection=False):
     """The tensors of a network and its preset."""
     net = Net(extras)
     if name.startswith("resnet50"):
-        resnet50(net, name.endswith("-multiscale"))
-        return net.tensors, "torchvision-v1"
-    number = NETS.index(name) - 2
+        resnet50(net, name.endswith("-multiscale"), NECKS.get(name, 0))
+        presets = {0: "torchvision-v1", 1: "strongbaseline"}
+        return net.tensors, "fastreid" if "fastreid" in name else presets[NECKS.get(name, 0)]
+    number = int(name[-1])
     efficientnet(net, *MULTIPLIERS[number], projection)
     return net.tensors, f"effnet-b{number}"
 
@@ -210,6 +218,8 @@ def file_bytes(name, seed=1, dtype="f32", extras=False, projection=False):
     tensors, preset = build(name, extras, projection)
     note = f"synthetic: made from seed {seed}, trained on nothing"
     header = {"__metadata__": {"reid.note": note, "reid.preset": preset}}
+    if name in NAMED:
+        header["__metadata__"]["reid.network"] = name
     data, offset = [], 0
     for tensor, (shape, values) in tensors.items():
         v = values(seed)
