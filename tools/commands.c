@@ -35,6 +35,28 @@ const command COMMANDS[] = {
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
      match_main},
+    {'l', "eval", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...",
+     "how well are individuals told apart?",
+     "Compares every query with every gallery picture and measures the rankings. Pictures are embedded with -m, or their "
+     "embeddings come from a file of reid embed, from two files (queries, gallery).\n\n"
+     "FOLDER is Market-1501 or DukeMTMC-reID (query/ and bounding_box_test/; identity and camera are in the names), "
+     "MSMT17 (list_query.txt and list_gallery.txt), query/ and gallery/ with a folder per identity in each, or a folder "
+     "per identity: then every picture is a query against all others. --labels gives the same as a table. Identity -1 is "
+     "junk and left out, 0000 a distractor.\n\n"
+     "Ranking: rank-1, 5 and 10 (CMC), mAP as torchreid and fast-reid have it, and with the trapezoid rule over all "
+     "queries as layumi's baseline has it, mINP. Queries without a match count in the latter mAP only. Pairs: the share "
+     "of genuine pairs accepted where a given share of impostor pairs is (fast-reid prints the converse, impostors "
+     "refused for genuine pairs refused), area under the curve, equal error rate; scores are counted in 1048576 steps. "
+     "New individuals: a query is known when the gallery has a picture of its identity left; BAKS and BAUS are the mean "
+     "accuracies over known and new identities. ARI compares the queries, clustered by single linkage at a threshold, "
+     "with their identities. Without --threshold the best threshold for these very pictures is taken, which flatters.\n\n"
+     "Intervals hold 95 % and come from drawing identities, not pictures. --compare is the check that belongs to every "
+     "faster precision: it fails when rank-1 or mAP loses more than --limit points against the first; \"uncertain\" "
+     "means that the interval reaches across the limit.\n\n"
+     "The exit status is 1 when labelled pictures failed or --compare failed.",
+     {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",
+      "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json gallery/"},
+     eval_main},
     {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
      "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
      "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "

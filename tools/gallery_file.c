@@ -11,17 +11,8 @@
 
 static const size_t MAX_SIDE_FILE = (size_t)1 << 34;
 
-/* What a meta.json says about one model. */
-typedef struct made_by {
-    text fingerprint, precision, network, preset;
-    int raw;
-} made_by;
-
 typedef struct meta {
-    made_by model[MAX_MODELS];
-    int models; /* may be more than were kept */
     double rows, dim;
-    int known; /* the right format and version */
 } meta;
 
 static void read_model(json *j, made_by *m) {
@@ -31,6 +22,8 @@ static void read_model(json *j, made_by *m) {
         else if (strcmp(key.s, "precision") == 0) json_string(j, &m->precision);
         else if (strcmp(key.s, "network") == 0) json_string(j, &m->network);
         else if (strcmp(key.s, "preset") == 0) json_string(j, &m->preset);
+        else if (strcmp(key.s, "device") == 0) json_string(j, &m->device);
+        else if (strcmp(key.s, "dim") == 0) json_number(j, &m->dim);
         else if (strcmp(key.s, "raw") == 0) json_bool(j, &m->raw);
         else json_skip(j);
     }
@@ -38,9 +31,9 @@ static void read_model(json *j, made_by *m) {
     text_free(&key);
 }
 
-static void read_models(json *j, meta *m) {
-    for (json_array(j); json_item(j); m->models++) {
-        if (m->models < MAX_MODELS) read_model(j, &m->model[m->models]);
+static void read_models(json *j, gallery_file *f) {
+    for (json_array(j); json_item(j); f->models++) {
+        if (f->models < MAX_MODELS) read_model(j, &f->model[f->models]);
         else json_skip(j);
     }
 }
@@ -65,7 +58,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
         else if (strcmp(key.s, "format_version") == 0) json_number(&j, &version);
         else if (strcmp(key.s, "rows") == 0) json_number(&j, &m->rows);
         else if (strcmp(key.s, "dim") == 0) json_number(&j, &m->dim);
-        else if (strcmp(key.s, "models") == 0) read_models(&j, m);
+        else if (strcmp(key.s, "models") == 0) read_models(&j, f);
         else if (strcmp(key.s, "identities") == 0) read_identities(&j, f);
         else json_skip(&j);
     }
@@ -105,19 +98,25 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
     return good;
 }
 
-/* The same vectors would come out of `all`: fingerprints agree, in order. */
-static int made_by_these(const meta *m, const char *path, const models *all) {
-    if (m->models != all->count) {
-        say_error("%s: made with %d model(s), but %d are given with -m", shown(path), m->models, all->count);
+static int none_is_raw(const gallery_file *f, const char *path) {
+    for (int i = 0; i < f->models && i < MAX_MODELS; i++) {
+        if (!f->model[i].raw) continue;
+        say_error("%s: holds raw embeddings, which have no unit length; make it again without --raw", shown(path));
         return 0;
     }
+    return 1;
+}
+
+/* The same vectors would come out of `all`: fingerprints agree, in order. */
+static int made_by_these(const gallery_file *f, const char *path, const models *all) {
+    if (f->models != all->count) {
+        say_error("%s: made with %d model(s), but %d are given with -m", shown(path), f->models, all->count);
+        return 0;
+    }
+    if (!none_is_raw(f, path)) return 0;
     for (int i = 0; i < all->count; i++) {
-        const made_by *by = &m->model[i];
+        const made_by *by = &f->model[i];
         const reid_info *info = &all->at[i].info;
-        if (by->raw) {
-            say_error("%s: holds raw embeddings, which have no unit length; make it again without --raw", shown(path));
-            return 0;
-        }
         if (strcmp(by->fingerprint.s, info->fingerprint) != 0) {
             say_error("%s was made by %s (%s, %s), but %s with these options makes %s (%s, %s): their embeddings "
                       "cannot be compared", shown(path), by->fingerprint.s, by->network.len ? by->network.s : "?",
@@ -138,12 +137,27 @@ static double length_of(const float *v, int dim) {
     return sqrt(sum);
 }
 
+/* The parts of a row, as the file has them, make the whole row. */
+static int parts_fit(const gallery_file *f, text *why) {
+    double sum = 0;
+    int good = f->models > 0 && f->models <= MAX_MODELS;
+    for (int m = 0; m < f->models && good; m++) {
+        sum += f->model[m].dim;
+        good = f->model[m].dim >= 1 && f->model[m].dim <= (double)f->columns;
+    }
+    good = good && sum == (double)f->columns;
+    text_clear(why);
+    if (!good) text_printf(why, "its .meta.json does not name at most %d models that make %zu floats", MAX_MODELS,
+                           f->columns);
+    return good;
+}
+
 /* Every part of every row has length 1; NaN and damage fail this too. */
-static int rows_are_unit(const gallery_file *f, const models *all, text *why) {
+static int rows_are_unit(const gallery_file *f, text *why) {
     for (size_t i = 0; i < f->count; i++) {
         const float *part = f->rows + i * f->columns;
-        for (int m = 0; m < all->count; part += all->at[m++].info.dim) {
-            double length = length_of(part, all->at[m].info.dim);
+        for (int m = 0; m < f->models; part += (int)f->model[m++].dim) {
+            double length = length_of(part, (int)f->model[m].dim);
             if (length > 0.999 && length < 1.001) continue;
             text_clear(why);
             text_printf(why, "row %zu has length %g instead of 1: the file is damaged", i, length);
@@ -166,17 +180,17 @@ static int read_parts(gallery_file *f, const char *path, const models *all, meta
     good = good && read_meta(&content, f, m, why) && read_side_file(path, ".ids.txt", name, &content, why) &&
            read_ids(&content, f, why);
     text_free(&content);
-    if (!good || !made_by_these(m, path, all)) return good; /* the latter has spoken */
+    if (!good || !(all ? made_by_these(f, path, all) : none_is_raw(f, path))) return good; /* the latter have spoken */
     text_clear(name);
     text_puts(name, path);
     if (!npy_read(path, &f->rows, &f->count, &f->columns, why)) return 0;
     if (f->count != f->id_count || f->count != f->identity_count || (double)f->count != m->rows ||
-        f->columns != (size_t)all->dim || (double)f->columns != m->dim) {
+        (all && f->columns != (size_t)all->dim) || (double)f->columns != m->dim) {
         text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
                          "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
         return 0;
     }
-    return rows_are_unit(f, all, why);
+    return parts_fit(f, why) && rows_are_unit(f, why);
 }
 
 int gallery_file_read(gallery_file *f, const char *path, const models *all) {
@@ -192,20 +206,23 @@ int gallery_file_read(gallery_file *f, const char *path, const models *all) {
         text_puts(&why, "cannot be used");
     if (why.len) say_error("%s: %s", shown(name.s), why.s);
     int good = !why.len && f->rows;
-    for (int i = 0; i < MAX_MODELS; i++) {
-        text_free(&m.model[i].fingerprint);
-        text_free(&m.model[i].precision);
-        text_free(&m.model[i].network);
-        text_free(&m.model[i].preset);
-    }
     text_free(&why);
     text_free(&name);
     return good;
 }
 
+void made_by_free(made_by *m) {
+    text_free(&m->fingerprint);
+    text_free(&m->precision);
+    text_free(&m->network);
+    text_free(&m->preset);
+    text_free(&m->device);
+}
+
 void gallery_file_free(gallery_file *f) {
     for (size_t i = 0; i < f->id_count; i++) free(f->ids[i]);
     for (size_t i = 0; i < f->identity_count; i++) free(f->identities[i]);
+    for (int i = 0; i < MAX_MODELS; i++) made_by_free(&f->model[i]);
     free(f->ids);
     free(f->identities);
     free(f->rows);
