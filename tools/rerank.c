@@ -106,9 +106,11 @@ static double dot(const float *a, const float *b, size_t dim) {
     return sum;
 }
 
-/* Squared distance of two pictures as a share of the largest from `a`. */
+/* Squared distance of two pictures as a share of the largest from `a`. Copies of one picture may come out a rounding
+   error below 0; where all are copies there is nothing but such errors. */
 static double share_of_farthest(const rerank *r, size_t a, size_t b, double score) {
-    return r->farthest[a] > 0 ? (r->norm[a] + r->norm[b] - 2 * score) / r->farthest[a] : 0;
+    double square = r->norm[a] + r->norm[b] - 2 * score;
+    return square > 0 && r->farthest[a] > 1e-6 * r->norm[a] ? fmin(square / r->farthest[a], 1) : 0;
 }
 
 static sparse_row weights_of(const rerank *r, size_t i, size_t *set, size_t *mine, size_t *theirs) {
