@@ -30,7 +30,7 @@ const command COMMANDS[] = {
      "directly in it. A gallery file must have been made with the same models, options and preprocessing: "
      "fingerprints are compared.\n\n"
      "A score means nothing until it is calibrated: one model has no default threshold, and strangers can "
-     "score 0.9. Choose --threshold from pairs of your own pictures.",
+     "score 0.9. Make --calibration from pictures of your own, or choose --threshold.",
      {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
@@ -57,6 +57,20 @@ const command COMMANDS[] = {
      {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",
       "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json gallery/"},
      eval_main},
+    {'t', "calibrate", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]... [-o OUT]", "what does a score mean?",
+     "Learns from labelled pictures what the scores of these models mean: where pairs of one individual and of two "
+     "cross, the equal error rate, the threshold for a chosen false-match rate, and the probability that a score is of "
+     "one individual. Of two models it also fits the weights. INPUT and --labels are as in reid eval; --pairs gives "
+     "single pairs instead. Intervals hold 95 % and come from drawing identities, not pairs.\n\n"
+     "Use pictures of individuals that are not in your gallery and were not used in training, taken as the later ones "
+     "will be. Rates are of pairs: a stranger who meets a thousand gallery pictures gets a thousand chances. Of each "
+     "kind about 2000000 pairs are drawn where there are more.\n\n"
+     "The probability holds where a share --prior of the compared pairs is of one individual; in a search through a "
+     "large gallery that share is far below one half.\n\n"
+     "OUT is for reid match --calibration, which refuses it for any other model, head or preprocessing.",
+     {"reid calibrate crops.npy --fmr 0.01", "reid calibrate -m resnet50.safetensors --fmr 0.2 gallery/ -o score.json",
+      "reid calibrate crops.npy --pairs pairs.csv --fmr 0.5 --json"},
+     calibrate_main},
     {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
      "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
      "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "

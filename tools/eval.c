@@ -23,7 +23,7 @@ typedef struct way {
 static int open_way(way *w, int *status) {
     static const double ensemble[MAX_MODELS] = {0.6, 0.4};
     const options *o = &w->o;
-    if (!eval_set_open(&w->set, o, status)) return 0;
+    if (!eval_set_open(&w->set, o, NULL, status)) return 0;
     if (o->weight_count && o->weight_count != w->set.models) {
         say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.models);
         return 0;
@@ -178,7 +178,7 @@ static int compare(way *ways, int count, const options *o) {
         if (!open_way(&ways[i], &status)) return status;
         warn_about(&ways[i].set);
         if (i && !same_pictures(&ways[0], &ways[i])) return 2;
-        if (i) changes[i] = change_of(&ways[i].e, &ways[0].e, o->limit / 100, o->draws);
+        if (i) changes[i] = change_of(&ways[i].e, &ways[0].e, o->limit / 100, draws_of(o));
         if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
         worst |= ways[i].set.failed || (i && changes[i].fails);
         if (i) free(ways[i].set.rows);

@@ -135,6 +135,8 @@ static void add_role(label_set *set, const char *id, const char *identity, int q
     l->gallery = gallery;
 }
 
+void labels_add(label_set *set, const char *id, const char *identity) { add_role(set, id, identity, 1, 1); }
+
 /* ---- folders ------------------------------------------------------------------------------------------------------- */
 static int is_folder(const text *path) {
     struct stat st;
@@ -335,6 +337,13 @@ int labels_of_two(label_set *set, char *const *ids, char *const *identities, siz
 }
 
 /* ---- a table ------------------------------------------------------------------------------------------------------- */
+char *label_path(const char *path, const char *root) {
+    text full = TEXT_INIT;
+    if (root && *path != '/') join(&full, root, path);
+    else text_puts(&full, path);
+    return full.s;
+}
+
 enum { COL_PATH, COL_IDENTITY, COL_CAMERA, COL_ROLE, COLUMNS };
 
 static void find_columns(const csv *c, int column[COLUMNS], text *why) {
@@ -359,15 +368,13 @@ static const char *cell(const csv *c, const int column[COLUMNS], int which) {
 static void read_row(label_set *set, const csv *c, const int column[COLUMNS], const char *root, text *why) {
     const char *path = cell(c, column, COL_PATH), *identity = cell(c, column, COL_IDENTITY);
     const char *camera = cell(c, column, COL_CAMERA), *role = cell(c, column, COL_ROLE);
-    text id = TEXT_INIT;
     if (!*path || !*identity) {
         text_printf(why, "an empty %s", *path ? "identity" : "path");
         return;
     }
-    if (root && *path != '/') join(&id, root, path);
-    else text_puts(&id, path);
-    labelled *l = add(set, id.s, identity, strlen(identity));
-    text_free(&id);
+    char *id = label_path(path, root);
+    labelled *l = add(set, id, identity, strlen(identity));
+    free(id);
     if (*camera) l->camera = must_copy(camera, strlen(camera));
     int both = !*role || strcmp(role, "both") == 0;
     l->query = both || strcmp(role, "query") == 0;

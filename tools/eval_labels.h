@@ -34,6 +34,11 @@ int labels_of_two(label_set *set, char *const *ids, char *const *identities, siz
    NULL: they stand as they are. */
 int labels_of_table(label_set *set, const char *path, const char *root);
 
+/* A picture that is both query and gallery. */
+void labels_add(label_set *set, const char *id, const char *identity);
+/* A path of a table: below root unless it is absolute or root is NULL. The caller frees it. */
+char *label_path(const char *path, const char *root);
+
 /* Pictures that are only queries first, then those that are both, then those of the gallery alone; else in their order.
    Queries and gallery are then one stretch each. */
 void labels_order_by_role(label_set *set);

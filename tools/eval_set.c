@@ -236,14 +236,20 @@ static int label_by_ids(eval_set *set, const gallery_file *file, int files) {
 typedef struct sources {
     const char *folder, *embeddings[2];
     int files;
+    label_set *labels; /* given */
 } sources;
 
-static int label_by_options(eval_set *set, const options *o, const sources *from) {
+static int label_by_options(eval_set *set, const options *o, sources *from) {
+    if (from->labels) {
+        set->labels = *from->labels;
+        memset(from->labels, 0, sizeof *from->labels);
+        return 1;
+    }
     return o->labels ? labels_of_table(&set->labels, o->labels, from->folder)
                      : labels_of_folder(&set->labels, from->folder);
 }
 
-static int open_files(eval_set *set, const options *o, const sources *from) {
+static int open_files(eval_set *set, const options *o, sources *from) {
     gallery_file file[2];
     int good = 1, opened = 0;
     memset(file, 0, sizeof file);
@@ -255,7 +261,7 @@ static int open_files(eval_set *set, const options *o, const sources *from) {
                   shown(from->embeddings[0]), shown(from->embeddings[1]));
         good = 0;
     }
-    if (good) good = o->labels || from->folder ? label_by_options(set, o, from)
+    if (good) good = o->labels || from->folder || from->labels ? label_by_options(set, o, from)
                                                : label_by_ids(set, file, from->files);
     if (good && ids_differ(&set->labels)) {
         take_rows(set, o, file, from->files);
@@ -272,7 +278,6 @@ static int open_files(eval_set *set, const options *o, const sources *from) {
 /* ---- what was asked for -------------------------------------------------------------------------------------------- */
 static int sort_operands(const options *o, sources *from) {
     struct stat st;
-    memset(from, 0, sizeof *from);
     for (int i = 0; i < o->operand_count; i++) {
         const char *name = o->operands[i];
         if (is_embeddings_name(name)) {
@@ -287,14 +292,20 @@ static int sort_operands(const options *o, sources *from) {
             from->folder = name;
         }
     }
-    if (!from->files && !from->folder && !o->labels) say_error("no pictures: name a folder, --labels or a .npy file");
+    if (!from->files && !from->folder && !o->labels && !from->labels) say_error("no pictures: name a folder, --labels or a .npy file");
     else if (from->files && o->models) say_error("embeddings come from a .npy file or from -m, not from both");
     else return 1;
     return 0;
 }
 
-int eval_set_open(eval_set *set, const options *o, int *status) {
-    sources from;
+const char *eval_set_folder(const options *o) {
+    for (int i = 0; i < o->operand_count; i++)
+        if (!is_embeddings_name(o->operands[i])) return o->operands[i];
+    return NULL;
+}
+
+int eval_set_open(eval_set *set, const options *o, label_set *given, int *status) {
+    sources from = {NULL, {NULL, NULL}, 0, given};
     memset(set, 0, sizeof *set);
     *status = 2;
     if (!sort_operands(o, &from)) return 0;

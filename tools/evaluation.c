@@ -122,6 +122,8 @@ static int cluster_queries(evaluation *e, const eval_set *set, const options *o)
     return good;
 }
 
+int draws_of(const options *o) { return o->draws ? o->draws : 1000; }
+
 static void summarise(evaluation *e, judging *j, const options *o) {
     double *rank1 = must_alloc((e->queries + 1) * sizeof *rank1), *ap = must_alloc((e->queries + 1) * sizeof *ap);
     size_t *group = must_alloc((e->queries + 1) * sizeof *group), n = 0;
@@ -132,8 +134,8 @@ static void summarise(evaluation *e, judging *j, const options *o) {
         ap[n] = e->results[i].ap;
         group[n++] = e->identity[i];
     }
-    e->rank1 = mean_interval(rank1, group, n, e->identities, o->draws);
-    e->map = mean_interval(ap, group, n, e->identities, o->draws);
+    e->rank1 = mean_interval(rank1, group, n, e->identities, draws_of(o));
+    e->map = mean_interval(ap, group, n, e->identities, draws_of(o));
     e->open = open_set_of(j->open, e->queries, e->identities, o->threshold);
     free(rank1);
     free(ap);

@@ -26,6 +26,8 @@ typedef struct evaluation {
 /* Returns 0 after saying what is wrong; ends the program after a signal. The rows of the set are weighed with weights
    (one number a model) and, with --expand, replaced. */
 int evaluate(evaluation *e, eval_set *set, const options *o, const double *weights);
+/* --draws, or its default. */
+int draws_of(const options *o);
 void evaluation_free(evaluation *e);
 
 #endif

@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "calibration_file.h"
 #include "say.h"
 #include "text.h"
 
@@ -44,6 +45,13 @@ static int set_long(options *o, const option *spec, void *slot, const char *valu
 static int set_real(options *o, const option *spec, void *slot, const char *value) {
     (void)o;
     return parse_real(value, (double)spec->lo, (double)spec->hi, (double *)slot);
+}
+
+/* Above 0, below 1. */
+static int set_share(options *o, const option *spec, void *slot, const char *value) {
+    double *share = slot;
+    (void)o, (void)spec;
+    return parse_real(value, 0, 1, share) && *share > 0 && *share < 1;
 }
 
 static int set_bytes(options *o, const option *spec, void *slot, const char *value) {
@@ -178,19 +186,19 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 
 /* Which commands take an option: their letters in COMMANDS. */
 const option OPTIONS[] = {
-    {'m', "model", "FILE", "embpl", set_model, 1, 0, 0, 0,
+    {'m', "model", "FILE", "embplt", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
-    {0, "net", "NAME", "emibpcl", set_text, PER_MODEL(network), 0, 0,
+    {0, "net", "NAME", "emibpclt", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
-    {0, "preset", "NAME", "emibpcl", set_text, PER_MODEL(preset), 0, 0,
+    {0, "preset", "NAME", "emibpclt", set_text, PER_MODEL(preset), 0, 0,
      "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emibpl", set_size, 1, 0, 1, REID_MAX_INPUT,
+    {0, "size", "HxW", "emibplt", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
-    {0, "head", "none|file|seeded[:SEED]", "emibpl", set_head, 1, 0, 0, 0x7fffffffffffffff,
+    {0, "head", "none|file|seeded[:SEED]", "emibplt", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
-    {0, "last-stride", "1|2", "emibpcl", set_choice, PER_MODEL(last_stride), 1, 0,
+    {0, "last-stride", "1|2", "emibpclt", set_choice, PER_MODEL(last_stride), 1, 0,
      "stride of ResNet's layer4. Default: the one named in the file, else 2"},
-    {0, "allow-unused", NULL, "emibpcl", set_flag, PER_MODEL(allow_unused), 0, 0,
+    {0, "allow-unused", NULL, "emibpclt", set_flag, PER_MODEL(allow_unused), 0, 0,
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
@@ -203,6 +211,8 @@ const option OPTIONS[] = {
      "scores of at least T are a match. Default: 0.40 with two models; with one, no decision is made"},
     {0, "threshold", "T", "l", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match, for BAKS, BAUS and ARI. Default: the best for these pictures"},
+    {0, "calibration", "FILE", "m", set_text, SHARED(calibration), 0, 0,
+     "threshold, weights and probabilities from reid calibrate, for these models only"},
     {0, "weights", "W1,W2", "ml", set_weights, SHARED(weights), 0, 1000,
      "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
     {0, "keep-self", NULL, "m", set_flag, SHARED(keep_self), 0, 0,
@@ -219,12 +229,12 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
-    {0, "strict", NULL, "eml", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
+    {0, "strict", NULL, "emlt", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
 
-    {0, "labels", "FILE.csv", "l", set_text, SHARED(labels), 0, 0,
+    {0, "labels", "FILE.csv", "lt", set_text, SHARED(labels), 0, 0,
      "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from the folder "
      "given as INPUT. Default: from the layout of the folder or from the ids"},
-    {0, "leave-out", "auto|camera|picture", "l", set_choice, SHARED(leave_out), 0, 0,
+    {0, "leave-out", "auto|camera|picture", "lt", set_choice, SHARED(leave_out), 0, 0,
      "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
      "Default: camera where all cameras are known"},
     {0, "rerank", NULL, "l", set_flag, SHARED(rerank), 0, 0, "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},
@@ -241,8 +251,20 @@ const option OPTIONS[] = {
      "too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
-    {0, "draws", "N", "l", set_int, SHARED(draws), 10, 1000000,
-     "times that identities are drawn anew for the 95 % intervals. Default: 1000"},
+    {0, "draws", "N", "lt", set_int, SHARED(draws), 10, 1000000,
+     "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
+
+    {'o', "output", "FILE.json", "t", set_text, SHARED(output), 0, 0, "the calibration, for reid match --calibration"},
+    {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
+     "only these pairs: columns first,second,same (1 or 0). Paths start from the folder given as INPUT"},
+    {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
+     "the share of pairs of two individuals that may be accepted. Default: 0.001"},
+    {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
+     "how likely a pair shows one individual before it is looked at, for probabilities. Default: 0.5"},
+    {0, "method", CALIBRATION_METHODS, "t", set_choice, SHARED(method), 0, 0,
+     "what makes scores probabilities: a curve of two numbers, or steps that need many pairs. Default: logistic"},
+    {0, "weights", "W1,W2", "t", set_weights, SHARED(weights), 0, 1000,
+     "share of each model in the score. Default: fitted to the pairs"},
 
     {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
@@ -263,36 +285,36 @@ const option OPTIONS[] = {
      "memory bandwidth in GB/s. Default: measured on the CPU, unknown on a GPU"},
     {'o', "output", "FILE.json", "b", set_text, SHARED(output), 0, 0, "also write the figures as JSON"},
 
-    {0, "device", "auto|cpu|cuda[:N]", "emibl", set_device, SHARED(device), 0, 0,
+    {0, "device", "auto|cpu|cuda[:N]", "emiblt", set_device, SHARED(device), 0, 0,
      "where to compute. Default: a GPU if it can be used; -v says why not"},
-    {0, "precision", PRECISIONS, "emibpl", set_choice, SHARED(precision), REID_FP32, 0,
+    {0, "precision", PRECISIONS, "emibplt", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
-    {0, "kernels", "FILE", "emibpl", set_text, SHARED(kernels), 0, 0,
+    {0, "kernels", "FILE", "emibplt", set_text, SHARED(kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
-    {0, "pack", "FILE", "emibl", set_text, SHARED(pack), 0, 0,
+    {0, "pack", "FILE", "emiblt", set_text, SHARED(pack), 0, 0,
      "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
     {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
     {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
-    {0, "isa", "auto|scalar|avx2|avx512", "emibl", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
+    {0, "isa", "auto|scalar|avx2|avx512", "emiblt", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
-    {0, "batch", "N|auto", "emibpl", set_int_or_auto, SHARED(batch), 1, 65536,
+    {0, "batch", "N|auto", "emibplt", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emibpl", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibplt", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
-    {0, "memory", "BYTES", "emibl", set_bytes, SHARED(memory), 0, 0,
+    {0, "memory", "BYTES", "emiblt", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "eml", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emlt", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
-    {0, "max-pixels", "N", "eml", set_long, SHARED(max_pixels), 1, 1000000000000,
+    {0, "max-pixels", "N", "emlt", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
-    {0, "flip", NULL, "emibpl", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
+    {0, "flip", NULL, "emibplt", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcl", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emibpcl", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcl", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "json", NULL, "emibclt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpclt", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpclt", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcl", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpclt", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -364,7 +386,8 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->lambda = 0.3;
     o->alpha = 3;
     o->limit = 2;
-    o->draws = 1000;
+    o->fmr = 0.001;
+    o->prior = 0.5;
     o->max_pixels = 200000000;
     o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
     for (int i = 0, plain = 0; i < argc;) {

@@ -93,6 +93,7 @@ int embed_main(options *o);
 int match_main(options *o);
 int inspect_main(options *o);
 int eval_main(options *o);
+int calibrate_main(options *o);
 int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);
