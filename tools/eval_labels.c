@@ -214,16 +214,17 @@ static int msmt_list(label_set *set, const char *list, const char *root, int que
     text file = TEXT_INIT, why = TEXT_INIT;
     size_t line = 0;
     int good = file_read(list, MAX_LABEL_FILE, 1, &file, &why);
-    for (size_t at = 0; good && at < file.len; at++) {
-        size_t n = strcspn(file.s + at, "\r\n");
+    for (size_t at = 0; good && at < file.len;) {
+        size_t n = strcspn(file.s + at, "\n"), next = at + n + 1;
         line++;
+        if (n && file.s[at + n - 1] == '\r') n--;
         file.s[at + n] = 0;
         if (n && !msmt_line(set, root, file.s + at, query)) {
             text_printf(&why, "line %zu is not a path and an identity as in MSMT17 "
                               "(0000/0000_000_01_0303morning_0015_0.jpg 0)", line);
             good = 0;
         }
-        at += n;
+        at = next;
     }
     if (!good) say_error("%s: %s", shown(list), why.s);
     text_free(&file);

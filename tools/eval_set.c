@@ -196,7 +196,7 @@ static void take_rows(eval_set *set, const options *o, const gallery_file *file,
         say_error("%s: has a label, but no embedding", shown(l->id));
         set->failed++;
     }
-    size_t used = set->count + set->labels.junk;
+    size_t used = set->count + set->labels.junk + set->labels.elsewhere;
     set->unlabelled = count > used ? count - used : 0;
     free(rows);
 }
