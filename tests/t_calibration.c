@@ -1,8 +1,8 @@
 /* t_calibration.c: thresholds, error rates and probabilities against cases worked out by hand, slow versions, known
    distributions and scikit-learn (tests/golden/metrics.txt).
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_calibration.c tools/calibration.c tools/metrics.c tools/files.c tools/text.c
-      tools/say.c -o build/t_calibration -lcmocka -lm -lpthread */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_calibration.c tools/calibration.c tools/metrics.c tools/files.c
+      tools/text.c tools/say.c -o build/t_calibration -lcmocka -lm -lpthread */
 #include "tools/calibration.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static scored_pair *two_bells(size_t genuine, size_t impostor, uint32_t identiti
     return p;
 }
 
-/* ---- operating points ---------------------------------------------------------------------------------------------- */
+/* ---- operating points -------------------------------------------------------------------------------------------- */
 static const scored_pair by_hand[] = {{0.9f, 1, 1}, {0.8f, 1, 2}, {0.7f, 2, 2}, {0.6f, 2, 2}, {0.5f, 1, 2},
                                       {0.4f, 0, 2}, {0.4f, 1, 1}, {0.1f, 0, 1}};
 
@@ -139,7 +139,7 @@ static void known_distributions(void **state) {
     free(p);
 }
 
-/* ---- probabilities ------------------------------------------------------------------------------------------------- */
+/* ---- probabilities ----------------------------------------------------------------------------------------------- */
 
 /* All pairs of queries and gallery of make_metrics.py. */
 static scored_pair *golden_pairs(void) {

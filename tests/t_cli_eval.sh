@@ -13,8 +13,8 @@ seed=0
 # --- layouts, from pictures -------------------------------------------------------------------------------------------
 m=market/query g=market/bounding_box_test
 for f in $m/0001_c1s1_000001_00.jpg $m/0002_c2s1_000002_00.jpg $g/0001_c2s1_000003_00.jpg $g/0001_c1s1_000004_00.jpg \
-    $g/0002_c1s1_000005_00.jpg $g/0000_c3s2_000006_00.jpg $g/-1_c3s2_000007_00.jpg market/bounding_box_train/9_c1s1_1.jpg \
-    $g/0003_c1s1_000009_00.jpg; do
+    $g/0002_c1s1_000005_00.jpg $g/0000_c3s2_000006_00.jpg $g/-1_c3s2_000007_00.jpg \
+    market/bounding_box_train/9_c1s1_1.jpg $g/0003_c1s1_000009_00.jpg; do
     few $f
 done
 : > $g/Thumbs.db
@@ -56,7 +56,8 @@ for f in 0000/0000_000_01_0303morning_0015_0.jpg 0000/0000_001_14_0303noon_0016_
     0001/0001_002_14_0303morning_0017_0.jpg 0001/0001_003_14_0303noon_0018_0.jpg; do
     few "msmt/test/$f"
 done
-printf '%s\n' '0000/0000_000_01_0303morning_0015_0.jpg 7' '0001/0001_002_14_0303morning_0017_0.jpg 8' >msmt/list_query.txt
+printf '%s\n' '0000/0000_000_01_0303morning_0015_0.jpg 7' \
+    '0001/0001_002_14_0303morning_0017_0.jpg 8' >msmt/list_query.txt
 printf '%s\r\n' '0000/0000_001_14_0303noon_0016_1.jpg 7' '0001/0001_003_14_0303noon_0018_0.jpg 8' >msmt/list_gallery.txt
 evaluate 0 $one msmt
 figure layout MSMT17
@@ -229,7 +230,7 @@ bad 'brings its own embeddings' $one --compare fp32,easy.npy market
 bad 'more than 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
 
-# --- a large set: fast enough, and it can be stopped --------------------------------------------------------------------
+# --- a large set: fast enough, and it can be stopped ------------------------------------------------------------------
 "$EVAL_FILES" large.npy 512 1 6 market 3400 16000
 spent=$( (
     "$REID" eval large.npy >/dev/null 2>&1

@@ -21,7 +21,7 @@ static void near(double got, double want, double most) {
     if (!(fabs(got - want) <= most)) fail_msg("%.12g instead of %.12g", got, want);
 }
 
-/* ---- one query ----------------------------------------------------------------------------------------------------- */
+/* ---- one query --------------------------------------------------------------------------------------------------- */
 static void ranks_by_hand(void **state) {
     /* best first: 4 (0.9), 1, 3 (0.5 twice, in the gallery's order), 0, 5; 2 takes no part */
     static const float scores[] = {0.3f, 0.5f, -INFINITY, 0.5f, 0.9f, 0.1f};
@@ -89,7 +89,7 @@ static void ranks_of_random_scores(void **state) {
     }
 }
 
-/* ---- pairs --------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
 static void curves_by_hand(void **state) {
     roc r, other;
     (void)state;
@@ -131,7 +131,7 @@ static void area_with_ties(void **state) {
     assert_true(isnan(auc_of(high, 0, low, 4)) && isnan(auc_of(high, 3, low, 0)));
 }
 
-/* ---- open set ------------------------------------------------------------------------------------------------------ */
+/* ---- open set ---------------------------------------------------------------------------------------------------- */
 static void open_set_by_hand(void **state) {
     /* identity 0: two known queries, one right; 1: one known, right; 2: two new */
     static const open_query q[] = {{0.9f, 0, 1, 1}, {0.8f, 0, 1, 0}, {0.5f, 1, 1, 1}, {0.7f, 2, 0, 0}, {0.3f, 2, 0, 0}};
@@ -158,7 +158,7 @@ static void open_set_by_hand(void **state) {
     near(s.baus, 1, 0);
 }
 
-/* ---- clusters ------------------------------------------------------------------------------------------------------ */
+/* ---- clusters ---------------------------------------------------------------------------------------------------- */
 static double choose2(size_t n) { return (double)n * ((double)n - 1) / 2; }
 
 /* From the table of how many pictures each cluster shares with each identity. */
@@ -174,7 +174,8 @@ static double naive_ari(const size_t *a, const size_t *b, size_t n) {
 }
 
 static void rand_index(void **state) {
-    static const size_t a[] = {0, 0, 1, 1}, b[] = {0, 0, 1, 2}, c[] = {0, 1, 0, 1}, d[] = {5, 5, 2, 2}, e[] = {0, 1, 2, 3};
+    static const size_t a[] = {0, 0, 1, 1}, b[] = {0, 0, 1, 2}, c[] = {0, 1, 0, 1}, d[] = {5, 5, 2, 2};
+    static const size_t e[] = {0, 1, 2, 3};
     (void)state; /* values: sklearn.metrics.adjusted_rand_score */
     near(naive_ari(a, b, 4), 0.5714285714285714, 1e-15);
     near(naive_ari(a, c, 4), -0.5, 1e-15);
@@ -227,7 +228,7 @@ static void linkage_is_components(void **state) {
     }
 }
 
-/* ---- chance -------------------------------------------------------------------------------------------------------- */
+/* ---- chance ------------------------------------------------------------------------------------------------------ */
 static void intervals(void **state) {
     enum { N = 400 };
     double value[N], numbers[] = {5, 1, 4, 2, 3};
@@ -255,7 +256,7 @@ static void intervals(void **state) {
     assert_true(i.low == 0.25 && i.high == 0.25);
 }
 
-/* ---- all of it, on the rows of make_metrics.py --------------------------------------------------------------------- */
+/* ---- all of it, on the rows of make_metrics.py ------------------------------------------------------------------- */
 typedef struct fixture {
     eval_set set;
     labelled labels[ROWS];

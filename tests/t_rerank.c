@@ -17,7 +17,7 @@
 
 #include "test_rows.h"
 
-/* ---- the dense reference ------------------------------------------------------------------------------------------- */
+/* ---- the dense reference ----------------------------------------------------------------------------------------- */
 typedef struct dense {
     size_t n;
     double *distance, *weight; /* n × n */
@@ -114,7 +114,7 @@ static void free_dense(dense *d) {
     free(d->order);
 }
 
-/* ---- ours ---------------------------------------------------------------------------------------------------------- */
+/* ---- ours -------------------------------------------------------------------------------------------------------- */
 typedef struct kept {
     rerank *r;
     float *distance; /* queries × galleries */
@@ -161,7 +161,7 @@ static float *clustered_rows(size_t count, size_t dim, uint64_t seed) {
         double length = 0;
         uint64_t centre = seed + 1000 * (chance(&seed) % 10);
         for (size_t k = 0; k < dim; k++) {
-            double value = (double)(chance(&centre) >> 11) * 0x1p-53 - 0.5 + (double)(chance(&seed) >> 11) * 0x1p-53 - 0.5;
+            double value = (double)(chance(&centre) >> 11) * 0x1p-53 + (double)(chance(&seed) >> 11) * 0x1p-53 - 1;
             rows[i * dim + k] = (float)value;
             length += value * value;
         }

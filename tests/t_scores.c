@@ -65,7 +65,8 @@ static void close_to_double(const float *scores, const score_job *job) {
 }
 
 static void every_size(void **state) {
-    static const size_t sizes[][3] = {{1, 1, 1}, {1, 9, 3}, {33, 7, 256}, {129, 65, 257}, {300, 41, 513}, {5, 200, 2048}};
+    static const size_t sizes[][3] = {{1, 1, 1}, {1, 9, 3}, {33, 7, 256}, {129, 65, 257}, {300, 41, 513},
+                                      {5, 200, 2048}};
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int isa = REID_ISA_AUTO; isa <= REID_ISA_AVX512; isa++) {

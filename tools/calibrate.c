@@ -20,7 +20,7 @@ typedef struct calibrating {
     double foreign_fmr, foreign_tmr; /* at FOREIGN */
 } calibrating;
 
-/* ---- computing ----------------------------------------------------------------------------------------------------- */
+/* ---- computing --------------------------------------------------------------------------------------------------- */
 
 /* More pairs make each draw slower and the intervals hardly better. */
 static int draws_for(const calibrating *k) {
@@ -79,8 +79,8 @@ static int enough_pairs(const calibrating *k) {
                   (unsigned long long)p->impostor, k->o->fmr, ceil(1 / k->o->fmr));
     else {
         if (expected < 30)
-            say_warning("the threshold rests on %.0f pairs of two identities above it; 30 are a good rule (--fmr %.2g)",
-                        expected, 30 / (double)p->impostor);
+            say_warning("the threshold rests on %.0f of %llu pairs of two identities; with 30 it would be steady: take "
+                        "more pictures or a larger --fmr", expected, (unsigned long long)p->impostor);
         if (p->genuine < 30) say_warning("only %llu pairs of one identity", (unsigned long long)p->genuine);
         return 1;
     }
@@ -119,7 +119,7 @@ static int compute(calibrating *k) {
     return 1;
 }
 
-/* ---- telling ------------------------------------------------------------------------------------------------------- */
+/* ---- telling ----------------------------------------------------------------------------------------------------- */
 static void add_interval(text *t, interval i, double scale) {
     if (!isnan(i.low)) text_printf(t, "  (95 %% interval %.4f to %.4f)", scale * i.low, scale * i.high);
     text_putc(t, '\n');
@@ -144,12 +144,13 @@ static void add_facts(text *t, const score_facts *f, double fmr) {
 static void add_reason(text *t, const calibrating *k) {
     const score_facts *f = &k->c.score;
     const double ten = 1 - pow(1 - f->points.fmr, 10), thousand = 1 - pow(1 - f->points.fmr, 1000);
-    text_printf(t, "A threshold does not carry over from another model: each one puts strangers elsewhere. Here a pair "
-                   "of two\nindividuals scores %.3f on average, and %.2f would accept %.2f %% of such pairs (and %.2f %% "
-                   "of the\npairs of one individual), where %.4f accepts %.3g %%.\n", f->impostor.mean, FOREIGN,
-                100 * k->foreign_fmr, 100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr);
-    text_printf(t, "A false-match rate is one of pairs: a stranger who is compared with 10 pictures is accepted in about "
-                   "%.3g %%\nof cases, with 1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
+    text_puts(t, "A threshold does not carry over from another model: each one puts strangers elsewhere. Here a\n");
+    text_printf(t, "pair of two individuals scores %.3f on average, and %.2f would accept %.2f %% of such pairs and\n",
+                f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
+    text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are of\n",
+                100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
+    text_printf(t, "pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
+                   "1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
 }
 
 static void add_table(text *t, const calibrating *k) {
@@ -189,7 +190,7 @@ static int tell(const calibrating *k) {
     return good;
 }
 
-/* ---- the command --------------------------------------------------------------------------------------------------- */
+/* ---- the command ------------------------------------------------------------------------------------------------- */
 static int collect(calibrating *k, int *status) {
     const options *o = k->o;
     label_set given;

@@ -16,7 +16,7 @@ static int highest_first(const void *a, const void *b) {
 
 void pairs_sort(scored_pair *pairs, size_t count) { qsort(pairs, count, sizeof *pairs, highest_first); }
 
-/* ---- operating points ---------------------------------------------------------------------------------------------- */
+/* ---- operating points -------------------------------------------------------------------------------------------- */
 static double times_of(const scored_pair *p, const uint32_t *times) {
     if (!times) return 1;
     return p->a == p->b ? (double)times[p->a] : (double)times[p->a] * (double)times[p->b];
@@ -92,7 +92,7 @@ void rates_at(const scored_pair *pairs, size_t count, double threshold, double *
     *tmr = total[1] > 0 ? accepted[1] / total[1] : (double)NAN;
 }
 
-/* ---- intervals ----------------------------------------------------------------------------------------------------- */
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out) {
     enum { CROSSING, EER, THRESHOLD, TMR, KINDS };
@@ -135,7 +135,7 @@ void spreads_of(const scored_pair *pairs, size_t count, spread *genuine, spread 
     impostor->deviation = n[0] > 0 ? sqrt(squares[0] / n[0]) : (double)NAN;
 }
 
-/* ---- logistic ------------------------------------------------------------------------------------------------------ */
+/* ---- logistic ---------------------------------------------------------------------------------------------------- */
 enum { MOST_TERMS = 3 }; /* two slopes and the intercept */
 
 typedef struct regression {
@@ -234,7 +234,7 @@ void logistic_fit_two(const float *first, const float *second, const scored_pair
     *intercept = b[2];
 }
 
-/* ---- isotonic ------------------------------------------------------------------------------------------------------ */
+/* ---- isotonic ---------------------------------------------------------------------------------------------------- */
 typedef struct step {
     double first, last; /* scores */
     double sum, weight; /* of what is in it: probability is sum / weight */

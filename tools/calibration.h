@@ -1,5 +1,5 @@
-/* From scores of labelled pairs to a threshold, its error rates and probabilities: pure functions. A pair is genuine when
-   both pictures show one identity, else an impostor pair. Accepted is a score ≥ the threshold. */
+/* From scores of labelled pairs to a threshold, its error rates and probabilities: pure functions. A pair is genuine
+   when both pictures show one identity, else an impostor pair. Accepted is a score ≥ the threshold. */
 #ifndef REID_TOOLS_CALIBRATION_H
 #define REID_TOOLS_CALIBRATION_H
 
@@ -45,7 +45,7 @@ typedef struct spread {
 
 void spreads_of(const scored_pair *pairs, size_t count, spread *genuine, spread *impostor);
 
-/* ---- score to probability ------------------------------------------------------------------------------------------ */
+/* ---- score to probability ---------------------------------------------------------------------------------------- */
 /* `prior` is the share of genuine pairs that the probabilities are for: the pairs are weighted to make it so. For the
    logistic fits, 0 takes them as they are. */
 

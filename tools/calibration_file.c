@@ -4,6 +4,7 @@
 #include "say.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,13 +23,17 @@ void calibration_free(calibration *c) {
     memset(c, 0, sizeof *c);
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* Thresholds must come back as the doubles that they are. */
+/* The shortest decimal that reads back as the same double: a threshold must not move over a score. */
 static void add_number(text *t, const char *before, double value) {
+    char number[40] = "null";
+    for (int digits = 6; isfinite(value) && digits <= 17; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value) break;
+    }
     text_puts(t, before);
-    if (isfinite(value)) text_printf(t, "%.17g", value);
-    else text_puts(t, "null");
+    text_puts(t, number);
 }
 
 static void add_interval(text *t, const char *before, interval i) {
@@ -101,7 +106,7 @@ void calibration_json(const calibration *c, text *t) {
     text_puts(t, "\n}");
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 static void read_list(json *j, double **values, size_t *count) {
     size_t cap = 0;
     *count = 0;

@@ -72,7 +72,7 @@ static int evaluate_one(const options *o) {
     return status;
 }
 
-/* ---- --compare ----------------------------------------------------------------------------------------------------- */
+/* ---- --compare --------------------------------------------------------------------------------------------------- */
 
 /* FILE.npy, PRECISION, DEVICE or DEVICE/PRECISION. */
 static int set_way(way *w, const options *o, const char *name, size_t len) {

@@ -48,7 +48,7 @@ static const char *name_in(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-/* ---- names that tell: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ---------------------------------- */
+/* ---- names that tell: 0001_c1s1_000151_00.jpg, -1_c3s2_….jpg, 0005_c2_f0046985.jpg ------------------------------- */
 typedef struct told {
     size_t identity_len;
     const char *camera; /* digits */
@@ -85,7 +85,7 @@ static void sort_out(label_set *set) {
     set->count = kept;
 }
 
-/* ---- pictures whose path is all we know ---------------------------------------------------------------------------- */
+/* ---- pictures whose path is all we know -------------------------------------------------------------------------- */
 
 /* Its identity is the first folder below root_len, else the name without its extension, which may tell more. */
 static int is_stem(const labelled *l) {
@@ -137,7 +137,7 @@ static void add_role(label_set *set, const char *id, const char *identity, int q
 
 void labels_add(label_set *set, const char *id, const char *identity) { add_role(set, id, identity, 1, 1); }
 
-/* ---- folders ------------------------------------------------------------------------------------------------------- */
+/* ---- folders ----------------------------------------------------------------------------------------------------- */
 static int is_folder(const text *path) {
     struct stat st;
     return stat(path->s, &st) == 0 && S_ISDIR(st.st_mode);
@@ -288,7 +288,7 @@ int labels_of_folder(label_set *set, const char *folder) {
     return good && any_left(set, folder);
 }
 
-/* ---- ids ----------------------------------------------------------------------------------------------------------- */
+/* ---- ids --------------------------------------------------------------------------------------------------------- */
 
 /* The path below the last folder of this name, or NULL. */
 static const char *below(const char *path, const char *folder) {
@@ -337,7 +337,7 @@ int labels_of_two(label_set *set, char *const *ids, char *const *identities, siz
     return read_names(set, 0) && any_left(set, "eval");
 }
 
-/* ---- a table ------------------------------------------------------------------------------------------------------- */
+/* ---- a table ----------------------------------------------------------------------------------------------------- */
 char *label_path(const char *path, const char *root) {
     text full = TEXT_INIT;
     if (root && *path != '/') join(&full, root, path);

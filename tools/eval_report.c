@@ -12,7 +12,7 @@ void text_number(text *t, double value) {
     else text_puts(t, "null");
 }
 
-/* ---- words --------------------------------------------------------------------------------------------------------- */
+/* ---- words ------------------------------------------------------------------------------------------------------- */
 static void add_percent(text *t, const char *name, double value, const char *note) {
     text_printf(t, "%-16s", name);
     if (isnan(value)) text_puts(t, "       -");
@@ -78,7 +78,7 @@ void report_table(const evaluation *e, const eval_set *set, const options *o, te
     add_open(e, t);
 }
 
-/* ---- JSON ---------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 static void add_value(text *t, const char *before, double value) {
     text_puts(t, before);
     text_number(t, value);
@@ -180,7 +180,7 @@ void report_json(const evaluation *e, const eval_set *set, const options *o, con
     add_open_json(e, t);
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 /* Wholly on one side of -limit. */
 static int is_certain(interval i, double limit) { return i.low >= -limit || i.high < -limit; }

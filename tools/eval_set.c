@@ -13,7 +13,7 @@ int is_embeddings_name(const char *name) {
     return n > 4 && strcmp(name + n - 4, ".npy") == 0;
 }
 
-/* ---- names to numbers ---------------------------------------------------------------------------------------------- */
+/* ---- names to numbers -------------------------------------------------------------------------------------------- */
 typedef struct named {
     const char *name;
     size_t place;
@@ -89,7 +89,7 @@ static int ids_differ(const label_set *labels) {
     return !twice && !two;
 }
 
-/* ---- building ------------------------------------------------------------------------------------------------------ */
+/* ---- building ---------------------------------------------------------------------------------------------------- */
 static void begin(eval_set *set, size_t dim) {
     size_t most = set->labels.count;
     labels_order_by_role(&set->labels);
@@ -149,7 +149,7 @@ static int embed(eval_set *set, const options *o) {
     return 1;
 }
 
-/* ---- embeddings files ---------------------------------------------------------------------------------------------- */
+/* ---- embeddings files -------------------------------------------------------------------------------------------- */
 typedef struct row_place {
     const char *id;
     int file;
@@ -275,7 +275,7 @@ static int open_files(eval_set *set, const options *o, sources *from) {
     return good;
 }
 
-/* ---- what was asked for -------------------------------------------------------------------------------------------- */
+/* ---- what was asked for ------------------------------------------------------------------------------------------ */
 static int sort_operands(const options *o, sources *from) {
     struct stat st;
     for (int i = 0; i < o->operand_count; i++) {
@@ -292,7 +292,8 @@ static int sort_operands(const options *o, sources *from) {
             from->folder = name;
         }
     }
-    if (!from->files && !from->folder && !o->labels && !from->labels) say_error("no pictures: name a folder, --labels or a .npy file");
+    if (!from->files && !from->folder && !o->labels && !from->labels)
+        say_error("no pictures: name a folder, --labels or a .npy file");
     else if (from->files && o->models) say_error("embeddings come from a .npy file or from -m, not from both");
     else return 1;
     return 0;

@@ -26,8 +26,9 @@ typedef struct eval_set {
 } eval_set;
 
 /* Embeddings from the .npy files among the operands (one; or two: queries, gallery), else made with the models of -m.
-   Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the operands,
-   else from the ids. Returns 0 after saying what is wrong, with *status the exit status; free it in any case. */
+   Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the
+   operands, else from the ids. Returns 0 after saying what is wrong, with *status the exit status; free it in any
+   case. */
 int eval_set_open(eval_set *set, const options *o, label_set *given, int *status);
 
 /* The folder among the operands, from which paths in tables start; NULL: there is none. */

@@ -160,7 +160,8 @@ static int choose_rule(evaluation *e, const eval_set *set, const options *o) {
     e->by_camera = o->leave_out == CAMERA || (o->leave_out == AUTO && set->every_camera && set->cameras > 1);
     for (size_t i = 0; i < set->count && e->by_camera; i++) {
         if (set->at[i].label->camera) continue;
-        say_error("%s: its camera is not known, so --leave-out camera has nothing to go by", shown(set->at[i].label->id));
+        say_error("%s: its camera is not known, so --leave-out camera has nothing to go by",
+                  shown(set->at[i].label->id));
         return 0;
     }
     return 1;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- of a set ------------------------------------------------------------------------------------------------------ */
+/* ---- of a set ---------------------------------------------------------------------------------------------------- */
 typedef struct collecting {
     labelled_pairs *p;
     const eval_set *set;
@@ -98,7 +98,7 @@ void pairs_of_set(labelled_pairs *p, const eval_set *set, const options *o) {
     }
 }
 
-/* ---- of a table ---------------------------------------------------------------------------------------------------- */
+/* ---- of a table -------------------------------------------------------------------------------------------------- */
 typedef struct pair_row {
     char *path[2];
     size_t place[2], line;
@@ -278,7 +278,7 @@ void pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t)
     free(image);
 }
 
-/* ---- both ---------------------------------------------------------------------------------------------------------- */
+/* ---- both -------------------------------------------------------------------------------------------------------- */
 void pairs_weigh(labelled_pairs *p, int count, const double *weights) {
     for (size_t i = 0; i < p->count; i++) {
         double sum = 0;

@@ -43,7 +43,7 @@ void linkage_row(linkage *l, const float *scores) {
         if (l->at[i] <= l->at[l->to[i]]) l->to[i] = n;
 }
 
-/* ---- agreement ----------------------------------------------------------------------------------------------------- */
+/* ---- agreement --------------------------------------------------------------------------------------------------- */
 double adjusted_rand(double both, double clusters, double identities, double all) {
     double expected = all > 0 ? clusters * identities / all : 0, most = (clusters + identities) / 2;
     return most == expected ? 1 : (both - expected) / (most - expected);

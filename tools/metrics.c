@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- one query ---------------------------------------------------------------------------------------------------- */
+/* ---- one query --------------------------------------------------------------------------------------------------- */
 typedef struct place {
     float score;
     size_t at;
@@ -89,7 +89,7 @@ retrieval retrieval_of(const query_result *results, size_t queries) {
     return sum;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------------------------- */
+/* ---- pairs ------------------------------------------------------------------------------------------------------- */
 void roc_begin(roc *r, double reach) {
     r->reach = reach;
     r->steps = ROC_STEPS / 2 / reach;
@@ -193,7 +193,7 @@ double auc_of(float *high, size_t highs, float *low, size_t lows) {
     return won / (double)highs / (double)lows;
 }
 
-/* ---- open set ------------------------------------------------------------------------------------------------------ */
+/* ---- open set ---------------------------------------------------------------------------------------------------- */
 
 /* How much one query adds to BAKS and BAUS when it is accepted, and when it is called new. */
 typedef struct gain {
@@ -270,7 +270,7 @@ open_set open_set_of(const open_query *queries, size_t count, size_t identities,
     return s;
 }
 
-/* ---- chance -------------------------------------------------------------------------------------------------------- */
+/* ---- chance ------------------------------------------------------------------------------------------------------ */
 uint64_t chance(uint64_t *state) {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

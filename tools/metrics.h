@@ -8,7 +8,7 @@
 
 enum { CMC_RANKS = 50 };
 
-/* ---- one query ---------------------------------------------------------------------------------------------------- */
+/* ---- one query --------------------------------------------------------------------------------------------------- */
 
 /* Ranks, from 1, of the `matches` gallery images `match` (places in `scores`), best first. A gallery
    image that takes no part for this query scores -INFINITY. */
@@ -33,7 +33,7 @@ typedef struct retrieval {
 
 retrieval retrieval_of(const query_result *results, size_t queries);
 
-/* ---- pairs: genuine (one identity) against impostor (two) ---------------------------------------------------------- */
+/* ---- pairs: genuine (one identity) against impostor (two) -------------------------------------------------------- */
 
 /* Counts in steps of 2·reach / ROC_STEPS, about the noise of a float32 score. What is below or above falls into the
    first or last step. */
@@ -63,7 +63,7 @@ void roc_totals(const roc *r, uint64_t *genuine, uint64_t *impostor);
 /* The same area for a few values: chance that one of `high` is above one of `low`, ties half. Sorts both. */
 double auc_of(float *high, size_t highs, float *low, size_t lows);
 
-/* ---- open set: is it somebody new? --------------------------------------------------------------------------------- */
+/* ---- open set: is it somebody new? ------------------------------------------------------------------------------- */
 
 typedef struct open_query {
     float score;     /* of the best gallery image; -INFINITY when nothing was left to compare with */
@@ -84,7 +84,7 @@ typedef struct open_set {
 /* threshold = NAN chooses the one with the largest sqrt(BAKS·BAUS), or of the two the one that exists. */
 open_set open_set_of(const open_query *queries, size_t count, size_t identities, double threshold);
 
-/* ---- chance -------------------------------------------------------------------------------------------------------- */
+/* ---- chance ------------------------------------------------------------------------------------------------------ */
 
 /* 64 bits that depend on the state alone (splitmix64), which they step. */
 uint64_t chance(uint64_t *state);

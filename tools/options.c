@@ -229,11 +229,12 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
-    {0, "strict", NULL, "emlt", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
+    {0, "strict", NULL, "emlt", set_flag, SHARED(strict), 0, 0,
+     "stop at the first input that fails: no output, exit 1"},
 
     {0, "labels", "FILE.csv", "lt", set_text, SHARED(labels), 0, 0,
-     "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from the folder "
-     "given as INPUT. Default: from the layout of the folder or from the ids"},
+     "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
+     "Default: from the layout of FOLDER or from the ids"},
     {0, "leave-out", "auto|camera|picture", "lt", set_choice, SHARED(leave_out), 0, 0,
      "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
      "Default: camera where all cameras are known"},
@@ -256,7 +257,7 @@ const option OPTIONS[] = {
 
     {'o', "output", "FILE.json", "t", set_text, SHARED(output), 0, 0, "the calibration, for reid match --calibration"},
     {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
-     "only these pairs: columns first,second,same (1 or 0). Paths start from the folder given as INPUT"},
+     "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
     {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
      "the share of pairs of two individuals that may be accepted. Default: 0.001"},
     {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
@@ -307,7 +308,8 @@ const option OPTIONS[] = {
      "threads that decode pictures. Default: one per CPU, at most 4"},
     {0, "max-pixels", "N", "emlt", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
-    {0, "flip", NULL, "emibplt", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
+    {0, "flip", NULL, "emibplt", set_flag, SHARED(flip), 0, 0,
+     "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
     {0, "json", NULL, "emibclt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
     {'q', "quiet", NULL, "emibpclt", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- the nearest rows of every row --------------------------------------------------------------------------------- */
+/* ---- the nearest rows of every row ------------------------------------------------------------------------------- */
 
 /* Nearest first; equal scores in the order of the rows. */
 typedef struct nearest {
@@ -52,7 +52,7 @@ static int find_nearest(nearest *n, const picture_rows *all) {
     return scores_run(&job);
 }
 
-/* ---- k-reciprocal sets --------------------------------------------------------------------------------------------- */
+/* ---- k-reciprocal sets ------------------------------------------------------------------------------------------- */
 static int is_near(const rerank *r, size_t of, size_t wanted, size_t depth) {
     const size_t *near = r->neighbours + of * r->near;
     for (size_t i = 0; i < depth; i++)
@@ -129,7 +129,7 @@ static sparse_row weights_of(const rerank *r, size_t i, size_t *set, size_t *min
     return row;
 }
 
-/* ---- sparse rows --------------------------------------------------------------------------------------------------- */
+/* ---- sparse rows ------------------------------------------------------------------------------------------------- */
 static int by_column(const void *a, const void *b) {
     const sparse_cell *x = a, *y = b;
     return (x->column > y->column) - (x->column < y->column);
@@ -254,7 +254,7 @@ void rerank_free(rerank *r) {
     memset(r, 0, sizeof *r);
 }
 
-/* ---- query expansion ----------------------------------------------------------------------------------------------- */
+/* ---- query expansion --------------------------------------------------------------------------------------------- */
 static void expand_one(float *to, const picture_rows *all, const nearest *n, size_t row, double alpha) {
     double sum = 0;
     double *mean = must_alloc(all->dim * sizeof *mean);

@@ -1,5 +1,5 @@
-/* Two ways to make a ranking better by looking at all pictures together: k-reciprocal re-ranking (Zhong et al. 2017) and
-   query expansion. Both keep a few numbers a picture; the table of all pairs never exists. */
+/* Two ways to make a ranking better by looking at all pictures together: k-reciprocal re-ranking (Zhong et al. 2017)
+   and query expansion. Both keep a few numbers a picture; the table of all pairs never exists. */
 #ifndef REID_TOOLS_RERANK_H
 #define REID_TOOLS_RERANK_H
 
@@ -14,7 +14,7 @@ typedef struct picture_rows {
     reid_isa isa;
 } picture_rows;
 
-/* ---- k-reciprocal re-ranking --------------------------------------------------------------------------------------- */
+/* ---- k-reciprocal re-ranking ------------------------------------------------------------------------------------- */
 typedef struct rerank_options {
     int k1, k2;    /* 20, 6 */
     double lambda; /* 0.3: share of the distance itself */
@@ -47,7 +47,7 @@ int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o);
 void rerank_row(const rerank *r, size_t query, float *scores);
 void rerank_free(rerank *r);
 
-/* ---- query expansion ----------------------------------------------------------------------------------------------- */
+/* ---- query expansion --------------------------------------------------------------------------------------------- */
 /* Every row, of queries and gallery, becomes the mean of its k nearest rows (itself among them), each weighted with its
    cosine to the power of alpha, and is brought back to length 1 (fast-reid's AQE; alpha-QE, Radenovic et al. 2019). In
    place. Rows have length 1. Returns 0 after a signal. */

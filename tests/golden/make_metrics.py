@@ -2,12 +2,12 @@
 
     python3 tests/golden/make_metrics.py        needs numpy, scikit-learn and torchreid (its files, not torch)
 
-rank.py and rerank.py are torchreid's own (0.2.5 was used). Areas, curves, the Rand index, isotonic regression and Platt's
-sigmoid are scikit-learn's. The trapezoid rule, mINP, BAKS, BAUS and the query expansion have no package that does without
-torch: they are written down here from their definitions.
+rank.py and rerank.py are torchreid's own (0.2.5 was used). Areas, curves, the Rand index, isotonic regression and
+Platt's sigmoid are scikit-learn's (1.9.1). The trapezoid rule, mINP, BAKS, BAUS and the query expansion have no package
+that does without torch: they are written down here from their definitions.
 
-Rows, identities and cameras come from splitmix64, as in tests/t_metrics.c. Every value is a small multiple of 1/4096, so
-that each dot product is exact in float32 and both sides rank the same numbers.
+Rows, identities and cameras come from splitmix64, as in tests/test_rows.h. Every value is a small multiple of 1/4096,
+so that each dot product is exact in float32 and both sides rank the same numbers.
 """
 import importlib.util
 import os
