@@ -147,9 +147,9 @@ static void add_reason(text *t, const calibrating *k) {
     text_puts(t, "A threshold does not carry over from another model: each one puts strangers elsewhere. Here a\n");
     text_printf(t, "pair of two individuals scores %.3f on average, and %.2f would accept %.2f %% of such pairs and\n",
                 f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
-    text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are of\n",
+    text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are\n",
                 100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
-    text_printf(t, "pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
+    text_printf(t, "of pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
                    "1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
 }
 
