@@ -239,7 +239,7 @@ static void intervals(void **state) {
     near(i.high, 4.9, 1e-12);
     assert_true(isnan(middle_95(numbers, 0).low));
     for (size_t k = 0; k < N; k++) {
-        value[k] = k / 2 % 2;
+        value[k] = (double)(k / 2 % 2);
         own[k] = k;
         pairs[k] = k / 2;
     }

@@ -133,7 +133,7 @@ static float *sparse_distances(const picture_rows *all, const rerank_options *o)
     size_t galleries = all->count - all->gallery;
     kept k = {&r, malloc(all->queries * galleries * sizeof(float)), galleries};
     score_job job = {all->rows, all->rows + all->gallery * all->dim, all->queries, galleries, all->dim, all->threads,
-                     all->isa, 0, 0, keep, &k};
+                     all->isa, 0, 0, keep, &k, NULL};
     assert_true(rerank_begin(&r, all, o));
     assert_true(scores_run(&job));
     rerank_free(&r);

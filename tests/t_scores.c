@@ -71,7 +71,7 @@ static void every_size(void **state) {
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (int isa = REID_ISA_AUTO; isa <= REID_ISA_AVX512; isa++) {
             float *a = random_rows(sizes[i][0], sizes[i][2], 1), *b = random_rows(sizes[i][1], sizes[i][2], 2);
-            score_job job = {a, b, sizes[i][0], sizes[i][1], sizes[i][2], 2, (reid_isa)isa, 0, 0, NULL, NULL};
+            score_job job = {a, b, sizes[i][0], sizes[i][1], sizes[i][2], 2, (reid_isa)isa, 0, 0, NULL, NULL, NULL};
             float *scores = run(job, 0, 0);
             close_to_double(scores, &job);
             free(scores);
@@ -86,7 +86,7 @@ static void same_bits(void **state) {
     (void)state;
     memcpy(a + 200 * DIM, a + 3 * DIM, DIM * sizeof *a); /* two equal rows, in different blocks and tiles */
     for (int isa = REID_ISA_AUTO; isa <= REID_ISA_AVX512; isa++) {
-        score_job job = {a, a, N, N, DIM, 1, (reid_isa)isa, 0, 0, NULL, NULL};
+        score_job job = {a, a, N, N, DIM, 1, (reid_isa)isa, 0, 0, NULL, NULL, NULL};
         float *one = run(job, 0, 0);
         for (int threads = 2; threads <= 5; threads += 3) {
             job.threads = threads;
@@ -111,7 +111,7 @@ static void same_bits(void **state) {
 }
 
 static void nothing_to_do(void **state) {
-    score_job job = {NULL, NULL, 0, 0, 5, 2, REID_ISA_AUTO, 0, 0, keep, NULL};
+    score_job job = {NULL, NULL, 0, 0, 5, 2, REID_ISA_AUTO, 0, 0, keep, NULL, NULL};
     (void)state;
     assert_true(scores_run(&job));
     assert_true(scores_threads(0) >= 1 && scores_threads(3) == 3 && scores_threads(100000) < 100000);

@@ -56,7 +56,7 @@ const command COMMANDS[] = {
      "\"uncertain\" means that the interval reaches across the limit.\n\n"
      "The exit status is 1 when labelled pictures failed or --compare failed.",
      {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",
-      "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json crops/"},
+      "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json gallery/"},
      eval_main},
     {'t', "calibrate", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...", "what does a score mean?",
      "Learns from labelled pictures what the scores of these models mean: where pairs of one individual and of "

@@ -83,7 +83,7 @@ static int judge_all(judging *j, const options *o, double reach) {
     const eval_set *set = j->set;
     int threads = scores_threads(o->threads);
     score_job job = {set->rows, set->rows + set->gallery * set->dim, set->queries, set->count - set->gallery, set->dim,
-                     threads, (reid_isa)o->isa, 0, 0, judge, j};
+                     threads, (reid_isa)o->isa, 0, 0, judge, j, "ranking"};
     j->counts = must_alloc((size_t)threads * sizeof *j->counts);
     j->room = must_alloc((size_t)threads * sizeof *j->room);
     for (int i = 0; i < threads; i++) {
@@ -114,7 +114,7 @@ static void link_row(void *user, int thread, size_t query, float *scores) {
 static int cluster_queries(evaluation *e, const eval_set *set, const options *o) {
     linkage l;
     score_job job = {set->rows, set->rows, set->queries, set->queries, set->dim, scores_threads(o->threads),
-                     (reid_isa)o->isa, 1, 1, link_row, &l};
+                     (reid_isa)o->isa, 1, 1, link_row, &l, "clustering"};
     linkage_begin(&l, set->queries);
     int good = scores_run(&job);
     if (good) e->clusters = linkage_cut(&l, e->identity, set->identities, o->rerank ? (double)NAN : o->threshold);

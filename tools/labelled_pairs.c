@@ -90,7 +90,7 @@ void pairs_of_set(labelled_pairs *p, const eval_set *set, const options *o) {
         size_t dim = (size_t)set->model[c.model].dim;
         float *part = part_of(set, column, dim);
         score_job job = {part, part + set->gallery * dim, set->queries, set->count - set->gallery, dim,
-                         scores_threads(o->threads), (reid_isa)o->isa, 0, 1, collect, &c};
+                         scores_threads(o->threads), (reid_isa)o->isa, 0, 1, collect, &c, "pairs"};
         c.next = 0;
         if (!scores_run(&job)) interrupt_exit();
         free(part);

@@ -48,7 +48,8 @@ static void keep_nearest(void *user, int thread, size_t row, float *scores) {
 }
 
 static int find_nearest(nearest *n, const picture_rows *all) {
-    score_job job = {all->rows, all->rows, n->count, n->count, all->dim, all->threads, all->isa, 0, 0, keep_nearest, n};
+    score_job job = {all->rows, all->rows, n->count, n->count, all->dim, all->threads, all->isa, 0, 0, keep_nearest, n,
+                     "neighbours"};
     return scores_run(&job);
 }
 

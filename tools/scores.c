@@ -182,6 +182,7 @@ static void *work(void *user) {
         if (job->in_order) wait_for_turn(r, block);
         for (size_t i = 0; i < n && !interrupted(); i++)
             job->fn(job->user, w->number, first + i, w->scores + i * job->galleries);
+        if (w->number == 0 && job->label) progress_update(first + n, 0); /* the main thread speaks, for all */
         if (job->in_order) end_turn(r);
     }
 }
@@ -209,6 +210,7 @@ int scores_run(const score_job *job) {
         w[i].panels = must_alloc(BLOCK * job->dim * sizeof(float));
         w[i].scores = must_alloc(BLOCK * job->galleries * sizeof(float));
     }
+    if (job->label) progress_start(job->label, job->queries);
     start_all(w, threads);
     work(&w[0]);
     for (int i = 0; i < threads; i++) {
@@ -216,6 +218,7 @@ int scores_run(const score_job *job) {
         free(w[i].panels);
         free(w[i].scores);
     }
+    if (job->label) progress_stop();
     pthread_mutex_destroy(&r.lock);
     pthread_cond_destroy(&r.turn);
     return !interrupted();

@@ -21,6 +21,7 @@ typedef struct score_job {
     int in_order;                 /* 1: fn is called for row 0, 1, 2, … one at a time; else from several threads */
     void (*fn)(void *user, int thread, size_t query, float *scores); /* it may write into scores */
     void *user;
+    const char *label;            /* of the progress bar; NULL: none */
 } score_job;
 
 /* How many threads to use when `wanted` were asked for; 0: one per CPU that this process may use. */
