@@ -89,6 +89,16 @@ figure layout 'one folder, identity and camera by name'
 figure left_out camera
 evaluate 0 $one --leave-out picture flat
 figure left_out picture
+few flat/0000_c2s1_4.jpg # a distractor is not a query
+evaluate 0 $one flat
+figure queries 3
+figure gallery 4
+figure distractors 1
+for f in numbers/0/1.png numbers/0/2.png numbers/-1/1.png numbers/-1/2.png; do few $f; done
+evaluate 0 $one numbers # folders may be called anything
+figure queries 4
+figure distractors 0
+figure junk 0
 
 # --- a table of labels ------------------------------------------------------------------------------------------------
 cat >labels.csv <<END
@@ -169,7 +179,7 @@ bad 'no folder test or mask_test_v2' $one badlist
 bad 'its camera is not known' $one ids --leave-out camera
 bad '1 model(s)' --weights 1,1 ids.npy
 printf 'a/1 a\na/2 a\nb/1 b\n' | "$EVAL_FILES" nan.npy 8 1 0.5 nan
-bad 'row 1 has length .*nan instead of 1' nan.npy
+bad 'nan.npy: row 1 holds a number that is not finite' nan.npy
 printf 'a/1 a\na/2 a\na/1 a\n' | "$EVAL_FILES" twice.npy 8 1 0.5
 bad 'twice.npy: the id a/1 stands in row 0 and in row 2' twice.npy
 printf 'a/1 a\na/2 b\n' | "$EVAL_FILES" single.npy 8 1 0.5
@@ -227,6 +237,7 @@ bad 'name at least two' --compare easy.npy
 bad 'not a precision (fp32|fp16|bf16), a device' $one --compare fp32,fp64 market
 bad 'is not a precision' $one --compare fp32,cpu/ market
 bad 'brings its own embeddings' $one --compare fp32,easy.npy market
+bad 'beside .npy files there can be one folder' --compare easy.npy,hard.npy ids ids
 bad 'more than 8' --compare a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy,a.npy
 bad 'no model: give its weights' --compare fp32,fp16 market
 

@@ -79,6 +79,10 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
     w->name = must_copy(name, len);
     w->o = *o;
     if (is_embeddings_name(w->name)) {
+        if (o->operand_count > 1) {
+            say_error("--compare: beside .npy files there can be one folder");
+            return 0;
+        }
         if (!o->models) {
             w->operands[0] = w->name;
             w->operands[1] = o->operand_count ? o->operands[0] : NULL;

@@ -66,10 +66,11 @@ static int tells(const char *name, told *t) {
     return t->camera_len > 0;
 }
 
+/* Both hold for identities in names only: elsewhere 0 may be the first of many, as it is in MSMT17. */
 static int is_junk(const char *identity) { return strcmp(identity, "-1") == 0; }
 static int is_nobody(const char *identity) { return *identity && identity[strspn(identity, "0")] == 0; }
 
-/* Removes junk, marks distractors. */
+/* Removes junk, marks distractors; those are not queries. */
 static void sort_out(label_set *set) {
     size_t kept = 0;
     for (size_t i = 0; i < set->count; i++) {
@@ -80,6 +81,7 @@ static void sort_out(label_set *set) {
             continue;
         }
         l->distractor = is_nobody(l->identity);
+        if (l->distractor && l->gallery) l->query = 0;
         set->at[kept++] = *l;
     }
     set->count = kept;
@@ -125,7 +127,7 @@ static int read_names(label_set *set, int two_folders) {
     set->layout = two_folders ? !names_only ? "query and gallery folders, a folder per identity"
                                 : duke ? "DukeMTMC-reID" : "Market-1501"
                               : names_only ? "one folder, identity and camera by name" : "a folder per identity";
-    sort_out(set);
+    if (by_name) sort_out(set);
     return 1;
 }
 
@@ -412,7 +414,6 @@ int labels_of_table(label_set *set, const char *path, const char *root) {
     }
     if (!good) say_error("%s: %s", shown(path), why.s);
     set->layout = "a table of labels";
-    sort_out(set);
     text_free(&file);
     text_free(&why);
     return good && any_left(set, path);

@@ -10,14 +10,14 @@ typedef struct labelled {
     char *identity;
     char *camera;   /* NULL: not known */
     int query, gallery;
-    int distractor; /* nobody in particular (identity 0000): in the gallery only to be wrong */
+    int distractor; /* nobody in particular (0000 in a name): in the gallery only to be wrong */
 } labelled;
 
 typedef struct label_set {
     labelled *at;
     size_t count, cap;
     const char *layout; /* what it was taken for, in words */
-    size_t junk;        /* pictures of identity -1, left out as their authors want it */
+    size_t junk;        /* pictures with identity -1 in their name, left out as their authors want it */
     size_t elsewhere;   /* ids that are neither query nor gallery, left out */
 } label_set;
 
