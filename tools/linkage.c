@@ -39,8 +39,6 @@ void linkage_row(linkage *l, const float *scores) {
             work[to] = larger(work[to], work[i]);
         }
     }
-    for (size_t i = 0; i < n; i++)
-        if (l->at[i] <= l->at[l->to[i]]) l->to[i] = n;
 }
 
 /* ---- agreement --------------------------------------------------------------------------------------------------- */
