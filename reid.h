@@ -333,7 +333,8 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
-    int batch;                /* most images computed together; 0: chosen for the network. Never changes the bits */
+    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never changes the
+                                 bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
                                  the CPU, 2 on CUDA */
@@ -398,7 +399,8 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; "" on the CPU */
+    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
+                               "winograd", "with the next" (a convolution before a depthwise one), "" for the rest */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -1555,12 +1557,38 @@ static const reid__preset *reid__preset_find(const char *name) {
     return NULL;
 }
 
+/* 32, less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
+#define REID__TAP_BITS 22
+
+/* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
+static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
+}
+
+/* Sums to pixels. They begin with one half, so that shifting (arithmetically, to 10 bits and a sign) rounds. */
+static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) {
+            int16_t v = (int16_t)(sums[i + k] >> REID__TAP_BITS);
+            v = v < 0 ? 0 : v;
+            line[i + k] = (uint8_t)(v > 255 ? 255 : v);
+        }
+}
+
+/* The two, or what an instruction set has instead. */
+typedef struct reid__lines {
+    void (*add)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes);
+    void (*round)(uint8_t *line, const int32_t *sums, int lanes);
+} reid__lines;
+
 /* A preset bound to an input size. */
 typedef struct reid__prep {
     reid__preset preset;
     int height, width;  /* network input */
     int resize_edge;    /* short side after resizing; 0: straight to height x width */
     float lut[3][256];  /* pixel value to network input, in the order of the network's channels */
+    reid__lines lines;  /* what sums lines of pixels up */
 } reid__prep;
 
 /* The product rounded to double. A compiler may fuse a multiplication with the addition that follows (GCC does so by
@@ -1581,6 +1609,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
+    p->lines.add = reid__add_line, p->lines.round = reid__round_line;
     p->height = height;
     p->width = width;
     p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
@@ -1677,6 +1706,7 @@ typedef struct reid__axis {
     int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
+    reid__lines lines;
 } reid__axis;
 
 /* Pixels after torchvision's Resize: int(edge * long / short), the short side becoming the edge itself. */
@@ -1726,29 +1756,10 @@ static void reid__window_init(reid__window *w, const reid__axis *a, int index) {
     for (int i = w->first; i < w->end; i++) w->sum += reid__weight(a, w, i);
 }
 
-/* 32, less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
-#define REID__TAP_BITS 22
-
 /* A weight in fixed point, rounded half away from zero. */
 static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
     double tap = reid__weight(a, w, at) / w->sum * (1 << REID__TAP_BITS);
     return (int32_t)(tap < 0.0 ? tap - 0.5 : tap + 0.5);
-}
-
-/* sums[i] += tap * line[i]. The inner count is constant so that compilers vectorise it at -O2. */
-static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict line, int32_t tap, int lanes) {
-    for (int i = 0; i < lanes; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
-}
-
-/* Sums to pixels. They begin with one half, so that shifting (arithmetically, to 10 bits and a sign) rounds. */
-static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
-    for (int i = 0; i < lanes; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) {
-            int16_t v = (int16_t)(sums[i + k] >> REID__TAP_BITS);
-            v = v < 0 ? 0 : v;
-            line[i + k] = (uint8_t)(v > 255 ? 255 : v);
-        }
 }
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
@@ -1765,14 +1776,15 @@ static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
     while (a->windows[a->open].end <= at) a->open++;
     for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
         const reid__window *w = &a->windows[i];
-        reid__add_line(reid__axis_sums(a, i), line, w->taps ? w->taps[at - w->first] : reid__tap(a, w, at), a->lanes);
+        a->lines.add(reid__axis_sums(a, i), line, w->taps ? w->taps[at - w->first] : reid__tap(a, w, at), a->lanes);
     }
 }
 
 #define REID__TILE 16    /* source rows that go through the horizontal pass together */
 #define REID__TAPS 16384 /* 64 KiB, enough for a bicubic source 4096 pixels wide; further taps are computed per tile */
 
-/* One band of a resize. Along x, a line is one column of a tile, (REID__TILE, RGB); along y, a row of the crop. */
+/* One band of a resize. Along x, a line is one column of a tile, (REID__TILE, RGB and one unused); along y, a row of
+   crop. */
 typedef struct reid__resizer {
     const uint8_t *pixels; /* of the box */
     ptrdiff_t stride;
@@ -1800,7 +1812,7 @@ static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
     s.lines = reid__place(&s.end, height * sizeof(reid__window));
     s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
     s.rows = reid__place(&s.end, REID__TILE * lanes);
-    s.column_sums = reid__place(&s.end, width * REID__TILE * 3 * sizeof(int32_t));
+    s.column_sums = reid__place(&s.end, width * REID__TILE * 4 * sizeof(int32_t));
     s.line_sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
     return s;
 }
@@ -1832,7 +1844,8 @@ static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     r->x.windows = (reid__window *)(void *)(scratch + s.columns);
     r->x.count = p->width;
-    r->x.lanes = REID__TILE * 3;
+    r->x.lines = r->y.lines = p->lines;
+    r->x.lanes = REID__TILE * 4;
     r->x.sums = (int32_t *)(void *)(scratch + s.column_sums);
     reid__init_columns(&r->x, (int32_t *)(void *)(scratch + s.taps));
 
@@ -1845,27 +1858,39 @@ static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid
     memset(r->rows, 0, REID__TILE * (size_t)r->y.lanes); /* the pass over y reads the padding of the rows too */
 }
 
+/* `count` pixels of one row to place k of as many columns. Pixels are copied four bytes at a time where the fourth is
+   theirs or the next one's. */
+static void reid__spread_row(uint8_t *columns, int k, const uint8_t *pixel, int count, const reid__layout *layout) {
+    const reid__layout l = *layout; /* bytes that are written may alias it */
+    int quick = l.r != 0 || l.bytes == 1 ? 0 : l.bytes == 4 ? count : count - 1;
+    uint8_t *to = columns + 4 * k, *end = to + (ptrdiff_t)count * REID__TILE * 4, *slow = to + quick * REID__TILE * 4;
+    for (; to < slow; to += REID__TILE * 4, pixel += l.bytes) memcpy(to, pixel, 4);
+    for (; to < end; to += REID__TILE * 4, pixel += l.bytes) to[0] = pixel[l.r], to[1] = pixel[l.g], to[2] = pixel[l.b];
+}
+
+/* One column of a tile to its place in the rows, `stride` bytes apart: the fourth byte is overwritten by the next
+   column, but for the last. */
+static void reid__gather_column(const uint8_t *column, uint8_t *to, ptrdiff_t stride, int last) {
+    for (int k = 0; k < REID__TILE && !last; k++) memcpy(to + k * stride, column + 4 * k, 4);
+    for (int k = 0; k < REID__TILE && last; k++) memcpy(to + k * stride, column + 4 * k, 3);
+}
+
 /* Resizes source rows y … y+count-1, at most REID__TILE, along x into r->rows. A short tile repeats its last row. */
 static void reid__resize_tile(reid__resizer *r, int y, int count) {
-    uint8_t block[REID__TILE][REID__TILE * 3]; /* (source column, source row, RGB) */
-    const reid__layout l = *r->layout;
+    uint8_t block[REID__TILE][REID__TILE * 4]; /* (source column, source row, 4) */
     int end = r->x.windows[r->x.count - 1].end;
+    memset(block, 0, sizeof block);
     reid__axis_begin(&r->x);
     for (int x = r->x.windows[0].first, n; x < end; x += n) {
+        const uint8_t *pixels = r->pixels + (ptrdiff_t)x * r->layout->bytes;
         n = reid__min(end - x, REID__TILE);
-        for (int k = 0; k < REID__TILE; k++) {
-            const uint8_t *pixel = r->pixels + (y + reid__min(k, count - 1)) * r->stride + (ptrdiff_t)x * l.bytes;
-            for (int i = 0; i < n; i++, pixel += l.bytes) {
-                block[i][3 * k] = pixel[l.r];
-                block[i][3 * k + 1] = pixel[l.g];
-                block[i][3 * k + 2] = pixel[l.b];
-            }
-        }
+        for (int k = 0; k < REID__TILE; k++)
+            reid__spread_row(block[0], k, pixels + (y + reid__min(k, count - 1)) * r->stride, n, r->layout);
         for (int i = 0; i < n; i++) reid__axis_add(&r->x, x + i, block[i]);
     }
     for (int x = 0; x < r->x.count; x++) {
-        reid__round_line(block[0], reid__axis_sums(&r->x, x), r->x.lanes);
-        for (int k = 0; k < REID__TILE; k++) memcpy(r->rows + (ptrdiff_t)k * r->y.lanes + 3 * x, &block[0][3 * k], 3);
+        r->x.lines.round(block[0], reid__axis_sums(&r->x, x), r->x.lanes);
+        reid__gather_column(block[0], r->rows + 3 * x, r->y.lanes, x == r->x.count - 1);
     }
 }
 
@@ -1883,7 +1908,7 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
         for (int k = 0; k < n; k++) reid__axis_add(&r.y, y + k, r.rows + (ptrdiff_t)k * r.y.lanes);
     }
     for (int y = 0; y < r.y.count; y++, out += (ptrdiff_t)p->width * 3) {
-        reid__round_line(r.rows, reid__axis_sums(&r.y, y), r.y.lanes);
+        p->lines.round(r.rows, reid__axis_sums(&r.y, y), r.y.lanes);
         if (!flip) memcpy(out, r.rows, (size_t)p->width * 3);
         else for (int x = 0; x < p->width; x++) memcpy(out + 3 * (p->width - 1 - x), r.rows + 3 * x, 3);
     }
@@ -1926,6 +1951,7 @@ static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
     {6, 256, 1024, 2},
     {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
+#define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
 /* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
 static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
@@ -1970,7 +1996,7 @@ typedef enum reid__kind {
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
     REID__POOL,      /* adaptive average */
     REID__LINEAR,    /* a convolution whose kernel covers its whole input, with a bias instead of batch norm */
-    REID__NORMALISE  /* L2, at the very end: reid__finish */
+    REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
 
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
@@ -1981,8 +2007,9 @@ typedef struct reid__buffer {
     int h, w, c;
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
+    int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
     size_t floats;    /* per image */
-    size_t offset;    /* floats per image from the start of the arena */
+    size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
 typedef struct reid__op {
@@ -1997,6 +2024,7 @@ typedef struct reid__op {
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
+    int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
     size_t weight2, bias2;       /* the second layer of REID__SQUEEZE */
@@ -2007,7 +2035,8 @@ typedef struct reid__plan {
     int height, width, last_stride, dim;
     int op_count, buffer_count;
     int embedding;               /* the buffer that holds the result */
-    size_t arena_floats;         /* per image */
+    int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
+    size_t early_floats, late_floats; /* arenas of one image: buffers that live before `split` only, and the others */
     size_t weight_floats;
     int overflow;                /* more operations than fit, or an output without pixels */
     reid__op ops[REID__MAX_OPS];
@@ -2168,6 +2197,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     }
     for (int layer = 0; layer < 4; layer++) {
         int out = reid__resnet50[layer].out, stride = reid__resnet50[layer].stride;
+        if (layer == REID__SPLIT_LAYER) p->split = p->op_count;
         if (layer == 3) stride = p->last_stride;
         for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
             char name[40];
@@ -2266,10 +2296,11 @@ static void reid__lifetimes(reid__plan *p) {
             if (touched[j] == REID__NONE) continue;
             reid__buffer *b = &p->buffers[touched[j]];
             b->first = reid__min(b->first, i);
-            b->last = reid__max(b->last, i);
+            b->last = reid__max(b->last, i + op->fused);
         }
     }
     p->buffers[p->embedding].last = p->op_count;
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].late = p->buffers[i].last >= p->split;
 }
 
 /* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
@@ -2325,12 +2356,33 @@ static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
            8 * tiles <= op->oh * op->ow;
 }
 
-static void reid__assign_offsets(reid__plan *p) {
+/* Whether nothing but the next operation, a depthwise one, reads what this convolution makes. */
+static int reid__fuses(const reid__plan *p, int index) {
+    const reid__op *op = &p->ops[index];
+    if (op->kind != REID__CONV || op->residual != REID__NONE || op->scale != REID__NONE) return 0;
+    if (op[1].kind != REID__DEPTHWISE || op[1].in != op->out) return 0;
+    for (int i = index + 2; i < p->op_count; i++)
+        if (p->ops[i].in == op->out || p->ops[i].residual == op->out) return 0;
+    return 1;
+}
+
+/* Places the buffers of one of the two arenas. Returns its floats per image. */
+static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
-    for (int i = 0; i < p->buffer_count; i++) size[i] = p->buffers[i].floats;
-    p->arena_floats = reid__place_buffers(p, size, offset);
-    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].offset = offset[i];
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].late == late) size[i] = p->buffers[i].floats;
+    for (int i = 0; i < p->op_count; i++)
+        if (p->ops[i].fused) size[p->ops[i].out] = 0;
+    size_t floats = reid__place_buffers(p, size, offset);
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].late == late) p->buffers[i].offset = offset[i];
+    return floats;
+}
+
+static void reid__assign_offsets(reid__plan *p) {
+    p->early_floats = reid__assign_arena(p, 0);
+    p->late_floats = reid__assign_arena(p, 1);
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
@@ -2362,7 +2414,12 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
-    for (int i = 0; i < p->op_count; i++) p->ops[i].winograd = reid__winograd_pays(p, &p->ops[i]);
+    if (arch->family == REID__EFFICIENTNET) p->split = p->op_count; /* activations outweigh weights everywhere */
+    for (int i = 0; i < p->op_count; i++) {
+        op = &p->ops[i];
+        op->winograd = reid__winograd_pays(p, op);
+        op->fused = reid__fuses(p, i);
+    }
     reid__lifetimes(p);
     reid__assign_offsets(p);
     return 1;
@@ -2639,6 +2696,7 @@ typedef struct reid__tile {
 typedef void (*reid__tile_fn)(const reid__tile *t);
 
 #define REID__MAX_MR 12
+#define REID__MAX_KERNEL 7 /* rows of a depthwise window */
 #define REID__AHEAD 8192 /* floats from the weights in use to those that are fetched into L2 */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -2647,8 +2705,8 @@ typedef struct reid__kernels {
     reid_isa isa;
     int mr, nr;                             /* rows of a tile, columns of a panel */
     reid__tile_fn tile[REID__MAX_MR];       /* [rows - 1] */
-    void (*depthwise)(const reid__op *op, int c, const float *in, const float *weight, const float *bias, int oy,
-                      float *out, float *sums);
+    void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
+                      const float *bias, float *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const float *in, int oy, float *out);
     void (*pool)(const reid__op *op, int c, const float *in, int bin, float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
@@ -2656,6 +2714,7 @@ typedef struct reid__kernels {
     void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
     void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
                          reid__act act);
+    reid__lines lines;
 } reid__kernels;
 
 #define REID__JOIN2(a, b) a##_##b
@@ -2672,18 +2731,7 @@ typedef struct reid__kernels {
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* A first guess of 1/y from the bit pattern of y > 0, at most 5.1 % off: see reciprocal in >>kernels. */
-#define REID__GUESS_BITS 0x7ef311c7
-
-static inline float reid__guess(float y) {
-    uint32_t bits;
-    memcpy(&bits, &y, 4);
-    bits = REID__GUESS_BITS - bits;
-    memcpy(&y, &bits, 4);
-    return y;
-}
-
-/* p * 2^n where n stands in the low bits of t's pattern: see exp in >>kernels. */
+/* p * 2^n where n stands in the low bits of t's pattern: see over_sigmoid in >>kernels. */
 static inline float reid__scalb(float p, float t) {
     uint32_t pb, tb;
     memcpy(&pb, &p, 4);
@@ -2709,9 +2757,8 @@ static inline float reid__scalb(float p, float t) {
 #define REID__MUL(a, b) ((a) * (b))
 #define REID__DIV(a, b) ((a) / (b))
 #define REID__MAX(a, b) ((a) > (b) ? (a) : (b))
-#define REID__MIN(a, b) ((a) < (b) ? (a) : (b))
 #define REID__SCALB(p, t) reid__scalb(p, t)
-#define REID__GUESS(y) reid__guess(y)
+#define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #include REID_SELF
 #undef REID__PASS
 
@@ -2732,12 +2779,27 @@ static inline float reid__scalb(float p, float t) {
 #define REID__MUL(a, b) _mm256_mul_ps(a, b)
 #define REID__DIV(a, b) _mm256_div_ps(a, b)
 #define REID__MAX(a, b) _mm256_max_ps(a, b)
-#define REID__MIN(a, b) _mm256_min_ps(a, b)
 #define REID__SCALB(p, t)                                                                                              \
     _mm256_castsi256_ps(                                                                                               \
         _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23)))
-#define REID__GUESS(y)                                                                                                 \
-    _mm256_castsi256_ps(_mm256_sub_epi32(_mm256_set1_epi32(REID__GUESS_BITS), _mm256_castps_si256(y)))
+#define REID__CLAMP(x, limit) \
+    _mm256_min_ps(limit, _mm256_max_ps(_mm256_sub_ps(_mm256_setzero_ps(), limit), x)) /* a NaN stays one */
+#define REID__I __m256i
+#define REID__ISET1(x) _mm256_set1_epi32(x)
+#define REID__IADD(a, b) _mm256_add_epi32(a, b)
+#define REID__IMUL(a, b) _mm256_mullo_epi32(a, b)
+#define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
+#define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define REID__IBYTES(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+/* Packing saturates: to 16 bits, which changes nothing, and to 0 ... 255. It works on halves of 128 bits. */
+#define REID__ROUND(line, sums)                                                                                        \
+    do {                                                                                                               \
+        __m256i low = _mm256_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS);                                            \
+        __m256i high = _mm256_srai_epi32(REID__ILOAD((sums) + 8), REID__TAP_BITS);                                     \
+        __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);                                  \
+        __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));             \
+        _mm_storeu_si128((__m128i *)(void *)(line), bytes);                                                            \
+    } while (0)
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
 #else
@@ -2757,7 +2819,7 @@ static inline float reid__scalb(float p, float t) {
 #define REID__W 16
 #define REID__MR 12
 #define REID__NV 2
-#define REID__RUN 8
+#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__LOAD(p) _mm512_loadu_ps(p)
 #define REID__STORE(p, v) _mm512_storeu_ps(p, v)
@@ -2768,17 +2830,26 @@ static inline float reid__scalb(float p, float t) {
 #define REID__MUL(a, b) _mm512_mul_ps(a, b)
 #define REID__DIV(a, b) _mm512_div_ps(a, b)
 #define REID__MAX(a, b) _mm512_max_ps(a, b)
-#define REID__MIN(a, b) _mm512_min_ps(a, b)
 #define REID__SCALB(p, t)                                                                                              \
     _mm512_castsi512_ps(                                                                                               \
         _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(t), 23)))
-#define REID__GUESS(y)                                                                                                 \
-    _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(REID__GUESS_BITS), _mm512_castps_si512(y)))
+#define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
+#define REID__I __m512i
+#define REID__ISET1(x) _mm512_set1_epi32(x)
+#define REID__IADD(a, b) _mm512_add_epi32(a, b)
+#define REID__IMUL(a, b) _mm512_mullo_epi32(a, b)
+#define REID__ILOAD(p) _mm512_loadu_si512(p)
+#define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
+#define REID__IBYTES(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define REID__ROUND(line, sums)                                                                                        \
+    _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
+                     _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
+                         _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx2,fma")
+#pragma GCC target("avx512f,avx512dq,avx2,fma")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
 #endif
@@ -2797,7 +2868,8 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (isa == REID_ISA_AVX512) return avx2 && __builtin_cpu_supports("avx512f") ? &reid__kernels_avx512 : NULL;
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
@@ -3046,13 +3118,16 @@ typedef struct reid__net {
     const float *weights;  /* packed */
     const float *zeros;    /* what lies outside an image: as many floats as the widest pixel has */
     const reid__prep *prep;
-    int batch;
+    int batch, slots;      /* images of a late arena; early arenas */
 } reid__net;
 
 /* One operation on one batch: the argument of every part function. */
 typedef struct reid__job {
     const reid__net *net;
-    reid__lane *lane;
+    reid__team *team;             /* NULL: one thread, the caller */
+    reid__thread_memory *scratch; /* [threads] */
+    float *early, *late;   /* arenas: of one image, and of `room` images */
+    int room, at;          /* image 0 of this job is number `at` of the late arena */
     const reid__op *op;
     const reid_image *images;
     int n;                 /* images */
@@ -3060,10 +3135,29 @@ typedef struct reid__job {
     int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
 } reid__job;
 
-/* Image i of a buffer. */
+/* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
     const reid__buffer *b = &j->net->plan->buffers[buffer];
-    return j->lane->arena + b->offset * (size_t)j->net->batch + b->floats * (size_t)i;
+    if (!b->late) return j->early + b->offset;
+    return j->late + b->offset * (size_t)j->room + b->floats * (size_t)(j->at + i);
+}
+
+static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
+    reid__job j;
+    memset(&j, 0, sizeof j);
+    j.net = net, j.team = &lane->team, j.scratch = lane->scratch;
+    j.early = lane->arena;
+    j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
+    j.room = net->batch;
+    return j;
+}
+
+static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 1; }
+
+/* fn(j, i) for every i in 0 ... count-1; without a team there is one part only. */
+static void reid__spread(reid__job *j, reid_task_fn fn, int count) {
+    if (j->team) reid__parallel(j->team, fn, j, count);
+    else fn(j, 0);
 }
 
 /* Part `index` of `parts` of [0, count), in order and as equal as can be. */
@@ -3114,36 +3208,41 @@ static void reid__tile_rows(const reid__kernels *k, reid__tile *t, int count) {
     }
 }
 
-/* All panels [from, to) for one block of pixels whose inputs are in `rows`. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const float *const *rows, int from, int to) {
+/* One panel of output channels for `count` pixels whose inputs are in `rows`. t: out, residual and their strides. */
+static void reid__conv_panel(const reid__job *j, const float *const *rows, int count, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
+    int stem = j->net->plan->buffers[op->in].c == 3, column = panel * k->nr;
+    t->taps = stem ? op->kh : op->kh * op->kw;
+    t->kc = stem ? op->kw * 3 : op->ic;
+    t->act = op->act;
+    t->half = reid__padded(op->oc) - column < k->nr;
+    t->b = j->net->weights + op->weight + (size_t)column * (size_t)t->taps * (size_t)t->kc;
+    t->bias = j->net->weights + op->bias + column;
+    t->a = rows;
+    reid__tile_rows(k, t, count);
+}
+
+/* All panels [from, to) for one block of pixels, from m on. */
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const float *const *rows, int from, int to) {
+    const reid__op *op = j->op;
     const reid__plan *p = j->net->plan;
-    int stem = p->buffers[op->in].c == 3, nr = k->nr;
     reid__tile t;
-    t.taps = stem ? op->kh : op->kh * op->kw;
-    t.kc = stem ? op->kw * 3 : op->ic;
-    t.act = op->act;
+    memset(&t, 0, sizeof t);
     t.out_stride = p->buffers[op->out].c;
-    t.residual_stride = op->residual == REID__NONE ? 0 : p->buffers[op->residual].c;
-    size_t depth = (size_t)t.taps * (size_t)t.kc;
+    if (op->residual != REID__NONE) t.residual_stride = p->buffers[op->residual].c;
     for (int panel = from; panel < to; panel++) {
-        int column = panel * nr;
-        t.half = reid__padded(op->oc) - column < nr;
-        t.b = j->net->weights + op->weight + (size_t)column * depth;
-        t.bias = j->net->weights + op->bias + column;
-        t.a = rows;
+        int column = panel * j->net->kernels->nr;
         t.out = reid__at(j, op->out, 0) + m * t.out_stride + op->channel + column;
-        t.residual = NULL;
         if (op->residual != REID__NONE) t.residual = reid__at(j, op->residual, 0) + m * t.residual_stride + column;
-        reid__tile_rows(k, &t, count);
+        reid__conv_panel(j, rows, count, panel, &t);
     }
 }
 
 static void reid__conv_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
-    const reid__thread_memory *s = &j->lane->scratch[index];
+    const reid__thread_memory *s = &j->scratch[index];
     int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), mr = j->net->kernels->mr;
     int floats = j->net->plan->buffers[op->in].c * op->stride * op->stride;
     int rows = reid__min(REID__BLOCK_FLOATS / floats, REID__BLOCK_POINTERS / (op->kh * op->kw));
@@ -3227,7 +3326,7 @@ static void reid__winograd_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    const reid__thread_memory *s = &j->lane->scratch[index];
+    const reid__thread_memory *s = &j->scratch[index];
     int panels = reid__ceil_div(reid__padded(op->oc), k->nr), c = j->net->plan->buffers[op->in].c;
     ptrdiff_t from, to, first, last;
     reid__share((ptrdiff_t)j->n * reid__winograd_tiles(op), j->parts_m, index / j->parts_n, &from, &to);
@@ -3262,18 +3361,87 @@ static void reid__conv_grid(reid__job *j, int threads) {
     }
 }
 
+/* --- depthwise, and the convolution before it ---
+
+   A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
+   panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
+   computes each row straight into the ring: the expanded tensor, six times as wide as the block's input, is never
+   stored. Rows have their zero border beside them; above and below the image there is one row of zeros. */
+
+/* Floats of a row of the ring, for a panel of `width` channels. */
+static ptrdiff_t reid__ring_row(const reid__op *op, int width) {
+    return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * width;
+}
+
+/* Row y of the panel's input, of one image, to `row`. */
+static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, const float **rows,
+                            float *row) {
+    const reid__op *op = j->op;
+    row += op->pad_x * width;
+    if (op > j->net->plan->ops && op[-1].fused) {
+        reid__job before = *j;
+        reid__tile t;
+        memset(&t, 0, sizeof t);
+        before.op = op - 1;
+        t.out = row, t.out_stride = width;
+        reid__rows(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, rows, NULL);
+        reid__conv_panel(&before, rows, op->iw, panel, &t);
+        return;
+    }
+    int c = j->net->plan->buffers[op->in].c;
+    const float *from = reid__at(j, op->in, image) + (ptrdiff_t)y * op->iw * c + panel * j->net->kernels->nr;
+    for (int x = 0; x < op->iw; x++, from += c, row += width) memcpy(row, from, (size_t)width * sizeof *row);
+}
+
+/* Output rows [from, to) of one image and one panel. */
+static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
+                                  const reid__thread_memory *s) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
+    ptrdiff_t size = reid__ring_row(op, width);
+    float *zeros = s->block, *ring = zeros + size;
+    const float *window[REID__MAX_KERNEL];
+    memset(zeros, 0, (size_t)(size * (op->kh + 1)) * sizeof *zeros); /* the borders of all rows, too */
+    for (int oy = from, next = 0; oy < to; oy++) {
+        int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
+        for (next = reid__max(next, top); next < bottom; next++)
+            reid__ring_fill(j, image, next, panel, width, s->rows, ring + next % op->kh * size);
+        for (int ky = 0; ky < op->kh; ky++) {
+            int y = top + ky;
+            window[ky] = y >= 0 && y < op->ih ? ring + y % op->kh * size : zeros;
+        }
+        k->depthwise(op, c, width, window, j->net->weights + op->weight + column, j->net->weights + op->bias + column,
+                     reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c + column,
+                     reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
+    }
+}
+
 static void reid__depthwise_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c;
-    ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index, &from, &to);
-    for (ptrdiff_t row = from; row < to; row++) {
-        int image = (int)(row / op->oh), oy = (int)(row % op->oh);
-        j->net->kernels->depthwise(op, c, reid__at(j, op->in, image), j->net->weights + op->weight,
-                                   j->net->weights + op->bias, oy,
-                                   reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c,
-                                   reid__at(j, op->sums, image) + (ptrdiff_t)oy * c);
+    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr);
+    ptrdiff_t from, to, first, last;
+    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index / j->parts_n, &from, &to);
+    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
+    while (from < to) {
+        int image = (int)(from / op->oh), y = (int)(from % op->oh);
+        int count = (int)(to - from < op->oh - y ? to - from : op->oh - y);
+        for (int panel = (int)first; panel < (int)last; panel++)
+            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[index]);
+        from += count;
+    }
+}
+
+/* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
+   input rows that both sides see are computed twice. */
+static void reid__depthwise_grid(reid__job *j, int threads) {
+    const reid__op *op = j->op;
+    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
+    for (int parts_n = 1; parts_n <= threads; parts_n++) {
+        int parts_m = threads / parts_n, rows = reid__ceil_div(j->n * op->oh, parts_m) * op->stride;
+        int work = (rows + (parts_m > 1 ? op->kh - op->stride : 0)) * reid__ceil_div(panels, parts_n);
+        if (parts_n == 1 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
     }
 }
 
@@ -3309,29 +3477,32 @@ static void reid__squeeze_part(void *task, int index) {
     reid__share(j->n, j->parts_m, index, &from, &to);
     for (int i = (int)from; i < (int)to; i++)
         j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
-                                 j->lane->scratch[index].block, reid__at(j, op->out, i));
+                                 j->scratch[index].block, reid__at(j, op->out, i));
 }
 
 /* One operation on the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
-    int threads = j->lane->team.size;
+    int threads = reid__threads(j);
     j->parts_m = threads, j->parts_n = 1;
+    if (op->fused) return;
     switch (op->kind) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j, threads);
-        reid__parallel(&j->lane->team, op->winograd ? reid__winograd_part : reid__conv_part, j,
-                       j->parts_m * j->parts_n);
+        reid__spread(j, op->winograd ? reid__winograd_part : reid__conv_part, j->parts_m * j->parts_n);
         break;
-    case REID__DEPTHWISE: reid__parallel(&j->lane->team, reid__depthwise_part, j, threads); break;
-    case REID__MAXPOOL: reid__parallel(&j->lane->team, reid__maxpool_part, j, threads); break;
-    case REID__POOL: reid__parallel(&j->lane->team, reid__pool_part, j, threads); break;
+    case REID__DEPTHWISE:
+        reid__depthwise_grid(j, threads);
+        reid__spread(j, reid__depthwise_part, j->parts_m * j->parts_n);
+        break;
+    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, threads); break;
+    case REID__POOL: reid__spread(j, reid__pool_part, threads); break;
     case REID__SQUEEZE:
         j->parts_m = reid__min(threads, j->n);
-        reid__parallel(&j->lane->team, reid__squeeze_part, j, j->parts_m);
+        reid__spread(j, reid__squeeze_part, j->parts_m);
         break;
-    case REID__NORMALISE: break; /* after the average with the mirrored image: reid__finish */
+    case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
 }
 
@@ -3366,22 +3537,78 @@ static void reid__prepare_part(void *task, int index) {
     reid__share((ptrdiff_t)j->n * j->parts_n, j->parts_m, index, &from, &to);
     for (ptrdiff_t at = from; at < to; at++) {
         reid__share(j->net->prep->height, j->parts_n, (int)(at % j->parts_n), &y0, &y1);
-        if (y0 < y1) reid__prepare_rows(j, (int)(at / j->parts_n), (int)y0, (int)y1, &j->lane->scratch[index]);
+        if (y0 < y1) reid__prepare_rows(j, (int)(at / j->parts_n), (int)y0, (int)y1, &j->scratch[index]);
     }
 }
 
-/* n <= batch images to their (unnormalised) embeddings in the arena. */
-static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int first, int flip) {
-    reid__job j;
-    memset(&j, 0, sizeof j);
-    j.net = net, j.lane = lane, j.images = images, j.n = n, j.first = first, j.flip = flip;
-    j.op = &net->plan->ops[0];
-    j.parts_m = lane->team.size;
-    j.parts_n = reid__ceil_div(lane->team.size, n);
-    reid__parallel(&lane->team, reid__prepare_part, &j, j.parts_m);
-    for (int i = 0; i < net->plan->op_count; i++) {
-        j.op = &net->plan->ops[i];
-        reid__run_op(&j);
+/* All images of the batch to the network's input. */
+static void reid__prepare(reid__job *j) {
+    j->op = &j->net->plan->ops[0];
+    j->parts_m = reid__threads(j);
+    j->parts_n = reid__ceil_div(j->parts_m, j->n);
+    reid__spread(j, reid__prepare_part, j->parts_m);
+}
+
+static void reid__run_ops(reid__job *j, int from, int to) {
+    for (int i = from; i < to; i++) {
+        j->op = &j->net->plan->ops[i];
+        reid__run_op(j);
+    }
+}
+
+/* Image i of the batch, up to the split. j is the caller's own. */
+static void reid__run_early(reid__job *j, int i) {
+    j->images += i, j->first += i, j->at += i, j->n = 1;
+    reid__prepare(j);
+    reid__run_ops(j, 0, j->net->plan->split);
+}
+
+/* The same for a share of the batch, by one thread with its own early arena. */
+static void reid__run_share(void *task, int index) {
+    const reid__job *batch = (const reid__job *)task;
+    ptrdiff_t from, to;
+    reid__share(batch->n, batch->team->size, index, &from, &to);
+    for (int i = (int)from; i < (int)to; i++) {
+        reid__job j = *batch;
+        j.team = NULL, j.scratch += index;
+        j.early += j.net->plan->early_floats * (size_t)index;
+        reid__run_early(&j, i);
+    }
+}
+
+/* j->n <= room images to their embeddings. The first operations have large activations and few weights: each image is
+   taken through them by itself, while it is in the cache, and where there are images enough every thread has its own.
+   The last ones have small activations and many weights, which are read once for the whole batch. */
+static void reid__run_batch(reid__job *j) {
+    int threads = reid__threads(j), shared = 0, n = j->n;
+    if (j->net->slots >= threads) {
+        shared = n - n % threads; /* what is left over is for the team, unless it nearly makes another turn */
+        if (4 * (n - shared) >= 3 * threads) shared = n;
+        j->n = shared;
+        if (shared) reid__parallel(j->team, reid__run_share, j, threads);
+    }
+    for (int i = shared; i < n; i++) {
+        reid__job one = *j;
+        reid__run_early(&one, i);
+    }
+    j->n = n;
+    reid__run_ops(j, j->net->plan->split, j->net->plan->op_count);
+}
+
+/* n images to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored images. */
+static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
+    const reid__plan *p = net->plan;
+    reid__job j = reid__job_init(net, lane);
+    for (int at = 0; at < n; at += net->batch) {
+        j.images = images + at, j.first = at, j.n = reid__min(net->batch, n - at);
+        for (j.flip = 0; j.flip <= both; j.flip++) {
+            reid__run_batch(&j);
+            for (int i = 0; i < j.n; i++) {
+                const float *from = reid__at(&j, p->embedding, i);
+                float *to = out + (size_t)(at + i) * (size_t)p->dim;
+                for (int c = 0; c < p->dim; c++) to[c] = j.flip ? 0.5f * (to[c] + from[c]) : from[c];
+            }
+        }
     }
 }
 
@@ -3394,40 +3621,21 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
    ------------------------------------------------------------------------------------------------------------------ */
 
-/* e^x for |x| < 87: x = n ln 2 + r, e^r by a polynomial (coefficients of Cephes' expf, error under 2 ulp). Adding
-   1.5 * 2^23 rounds x / ln 2 to an integer that then stands in the low bits of t, from where SCALB takes it. */
-REID__INLINE REID__V REID__F(exp)(REID__V x) {
-    const REID__V magic = REID__SET1(12582912.0f);
-    x = REID__MIN(REID__MAX(x, REID__SET1(-87.0f)), REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, REID__SET1(1.44269504f), magic), n = REID__SUB(t, magic);
-    REID__V r = REID__FMA(n, REID__SET1(-0.693359375f), x); /* ln 2 in two parts: the first product is exact */
-    r = REID__FMA(n, REID__SET1(2.12194440e-4f), r);
-    REID__V p = REID__SET1(1.9875691500e-4f);
-    p = REID__FMA(p, r, REID__SET1(1.3981999507e-3f));
-    p = REID__FMA(p, r, REID__SET1(8.3334519073e-3f));
-    p = REID__FMA(p, r, REID__SET1(4.1665795894e-2f));
-    p = REID__FMA(p, r, REID__SET1(1.6666665459e-1f));
-    p = REID__FMA(p, r, REID__SET1(5.0000001201e-1f));
-    p = REID__FMA(p, REID__MUL(r, r), REID__ADD(r, REID__SET1(1.0f)));
-    return REID__SCALB(p, t);
-}
-
-/* 1/y for 1 <= y < 2^126: two steps r += r (e + e^2) with e = 1 - y r, each of which cubes the error (5 %, 1e-4, then
-   only rounding). No division, which is slow for wide vectors, and the same bits on every CPU. */
-REID__INLINE REID__V REID__F(reciprocal)(REID__V y) {
-    const REID__V one = REID__SET1(1.0f);
-    REID__V r = REID__GUESS(y), minus_y = REID__SUB(REID__SET1(0.0f), y);
-    for (int step = 0; step < 2; step++) {
-        REID__V e = REID__FMA(minus_y, r, one);
-        r = REID__FMA(r, REID__FMA(e, e, e), r);
-    }
-    return r;
-}
-
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
+   1.5 * 2^23 rounds to the integer n, which then stands in the low bits of t, from where SCALB takes it; 2^f is the
+   polynomial of degree 5 with the least relative error (Remez' algorithm, 7.5e-8). Past 87 the sum is 1 or the quotient
+   nothing. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    REID__V e = REID__F(exp)(REID__SUB(REID__SET1(0.0f), x));
-    return REID__MUL(a, REID__F(reciprocal)(REID__ADD(REID__SET1(1.0f), e)));
+    const REID__V magic = REID__SET1(12582912.0f), minus_log2e = REID__SET1(-1.44269504f);
+    x = REID__CLAMP(x, REID__SET1(87.0f));
+    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = REID__SUB(magic, t);
+    REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(1.3276472455e-3f);
+    p = REID__FMA(p, f, REID__SET1(9.6755409613e-3f));
+    p = REID__FMA(p, f, REID__SET1(5.5507130921e-2f));
+    p = REID__FMA(p, f, REID__SET1(2.4022120237e-1f));
+    p = REID__FMA(p, f, REID__SET1(6.9314694404e-1f));
+    p = REID__FMA(p, f, REID__SET1(1.0000001192f));
+    return REID__DIV(a, REID__ADD(REID__SET1(1.0f), REID__SCALB(p, t)));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -3457,92 +3665,73 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
             }
         }
     }
+    if (t->residual)
+        REID__UNROLL for (int r = 0; r < mr; r++)
+            REID__UNROLL for (int j = 0; j < nv; j++)
+                acc[r][j] = REID__ADD(acc[r][j], REID__LOAD(t->residual + r * t->residual_stride + j * REID__W));
+    if (t->act == REID__SILU)
+        REID__UNROLL for (int r = 0; r < mr; r++)
+            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
+    else if (t->act == REID__RELU)
+        REID__UNROLL for (int r = 0; r < mr; r++)
+            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
     REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) {
-            REID__V sum = acc[r][j];
-            if (t->residual) sum = REID__ADD(sum, REID__LOAD(t->residual + r * t->residual_stride + j * REID__W));
-            REID__STORE(t->out + r * t->out_stride + j * REID__W, REID__F(act)(sum, t->act));
-        }
+        REID__UNROLL for (int j = 0; j < nv; j++) REID__STORE(t->out + r * t->out_stride + j * REID__W, acc[r][j]);
 }
 
-/* `count` neighbouring output pixels of one channel vector, kernel rows [ky0, ky1). `in` points at the input under
-   kernel position (0, 0) of the first pixel. k, stride and count are constants wherever this is inlined, so that a row
-   of inputs is loaded once and stays in registers for all the pixels that see it. */
-REID__INLINE REID__V REID__F(depthwise_run)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
-                                            REID__V bias, int ky0, int ky1, float *out, REID__V sum, const int k,
-                                            const int stride, const int count) {
-    REID__V acc[REID__RUN], x[(REID__RUN - 1) * 2 + 5];
-    const int span = (count - 1) * stride + k;
+/* `count` neighbouring output pixels of one channel vector; rows[ky] + at: the input under kernel position (ky, 0) of
+   the first, of panels of `width` channels. k, stride and count are constants wherever this is inlined: sums stay in
+   registers, and each weight is loaded once for all of them. Returns sum plus the outputs. */
+REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
+                                            ptrdiff_t at, const float *weight, REID__V bias, float *out, REID__V sum,
+                                            const int k, const int stride, const int count) {
+    REID__V acc[REID__RUN];
     REID__UNROLL for (int i = 0; i < count; i++) acc[i] = bias;
-    for (int ky = ky0; ky < ky1; ky++) {
-        const float *row = in + (ptrdiff_t)ky * op->iw * c, *w = weight + ky * k * c;
-        REID__UNROLL for (int i = 0; i < span; i++) x[i] = REID__LOAD(row + i * c);
+    REID__UNROLL for (int ky = 0; ky < k; ky++) {
+        const float *in = rows[ky] + at;
         REID__UNROLL for (int kx = 0; kx < k; kx++) {
-            REID__V wk = REID__LOAD(w + kx * c);
-            REID__UNROLL for (int i = 0; i < count; i++) acc[i] = REID__FMA(x[i * stride + kx], wk, acc[i]);
+            REID__V w = REID__LOAD(weight + (ky * k + kx) * c);
+            REID__UNROLL for (int i = 0; i < count; i++)
+                acc[i] = REID__FMA(REID__LOAD(in + (i * stride + kx) * width), w, acc[i]);
         }
     }
     REID__UNROLL for (int i = 0; i < count; i++) {
-        acc[i] = REID__F(act)(acc[i], op->act);
+        acc[i] = REID__F(act)(acc[i], act);
         REID__STORE(out + i * c, acc[i]);
         sum = REID__ADD(sum, acc[i]);
     }
     return sum;
 }
 
-/* One output pixel whose window may leave the input: kernel columns [kx0, kx1) only. Same order of additions. */
-REID__INLINE REID__V REID__F(depthwise_edge)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
-                                             REID__V bias, int ky0, int ky1, int x0, float *out, REID__V sum) {
-    int kx0 = reid__max(0, -x0), kx1 = reid__min(op->kw, op->iw - x0);
-    REID__V acc = bias;
-    for (int ky = ky0; ky < ky1; ky++)
-        for (int kx = kx0; kx < kx1; kx++) {
-            REID__V x = REID__LOAD(in + ((ptrdiff_t)ky * op->iw + kx) * c);
-            acc = REID__FMA(x, REID__LOAD(weight + (ky * op->kw + kx) * c), acc);
-        }
-    acc = REID__F(act)(acc, op->act);
-    REID__STORE(out, acc);
-    return REID__ADD(sum, acc);
-}
-
-/* Output row oy of one channel vector. k 0: any kernel. */
-REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *in, const float *weight,
-                                         const float *bias, int oy, float *out, float *sums, const int k,
-                                         const int stride) {
-    int y0 = oy * op->stride - op->pad_y, ky0 = reid__max(0, -y0), ky1 = reid__min(op->kh, op->ih - y0);
-    int inner0 = reid__ceil_div(op->pad_x, op->stride); /* pixels [inner0, inner1) see no border */
-    int inner1 = reid__min(op->ow, (op->iw + op->pad_x - op->kw + op->stride) / op->stride);
+/* One output row of one channel vector. */
+REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
+                                         ptrdiff_t at, const float *weight, const float *bias, float *out, float *sums,
+                                         const int k, const int stride) {
     REID__V b = REID__LOAD(bias), sum = REID__SET1(0.0f);
-    for (int ox = 0; ox < op->ow;) {
-        int x0 = ox * op->stride - op->pad_x;
-        const float *x = in + ((ptrdiff_t)y0 * op->iw + x0) * c;
-        if (k && ox >= inner0 && ox + REID__RUN <= inner1) {
-            sum = REID__F(depthwise_run)(op, c, x, weight, b, ky0, ky1, out + ox * c, sum, k, stride, REID__RUN);
-            ox += REID__RUN;
-        } else if (k && ox >= inner0 && ox < inner1) {
-            sum = REID__F(depthwise_run)(op, c, x, weight, b, ky0, ky1, out + ox * c, sum, k, stride, 1);
-            ox += 1;
-        } else {
-            sum = REID__F(depthwise_edge)(op, c, x, weight, b, ky0, ky1, x0, out + ox * c, sum);
-            ox += 1;
-        }
-    }
+    int ox = 0;
+    for (; ox + REID__RUN <= op->ow; ox += REID__RUN)
+        sum = REID__F(depthwise_run)(op->act, c, width, rows, at + ox * stride * width, weight, b, out + ox * c, sum, k,
+                                     stride, REID__RUN);
+    for (; ox < op->ow; ox++)
+        sum = REID__F(depthwise_run)(op->act, c, width, rows, at + ox * stride * width, weight, b, out + ox * c, sum, k,
+                                     stride, 1);
     REID__STORE(sums, sum);
 }
 
-/* Output row oy: in (ih, iw, c) -> out (ow, c), and sums (c): the sum of this row, left to right. */
-static void REID__F(depthwise)(const reid__op *op, int channels, const float *in, const float *weight,
-                               const float *bias, int oy, float *out, float *sums) {
+/* One output row of `width` channels: rows[kh], each (pixels, width) and border included, -> out (ow, c), and sums
+   (width): the sum of this row, left to right. Weights are (kh, kw, c). */
+static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
+                               const float *bias, float *out, float *sums) {
     int shape = op->kh == op->kw && op->stride <= 2 ? op->kw * 10 + op->stride : 0;
-    for (int v = 0; v < channels; v += REID__W) {
+    for (int v = 0; v < width; v += REID__W) {
 #define REID__ROW(k, stride) \
-    REID__F(depthwise_row)(op, channels, in + v, weight + v, bias + v, oy, out + v, sums + v, k, stride)
+    REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, out + v, sums + v, k, stride)
         switch (shape) {
         case 31: REID__ROW(3, 1); break;
         case 32: REID__ROW(3, 2); break;
         case 51: REID__ROW(5, 1); break;
         case 52: REID__ROW(5, 2); break;
-        default: REID__ROW(0, 1); break;
+        default: REID__ROW(op->kw, op->stride); break;
         }
 #undef REID__ROW
     }
@@ -3620,8 +3809,10 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     REID__F(layer)(mean, op->ic, weights + op->weight, h, weights + op->bias, hidden);
     for (int v = 0; v < h; v += REID__W) REID__STORE(hidden + v, REID__F(act)(REID__LOAD(hidden + v), REID__SILU));
     REID__F(layer)(hidden, op->hidden, weights + op->weight2, c, weights + op->bias2, out);
-    for (int v = 0; v < c; v += REID__W)
-        REID__STORE(out + v, REID__F(over_sigmoid)(REID__SET1(1.0f), REID__LOAD(out + v)));
+    for (int v = 0; v < c; v += REID__W) {
+        REID__V x = REID__LOAD(out + v), one = REID__FMA(x, REID__SET1(0.0f), REID__SET1(1.0f)); /* or NaN */
+        REID__STORE(out + v, REID__F(over_sigmoid)(one, x));
+    }
 }
 
 /* One pixel times its image's squeeze-excite factors. */
@@ -3687,6 +3878,22 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
     }
 }
 
+#if REID__W > 1
+/* reid__add_line and reid__round_line; lanes is a multiple of REID__LANES. */
+static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
+    const REID__I t = REID__ISET1(tap);
+    for (int i = 0; i < lanes; i += REID__W)
+        REID__ISTORE(sums + i, REID__IADD(REID__ILOAD(sums + i), REID__IMUL(REID__IBYTES(line + i), t)));
+}
+
+static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
+}
+#else
+#define reid__add_line_scalar reid__add_line
+#define reid__round_line_scalar reid__round_line
+#endif
+
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
 #define REID__TILE_ROWS(rows)                                                                                          \
@@ -3733,7 +3940,7 @@ static const reid__kernels REID__F(kernels) = {
 #endif
     },
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
-    REID__F(winograd_in), REID__F(winograd_out)};
+    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}};
 
 #undef REID__STRING
 #undef REID__STRING2
@@ -3755,9 +3962,16 @@ static const reid__kernels REID__F(kernels) = {
 #undef REID__MUL
 #undef REID__DIV
 #undef REID__MAX
-#undef REID__MIN
 #undef REID__SCALB
-#undef REID__GUESS
+#undef REID__CLAMP
+#undef REID__I
+#undef REID__ISET1
+#undef REID__IADD
+#undef REID__IMUL
+#undef REID__ILOAD
+#undef REID__ISTORE
+#undef REID__IBYTES
+#undef REID__ROUND
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -6001,15 +6215,26 @@ static reid_result reid__pack_all(reid__build *b) {
 }
 
 /* Floats of `scratch.block` for one thread. */
-static size_t reid__block_floats(const reid__plan *p, int mr) {
+static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
-        size_t c = (size_t)p->buffers[p->ops[i].in].c;
-        if (c * (size_t)mr > most) most = c * (size_t)mr;
-        size_t tiles = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
-        if (p->ops[i].winograd && tiles > most) most = tiles;
-        if (p->ops[i].kind == REID__SQUEEZE && c + (size_t)reid__padded(p->ops[i].hidden) > most)
-            most = c + (size_t)reid__padded(p->ops[i].hidden);
+        const reid__op *op = &p->ops[i];
+        size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)k->mr;
+        if (op->winograd) need = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
+        if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
+        if (op->kind == REID__DEPTHWISE) need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
+        if (need > most) most = need;
+    }
+    return most;
+}
+
+/* Entries of `scratch.rows` for one thread. */
+static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
+    size_t most = REID__BLOCK_POINTERS;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow : k->mr);
+        if (need > most) most = need;
     }
     return most;
 }
@@ -6019,16 +6244,14 @@ typedef struct reid__thread_sizes { size_t rows, block, pixels, prep, all; } rei
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
 
-/* mr 0: only what resizing needs, for the GPU computes the network. */
-static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, int mr) {
+/* k NULL: only what resizing needs, for the GPU computes the network. */
+static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, const reid__kernels *k) {
     reid__thread_sizes s;
-    int taps = 1;
     memset(&s, 0, sizeof s);
-    for (int i = 0; i < p->op_count; i++) taps = reid__max(taps, p->ops[i].kh * p->ops[i].kw);
     s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
-    if (mr) {
-        s.rows = reid__aligned((size_t)reid__max(REID__BLOCK_POINTERS, taps * mr) * sizeof(const float *));
-        s.block = reid__aligned(reid__block_floats(p, mr) * sizeof(float));
+    if (k) {
+        s.rows = reid__aligned(reid__block_rows(p, k) * sizeof(const float *));
+        s.block = reid__aligned(reid__block_floats(p, k) * sizeof(float));
         s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
     }
     s.all = s.rows + s.block + s.pixels + s.prep;
@@ -6038,7 +6261,7 @@ static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__pre
 static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
-    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? 0 : ctx->net.kernels->mr);
+    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels);
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
     lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
     lane->scratch = (reid__thread_memory *)reid__alloc(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
@@ -6084,6 +6307,7 @@ static reid_result reid__choose_network(reid__build *b) {
     if (!preset) return reid__fail(b->e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
     r = reid__prep_init(ctx->prep, preset, desc->height, desc->width, b->e);
     if (r != REID_OK) return r;
+    ctx->prep->lines = ctx->net.kernels->lines;
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -6102,27 +6326,35 @@ static reid_result reid__choose_network(reid__build *b) {
     return REID_OK;
 }
 
-/* The default keeps a batch's activations within reach of the last-level cache; then memory_limit has its say. */
+#define REID__CPU_BATCH 8 /* images for which late weights are read once */
+
+/* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
+   there cannot be one for each thread. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
-    size_t image = p->arena_floats * sizeof(float), lanes = (size_t)ctx->lane_count;
-    size_t bookkeeping = 65536 + lanes * (size_t)ctx->lane_threads * 256; /* small arrays, more than they take */
+    size_t early = p->early_floats * sizeof(float), late = p->late_floats * sizeof(float);
+    size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
+    size_t bookkeeping = 65536 + lanes * threads * 256; /* small arrays, more than they take */
     size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
     fixed += lanes * ctx->lane_bytes;
-    int batch = b->desc->batch ? b->desc->batch : p->arch->family == REID__RESNET ? 8 : 4;
-    if (b->desc->memory_limit) {
-        size_t left = b->desc->memory_limit > fixed ? b->desc->memory_limit - fixed : 0;
-        size_t fit = left / (image * lanes);
-        if (fit < 1)
+    int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
+    if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
+    if (batch < slots) slots = 1;
+    if (limit) {
+        size_t left = limit > fixed ? (limit - fixed) / lanes : 0; /* for one lane */
+        if (left < (early + late) * (size_t)slots) slots = 1;
+        if (left < early + late)
             return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                              (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
-                              (unsigned long long)(fixed + image * lanes));
+                              (unsigned long long)limit, p->arch->name, p->height, p->width,
+                              (unsigned long long)(fixed + (early + late) * lanes));
+        size_t fit = (left - early * (size_t)slots) / late;
         if (fit < (size_t)batch) batch = (int)fit;
     }
-    if (!reid__mul(image, (size_t)batch, &ctx->arena_bytes))
+    if (!reid__mul(early, (size_t)slots, &early) || !reid__mul(late, (size_t)batch, &late) || early + late < late)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->net.batch = batch;
+    ctx->arena_bytes = early + late;
+    ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }
 
@@ -6274,7 +6506,7 @@ static reid_result reid__create_lanes(reid__build *b) {
 /* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? 0 : ctx->net.kernels->mr).all;
+    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels).all;
     if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
         return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
@@ -6574,23 +6806,12 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-/* n <= batch embeddings: both passes of a flip, then normalisation. `first` is the index of images[0] in the call. */
-static reid_result reid__finish(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int first, float *out,
-                                reid_error *e) {
-    const reid__plan *p = ctx->plan;
-    const reid__buffer *b = &p->buffers[p->embedding];
-    for (int flip = 0; flip <= ctx->flip; flip++) {
-        reid__run(&ctx->net, lane, images, n, first, flip);
-        for (int i = 0; i < n; i++) {
-            const float *from = lane->arena + b->offset * (size_t)ctx->net.batch + b->floats * (size_t)i;
-            float *to = out + (size_t)i * (size_t)p->dim;
-            for (int c = 0; c < p->dim; c++) to[c] = flip ? 0.5f * (to[c] + from[c]) : from[c];
-        }
-    }
+static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
+                                   reid_error *e) {
+    reid__run(&ctx->net, lane, images, n, ctx->flip, out);
     for (int i = 0; i < n; i++)
-        if (!reid__normalise(out + (size_t)i * (size_t)p->dim, p->dim, ctx->raw))
-            return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", first + i,
-                              reid_result_string(REID_ERR_EMBEDDING));
+        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->raw))
+            return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", i, reid_result_string(REID_ERR_EMBEDDING));
     return REID_OK;
 }
 
@@ -6619,9 +6840,7 @@ REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int 
 #ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
 #endif
-        for (int at = 0; at < n && r == REID_OK && !ctx->gpu; at += ctx->net.batch)
-            r = reid__finish(ctx, lane, images + at, reid__min(ctx->net.batch, n - at), at,
-                             out + (size_t)at * (size_t)ctx->plan->dim, error);
+        if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
         reid__fp_leave(fp);
     }
@@ -6710,6 +6929,7 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
+    info->kernel = op->winograd ? "winograd" : op->fused ? "with the next" : "";
 #ifndef REID_NO_CUDA
     if (ctx->gpu) info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
 #endif
@@ -6874,20 +7094,33 @@ static double reid__microseconds(void) {
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-/* times: (repeats, operations); images: n views. The first run is not counted. */
+/* Operations [from, to), one after the other; their times are added to `times`. */
+static void reid__time_ops(reid__job *j, int from, int to, float *times) {
+    for (int i = from; i < to; i++) {
+        double start = reid__microseconds();
+        reid__run_ops(j, i, i + 1);
+        times[i] += (float)(reid__microseconds() - start);
+    }
+}
+
+/* times: (repeats, operations); images: n views. The first run is not counted. Early operations are timed on the whole
+   team, image by image. */
 static void reid__cpu_time(const reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, int repeats,
                            float *times) {
-    reid__job j;
-    memset(&j, 0, sizeof j);
-    j.net = &ctx->net, j.lane = lane, j.images = images, j.n = n;
-    reid__run(&ctx->net, lane, images, n, 0, 0);
-    for (int repeat = 0; repeat < repeats; repeat++)
-        for (int i = 0; i < ctx->plan->op_count; i++) {
-            double start = reid__microseconds();
-            j.op = &ctx->plan->ops[i];
-            reid__run_op(&j);
-            *times++ = (float)(reid__microseconds() - start);
+    const reid__plan *p = ctx->plan;
+    for (int repeat = -1; repeat < repeats; repeat++) {
+        float *row = times + (size_t)reid__max(repeat, 0) * (size_t)p->op_count;
+        memset(row, 0, (size_t)p->op_count * sizeof *row);
+        for (int i = 0; i < n; i++) {
+            reid__job j = reid__job_init(&ctx->net, lane);
+            j.images = images + i, j.first = j.at = i, j.n = 1;
+            reid__prepare(&j);
+            reid__time_ops(&j, 0, p->split, row);
         }
+        reid__job all = reid__job_init(&ctx->net, lane);
+        all.images = images, all.n = n;
+        reid__time_ops(&all, p->split, p->op_count, row);
+    }
 }
 
 static int reid__compare_floats(const void *a, const void *b) {

@@ -31,7 +31,7 @@ static void run(rig *r) {
     assert_int_equal(r->plan.overflow, 0);
     reid__lifetimes(&r->plan);
     reid__assign_offsets(&r->plan);
-    r->arena = block(r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    r->arena = block(r->plan.late_floats * (size_t)r->n * sizeof(float));
     fill_arena(r);
     for (int i = 0, count = reid__wants(r->op, wants); i < count; i++) {
         r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
@@ -179,39 +179,127 @@ static void test_linear(void **state) {
     }
 }
 
-/* --- exp ---------------------------------------------------------------------------------------------------------- */
+/* --- a convolution and the depthwise one behind it --- */
 
-typedef float (*exp_fn)(float x);
+typedef struct pair_case {
+    int stem, ic, oc, k, stride, h, w, n, threads, same;
+} pair_case;
 
-static float exp_scalar(float x) { return reid__exp_scalar(x); }
-#if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static float exp_avx2(float x) {
-    return _mm256_cvtss_f32(reid__exp_avx2(_mm256_set1_ps(x)));
+/* The plan of the two; the weights may be anything. */
+static void pair_plan(rig *r, const pair_case *t, int fused) {
+    reid__plan *p = &r->plan;
+    memset(p, 0, sizeof *p);
+    p->arch = &r->arch;
+    p->height = t->h, p->width = t->w;
+    int in = t->stem ? reid__add_image(p, 3, 2) : reid__add_buffer(p, t->h, t->w, t->ic);
+    if (t->stem) p->buffers[in].h = t->h, p->buffers[in].w = t->w;
+    int ic = t->stem ? 3 : t->ic, k = t->stem ? 3 : 1, stride = t->stem ? 2 : 1;
+    int mid = reid__add_conv(p, REID__CONV, in, ic, t->oc, k, stride, REID__SILU, "conv", "bn");
+    p->ops[0].fused = fused;
+    p->embedding = reid__add_conv(p, REID__DEPTHWISE, mid, t->oc, t->oc, t->k, t->stride, REID__SILU, "dw", "bn");
+    p->ops[1].sums = reid__add_buffer(p, p->ops[1].oh, 1, t->oc);
+    assert_int_equal(p->overflow, 0);
+    reid__lifetimes(p);
+    p->buffers[in].first = -1, p->buffers[p->ops[1].sums].last = p->op_count;
+    reid__assign_offsets(p);
 }
 
-__attribute__((target("avx512f,avx2,fma"))) static float exp_avx512(float x) {
-    return _mm512_cvtss_f32(reid__exp_avx512(_mm512_set1_ps(x)));
+/* Output and row sums of the depthwise operation, (n) times both. */
+static float *pair_run(rig *r, const pair_case *t, const reid__kernels *kernels, int fused, const float *packed,
+                       size_t *floats) {
+    bench b;
+    pair_plan(r, t, fused);
+    const reid__plan *p = &r->plan;
+    const reid__buffer *out = &p->buffers[p->ops[1].out], *sums = &p->buffers[p->ops[1].sums];
+    size_t each = out->floats + sums->floats;
+    float *arena = block(p->late_floats * (size_t)t->n * sizeof *arena);
+    float *result = block(each * (size_t)t->n * sizeof *arena);
+    for (size_t i = 0; i < p->late_floats * (size_t)t->n; i++) arena[i] = NAN;
+    bench_start(&b, p, kernels, packed, t->n, t->threads, arena);
+    for (int i = 0; i < t->n; i++) {
+        float *in = reid__at(&b.job, p->ops[0].in, i);
+        for (size_t at = 0; at < p->buffers[p->ops[0].in].floats; at++)
+            in[at] = (float)((at * 37 + (size_t)i) % 101) - 50;
+    }
+    for (int i = 0; i < 2; i++) {
+        b.job.op = &p->ops[i];
+        reid__run_op(&b.job);
+    }
+    for (int i = 0; i < t->n; i++) {
+        float *to = result + each * (size_t)i;
+        memcpy(to, reid__at(&b.job, p->ops[1].out, i), out->floats * sizeof *arena);
+        memcpy(to + out->floats, reid__at(&b.job, p->ops[1].sums, i), sums->floats * sizeof *arena);
+    }
+    bench_stop(&b);
+    free(arena);
+    *floats = each * (size_t)t->n;
+    return result;
+}
+
+/* Fused or not, however rows and channels are cut: the same bits. */
+static void test_fused(void **state) {
+    (void)state;
+    for (int i = 0; i < 2 * CHANNELS; i++) {
+        const pair_case t = {i % 4 == 3, channels[i % CHANNELS], channels[(i * 5 + 3) % CHANNELS], 3 + 2 * (i & 1),
+                             1 + (i / 2 & 1), 3 + i % 17, 3 + i * 7 % 19, 1 + i % 3, 1 + i % 5, i & 4 ? 1 : 0};
+        pair_case alone = t;
+        alone.threads = 1;
+        rig *r = new_rig(t.n, 1, t.same);
+        for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+            const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+            size_t floats, again;
+            if (!kernels) continue;
+            pair_plan(r, &t, 0);
+            float *packed = block(r->plan.weight_floats * sizeof *packed);
+            for (size_t at = 0; at < r->plan.weight_floats; at++)
+                packed[at] = (float)((double)(at * 29 % 83) / 500 - 0.08);
+            float *apart = pair_run(r, &alone, kernels, 0, packed, &floats);
+            float *together = pair_run(r, &t, kernels, 1, packed, &again);
+            assert_int_equal(floats, again);
+            for (size_t at = 0; at < floats; at++) assert_true(isfinite(apart[at]));
+            assert_memory_equal(apart, together, floats * sizeof *apart);
+            free(packed), free(apart), free(together);
+        }
+        free(r);
+    }
+}
+
+/* --- SiLU --- */
+
+typedef float (*silu_fn)(float x);
+
+static float silu_scalar(float x) { return reid__over_sigmoid_scalar(x, x); }
+#if defined(__x86_64__)
+__attribute__((target("avx2,fma"))) static float silu_avx2(float x) {
+    __m256 v = _mm256_set1_ps(x);
+    return _mm256_cvtss_f32(reid__over_sigmoid_avx2(v, v));
+}
+
+__attribute__((target("avx512f,avx512dq,avx2,fma"))) static float silu_avx512(float x) {
+    __m512 v = _mm512_set1_ps(x);
+    return _mm512_cvtss_f32(reid__over_sigmoid_avx512(v, v));
 }
 #else
-#define exp_avx2 exp_scalar
-#define exp_avx512 exp_scalar
+#define silu_avx2 silu_scalar
+#define silu_avx512 silu_scalar
 #endif
 
-static void test_exp(void **state) {
-    static const exp_fn functions[] = {exp_scalar, exp_avx2, exp_avx512};
+static void test_silu(void **state) {
+    static const silu_fn functions[] = {silu_scalar, silu_avx2, silu_avx512};
     (void)state;
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
-        exp_fn f = functions[isa - REID_ISA_SCALAR];
+        silu_fn f = functions[isa - REID_ISA_SCALAR];
         double worst = 0;
         if (!reid__kernels_for((reid_isa)isa)) continue;
-        for (int i = -870000; i <= 870000; i++) {
+        for (int i = -1000000; i <= 1000000; i++) {
             float x = (float)(i * 1e-4);
-            double want = exp((double)x), have = f(x);
-            worst = fmax(worst, fabs(have - want) / ldexp(1, ilogb(want) - 23));
+            double want = x / (1 + exp(-(double)x));
+            worst = fmax(worst, fabs(f(x) - want) / fmax(1, fabs((double)x)));
         }
-        print_message("exp %s: at most %.2f ulp\n", reid__kernels_for((reid_isa)isa)->name, worst);
-        assert_true(worst <= 2);
-        assert_true(f(-1000) >= 0 && f(-1000) < 1e-37f && f(1000) > 1e37f && isfinite(f(1000)) && f(0) == 1);
+        print_message("SiLU %s: %.2e times max(1, |x|)\n", reid__kernels_for((reid_isa)isa)->name, worst);
+        assert_true(worst <= (isa == REID_ISA_SCALAR ? 1.8e-7 : 1.2e-7));
+        assert_true(f(0) == 0 && f(1000) == 1000 && f(3e38f) == 3e38f && isnan(f(NAN)));
+        assert_true(f(-1000) <= 0 && f(-1000) > -1e-30f && f(-3e38f) <= 0 && f(-3e38f) > -10);
     }
 }
 
@@ -220,7 +308,7 @@ int main(void) {
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_stem),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_maxpool),
         cmocka_unit_test(test_pool),     cmocka_unit_test(test_squeeze),      cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_exp),
+        cmocka_unit_test(test_fused),   cmocka_unit_test(test_silu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,7 @@ static void fill_arena(rig *r) {
     reid__op *op = r->op;
     int reads[3] = {op->in, op->residual, op->scale};
     size_t index = 0;
-    memset(r->arena, 0xff, r->plan.arena_floats * (size_t)r->n * sizeof(float));
+    memset(r->arena, 0xff, r->plan.late_floats * (size_t)r->n * sizeof(float));
     for (int k = 0; k < 3; k++) {
         if (reads[k] == REID__NONE) continue;
         const reid__buffer *b = &r->plan.buffers[reads[k]];
@@ -190,37 +190,61 @@ static void compare(const rig *r, float *got, const char *isa) {
         }
 }
 
-static void run_one(rig *r, const reid__kernels *kernels) {
+/* What a job needs to run: a team and memory. */
+typedef struct bench {
+    reid__mem mem;
+    reid__net net;
+    reid__team team;
+    reid__thread_memory *scratch;
+    reid__job job;
+    int threads;
+} bench;
+
+static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kernels, const float *packed, int n,
+                        int threads, float *arena) {
     static float zeros[512];
+    reid_desc desc = REID_INIT;
+    memset(b, 0, sizeof *b);
+    reid__mem_init(&b->mem, &desc);
+    b->net.plan = p, b->net.kernels = kernels, b->net.weights = packed, b->net.zeros = zeros;
+    b->net.batch = n, b->net.slots = 1;
+    b->threads = threads;
+    assert_int_equal(reid__team_start(&b->team, &b->mem, threads, &desc), REID_OK);
+    b->scratch = block((size_t)threads * sizeof *b->scratch);
+    for (int i = 0; i < threads; i++) {
+        b->scratch[i].rows = block(reid__block_rows(p, kernels) * sizeof(float *));
+        b->scratch[i].block = block(reid__block_floats(p, kernels) * sizeof(float));
+    }
+    b->job.net = &b->net, b->job.team = &b->team, b->job.scratch = b->scratch;
+    b->job.n = b->job.room = n, b->job.late = arena; /* split is 0: all buffers are late */
+}
+
+static void bench_stop(bench *b) {
+    for (int i = 0; i < b->threads; i++) free(b->scratch[i].rows), free(b->scratch[i].block);
+    reid__team_stop(&b->team, &b->mem, b->threads, 0);
+    free(b->scratch);
+    assert_int_equal(b->mem.used, 0);
+}
+
+static void run_one(rig *r, const reid__kernels *kernels) {
     reid__mem mem;
     reid_desc desc = REID_INIT;
-    reid__net net;
-    reid__lane lane;
-    reid__job job;
-    memset(&net, 0, sizeof net), memset(&lane, 0, sizeof lane), memset(&job, 0, sizeof job);
+    bench b;
     reid__mem_init(&mem, &desc);
-    size_t bytes = r->plan.arena_floats * (size_t)r->n * sizeof(float);
-    float *packed = pack(r, kernels, &mem);
-    net.plan = &r->plan, net.kernels = kernels, net.weights = packed, net.zeros = zeros, net.batch = r->n;
-    assert_int_equal(reid__team_start(&lane.team, &mem, r->threads, &desc), REID_OK);
-    lane.arena = block(bytes);
-    memcpy(lane.arena, r->arena, bytes);
-    lane.scratch = block((size_t)r->threads * sizeof *lane.scratch);
-    for (int i = 0; i < r->threads; i++) {
-        lane.scratch[i].rows = block(REID__BLOCK_POINTERS * sizeof(float *));
-        lane.scratch[i].block = block(reid__block_floats(&r->plan, kernels->mr) * sizeof(float));
-    }
-    job.net = &net, job.lane = &lane, job.op = r->op, job.n = r->n;
-    reid__run_op(&job);
-    compare(r, lane.arena, kernels->name);
+    size_t bytes = r->plan.late_floats * (size_t)r->n * sizeof(float);
+    float *packed = pack(r, kernels, &mem), *arena = block(bytes);
+    memcpy(arena, r->arena, bytes);
+    bench_start(&b, &r->plan, kernels, packed, r->n, r->threads, arena);
+    b.job.op = r->op;
+    reid__run_op(&b.job);
+    compare(r, arena, kernels->name);
     if (kernels->isa == REID_ISA_AVX2) {
         r->avx2 = block(bytes);
-        memcpy(r->avx2, lane.arena, bytes);
+        memcpy(r->avx2, arena, bytes);
     }
-    if (kernels->isa == REID_ISA_AVX512) assert_memory_equal(lane.arena, r->avx2, bytes);
-    for (int i = 0; i < r->threads; i++) free(lane.scratch[i].rows), free(lane.scratch[i].block);
-    reid__team_stop(&lane.team, &mem, r->threads, 0);
-    free(lane.scratch), free(lane.arena), free(packed);
+    if (kernels->isa == REID_ISA_AVX512) assert_memory_equal(arena, r->avx2, bytes);
+    bench_stop(&b);
+    free(arena), free(packed);
     assert_int_equal(mem.used, 0);
 }
 #endif
