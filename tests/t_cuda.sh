@@ -84,7 +84,8 @@ for who in Alder Birch; do
 done
 run build/reid eval -m "$out/weights.safetensors" --size 64x48 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
     "$out/herd" --limit 100
-for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' '^cuda/fp16 .* 0.999[0-9]*  pass'; do
+for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
+    '^cuda/fp16 .* 0.999[0-9]*  pass'; do
     grep -q "$line" "$out/log" && good || bad "eval does not print $line"
 done
 finish

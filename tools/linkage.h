@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* SLINK (Sibson 1973) without its relabelling, which orders a dendrogram and changes no cluster: rows of scores come one
-   by one, and only 3 numbers for each picture are kept. */
+/* SLINK (Sibson 1973) without its relabelling, which orders a dendrogram and changes no cluster: rows of scores come
+   one by one, and only 3 numbers for each picture are kept. */
 typedef struct linkage {
     size_t count, rows;
     size_t *to;   /* picture i first joins a later one … */
