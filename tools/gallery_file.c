@@ -160,8 +160,10 @@ static int rows_are_unit(const gallery_file *f, text *why) {
             double length = length_of(part, (int)f->model[m].dim);
             if (length > 0.999 && length < 1.001) continue;
             text_clear(why);
-            if (!isfinite(length)) text_printf(why, "row %zu holds a number that is not finite: the file is damaged", i);
-            else text_printf(why, "row %zu has length %g instead of 1: the file is damaged", i, length);
+            if (isnan(length) || isinf(length))
+                text_printf(why, "row %zu holds a number that is not finite: the file is damaged", i);
+            else
+                text_printf(why, "row %zu has length %g instead of 1: the file is damaged", i, length);
             return 0;
         }
     }
