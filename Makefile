@@ -17,7 +17,7 @@ REID = reid commands options help embed match inspect pack bench bench_peak \
        safetensors_write inputs boxes boxes_json boxes_csv json csv \
        picture sniff jpeg exif pipeline stream models \
        output output_meta npy results gallery gallery_file \
-       eval eval_report evaluation eval_set eval_labels metrics linkage rerank scores \
+       eval eval_report evaluation eval_set eval_labels eval_label_table metrics linkage rerank scores \
        calibrate calibration calibration_file labelled_pairs \
        text files say reid_impl stb_image_impl
 REID_OBJECTS = $(REID:%=build/%.o)

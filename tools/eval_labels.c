@@ -1,6 +1,5 @@
 #include "eval_labels.h"
 
-#include "csv.h"
 #include "files.h"
 #include "inputs.h"
 #include "say.h"
@@ -11,7 +10,7 @@
 
 static const size_t MAX_LABEL_FILE = (size_t)1 << 32;
 
-static labelled *add(label_set *set, const char *id, const char *identity, size_t identity_len) {
+labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len) {
     GROW(set->at, set->count, set->cap);
     labelled *l = &set->at[set->count++];
     memset(l, 0, sizeof *l);
@@ -132,12 +131,10 @@ static int read_names(label_set *set, int two_folders) {
 }
 
 static void add_role(label_set *set, const char *id, const char *identity, int query, int gallery) {
-    labelled *l = add(set, id, identity, strlen(identity));
+    labelled *l = labels_add(set, id, identity, strlen(identity));
     l->query = query;
     l->gallery = gallery;
 }
-
-void labels_add(label_set *set, const char *id, const char *identity) { add_role(set, id, identity, 1, 1); }
 
 /* ---- folders ----------------------------------------------------------------------------------------------------- */
 static int is_folder(const text *path) {
@@ -150,7 +147,7 @@ static int exists(const text *path) {
     return stat(path->s, &st) == 0;
 }
 
-static void join(text *to, const char *folder, const char *name) {
+void labels_join(text *to, const char *folder, const char *name) {
     size_t n = strlen(folder);
     while (n > 1 && folder[n - 1] == '/') n--;
     text_clear(to);
@@ -179,7 +176,7 @@ static int is_above_a_data_set(const char *folder) {
     text at = TEXT_INIT;
     int found = 0;
     for (size_t i = 0; i < sizeof known / sizeof *known && !found; i++) {
-        join(&at, folder, known[i]);
+        labels_join(&at, folder, known[i]);
         found = is_folder(&at);
     }
     if (found) say_error("%s holds a data set; name the data set itself: %s", shown(folder), shown(at.s));
@@ -202,8 +199,8 @@ static int msmt_line(label_set *set, const char *root, char *line, int query) {
     good = good && digits && camera[digits] == '_';
     if (good) {
         *space = 0;
-        join(&path, root, line);
-        labelled *l = add(set, path.s, space + 1, strlen(space + 1));
+        labels_join(&path, root, line);
+        labelled *l = labels_add(set, path.s, space + 1, strlen(space + 1));
         l->camera = must_copy(camera, digits);
         l->query = query;
         l->gallery = !query;
@@ -239,14 +236,14 @@ static int read_msmt(label_set *set, const char *folder) {
     text root = TEXT_INIT, list = TEXT_INIT;
     int found = 0, good = 0;
     for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++) {
-        join(&root, folder, places[i]);
+        labels_join(&root, folder, places[i]);
         found = is_folder(&root);
     }
     if (!found) say_error("%s: has MSMT17's lists, but no folder test or mask_test_v2", shown(folder));
     if (found) {
-        join(&list, folder, "list_query.txt");
+        labels_join(&list, folder, "list_query.txt");
         good = msmt_list(set, list.s, root.s, 1);
-        join(&list, folder, "list_gallery.txt");
+        labels_join(&list, folder, "list_gallery.txt");
         good = good && msmt_list(set, list.s, root.s, 0);
     }
     set->layout = "MSMT17";
@@ -259,7 +256,7 @@ static int read_two_folders(label_set *set, const char *query, const char *galle
     return add_pictures(set, query, 1, 0) && add_pictures(set, gallery, 0, 1) && read_names(set, 1);
 }
 
-static int any_left(const label_set *set, const char *where) {
+int labels_any_left(const label_set *set, const char *where) {
     if (!set->count) say_error("%s: no pictures to evaluate", shown(where));
     return set->count > 0;
 }
@@ -268,10 +265,10 @@ int labels_of_folder(label_set *set, const char *folder) {
     text query = TEXT_INIT, boxes = TEXT_INIT, gallery = TEXT_INIT, list = TEXT_INIT;
     int good = 0;
     memset(set, 0, sizeof *set);
-    join(&query, folder, "query");
-    join(&boxes, folder, "bounding_box_test");
-    join(&gallery, folder, "gallery");
-    join(&list, folder, "list_query.txt");
+    labels_join(&query, folder, "query");
+    labels_join(&boxes, folder, "bounding_box_test");
+    labels_join(&gallery, folder, "gallery");
+    labels_join(&list, folder, "list_query.txt");
     int has_query = is_folder(&query), has_boxes = is_folder(&boxes), has_gallery = is_folder(&gallery);
     if (has_boxes && has_gallery)
         say_error("%s: has both bounding_box_test and gallery: which is the gallery?", shown(folder));
@@ -287,7 +284,7 @@ int labels_of_folder(label_set *set, const char *folder) {
     text_free(&boxes);
     text_free(&gallery);
     text_free(&list);
-    return good && any_left(set, folder);
+    return good && labels_any_left(set, folder);
 }
 
 /* ---- ids --------------------------------------------------------------------------------------------------------- */
@@ -308,7 +305,7 @@ static size_t identity_len(const char *path) {
 }
 
 static void add_role_of(label_set *set, const char *id, const char *rest, int query) {
-    labelled *l = add(set, id, rest, identity_len(rest));
+    labelled *l = labels_add(set, id, rest, identity_len(rest));
     l->query = query;
     l->gallery = !query;
 }
@@ -330,91 +327,11 @@ int labels_of_ids(label_set *set, char *const *ids, char *const *identities, siz
         else if (!rest) set->elsewhere++;
         else add_role_of(set, ids[i], rest, query != NULL);
     }
-    return read_names(set, two_folders) && any_left(set, "eval");
+    return read_names(set, two_folders) && labels_any_left(set, "eval");
 }
 
 int labels_of_two(label_set *set, char *const *ids, char *const *identities, size_t queries, size_t count) {
     memset(set, 0, sizeof *set);
     for (size_t i = 0; i < count; i++) add_role(set, ids[i], identities[i], i < queries, i >= queries);
-    return read_names(set, 0) && any_left(set, "eval");
-}
-
-/* ---- a table ----------------------------------------------------------------------------------------------------- */
-char *label_path(const char *path, const char *root) {
-    text full = TEXT_INIT;
-    if (root && *path != '/') join(&full, root, path);
-    else text_puts(&full, path);
-    return full.s;
-}
-
-enum { COL_PATH, COL_IDENTITY, COL_CAMERA, COL_ROLE, COLUMNS };
-
-static void find_columns(const csv *c, int column[COLUMNS], text *why) {
-    static const char *const names[COLUMNS] = {"path", "identity", "camera", "role"};
-    for (int k = 0; k < COLUMNS; k++) {
-        column[k] = -1;
-        for (int i = 0; i < c->count; i++) {
-            if (strcmp(csv_field(c, i), names[k]) != 0) continue;
-            if (column[k] >= 0) text_printf(why, "the header names %s twice", names[k]);
-            column[k] = i;
-        }
-        if (column[k] < 0 && k <= COL_IDENTITY)
-            text_printf(why, "the header lacks \"%s\"; it must name path,identity and may name camera,role", names[k]);
-        if (why->len) return;
-    }
-}
-
-static const char *cell(const csv *c, const int column[COLUMNS], int which) {
-    return column[which] >= 0 ? csv_field(c, column[which]) : "";
-}
-
-static void read_row(label_set *set, const csv *c, const int column[COLUMNS], const char *root, text *why) {
-    const char *path = cell(c, column, COL_PATH), *identity = cell(c, column, COL_IDENTITY);
-    const char *camera = cell(c, column, COL_CAMERA), *role = cell(c, column, COL_ROLE);
-    if (!*path || !*identity) {
-        text_printf(why, "an empty %s", *path ? "identity" : "path");
-        return;
-    }
-    char *id = label_path(path, root);
-    labelled *l = add(set, id, identity, strlen(identity));
-    free(id);
-    if (*camera) l->camera = must_copy(camera, strlen(camera));
-    int both = !*role || strcmp(role, "both") == 0;
-    l->query = both || strcmp(role, "query") == 0;
-    l->gallery = both || strcmp(role, "gallery") == 0;
-    if (!l->query && !l->gallery) text_printf(why, "role \"%s\" is not query, gallery or both", shown(role));
-}
-
-static int read_table(label_set *set, const text *file, const char *root, text *why) {
-    csv c;
-    int column[COLUMNS], fields;
-    text reason = TEXT_INIT;
-    csv_begin(&c, file->s, file->len);
-    if (!csv_record(&c)) text_puts(&reason, c.error ? c.error : "the file is empty");
-    else find_columns(&c, column, &reason);
-    fields = c.count;
-    while (!reason.len && csv_record(&c)) {
-        if (c.count == fields) read_row(set, &c, column, root, &reason);
-        else text_printf(&reason, "%d fields where the header has %d", c.count, fields);
-    }
-    if (c.error && !reason.len) text_puts(&reason, c.error);
-    if (reason.len) text_printf(why, "line %zu: %s", c.line ? c.line : 1, reason.s);
-    csv_free(&c);
-    text_free(&reason);
-    return why->len == 0;
-}
-
-int labels_of_table(label_set *set, const char *path, const char *root) {
-    text file = TEXT_INIT, why = TEXT_INIT;
-    memset(set, 0, sizeof *set);
-    int good = file_read(path, MAX_LABEL_FILE, 1, &file, &why);
-    if (good) {
-        text_clear(&why);
-        good = read_table(set, &file, root, &why);
-    }
-    if (!good) say_error("%s: %s", shown(path), why.s);
-    set->layout = "a table of labels";
-    text_free(&file);
-    text_free(&why);
-    return good && any_left(set, path);
+    return read_names(set, 0) && labels_any_left(set, "eval");
 }

@@ -34,8 +34,12 @@ int labels_of_two(label_set *set, char *const *ids, char *const *identities, siz
    NULL: they stand as they are. */
 int labels_of_table(label_set *set, const char *path, const char *root);
 
-/* A picture that is both query and gallery. */
-void labels_add(label_set *set, const char *id, const char *identity);
+/* Appends a picture without a role and returns it. */
+labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len);
+/* "folder/name" in place of what `to` holds. */
+void labels_join(text *to, const char *folder, const char *name);
+/* Returns 0 after saying that there are no pictures. */
+int labels_any_left(const label_set *set, const char *where);
 /* A path of a table: below root unless it is absolute or root is NULL. The caller frees it. */
 char *label_path(const char *path, const char *root);
 

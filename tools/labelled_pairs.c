@@ -219,7 +219,8 @@ static int make_table(pair_table *t, label_set *labels, pair_rows *rows, text *w
     for (size_t i = 0; i < n && good; i++) {
         char identity[32];
         snprintf(identity, sizeof identity, "pairs-%zu", root_of(up, i));
-        labels_add(labels, name[i], identity);
+        labelled *l = labels_add(labels, name[i], identity, strlen(identity));
+        l->query = l->gallery = 1;
     }
     for (size_t i = 0; i < rows->count && good; i++) {
         GROW(t->at, t->count, t->cap);

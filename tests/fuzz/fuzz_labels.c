@@ -8,6 +8,7 @@
 #include "../../tools/calibration.c"
 #include "../../tools/calibration_file.c"
 #include "../../tools/csv.c"
+#include "../../tools/eval_label_table.c"
 #include "../../tools/eval_labels.c"
 #include "../../tools/files.c"
 #include "../../tools/metrics.c"
@@ -46,7 +47,7 @@ double reid_cosine(const float *a, const float *b, int dim) { return dim > 0 ? (
 static void check_labels(label_set *set) {
     for (size_t i = 0; i < set->count; i++) {
         const labelled *l = &set->at[i];
-        MUST(l->id && l->identity && strcmp(l->identity, "-1") != 0 && (l->query || l->gallery));
+        MUST(l->id && l->identity && (l->query || l->gallery));
         MUST(!l->distractor || l->identity[strspn(l->identity, "0")] == 0);
     }
     size_t before = set->count;
