@@ -29,6 +29,7 @@
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
        >>cuda_run    the list of operations to launches and graphs
+       >>search      the rows nearest to a query, exactly
        >>public      reid_create, reid_embed and the queries
 
    QUICK START     (examples/hello.c is this, with error messages)
@@ -333,8 +334,8 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
-    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never changes the
-                                 bits */
+    int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
+                                 changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
     int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
                                  the CPU, 2 on CUDA */
@@ -399,8 +400,9 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
+    int fused;              /* 1: the next operation computes this one, and takes its time too (CPU) */
     const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
-                               "winograd", "with the next" (a convolution before a depthwise one), "" for the rest */
+                               "winograd" or "" */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -539,6 +541,77 @@ REID_API const char *reid_result_name(reid_result result);
 /* REID_VERSION and REID_VERSION_STRING of the compiled implementation. */
 REID_API int reid_version(void);
 REID_API const char *reid_version_string(void);
+
+/* Embeddings to search in. Nothing is copied: rows and groups must stay as they are until reid_index_destroy. */
+typedef struct reid_rows {
+    const float *floats;    /* (count, dim) of any length; scores are cosines if all lengths are 1 ... */
+    const uint16_t *halves; /* ... or the same as IEEE half precision, in half of the memory: see reid_to_halves */
+    size_t count;           /* 0 ... 4294967294 */
+    int dim;                /* 1 ... REID_MAX_DIM */
+    const uint32_t *groups; /* [count]: rows with equal numbers belong together (one identity); NULL: each is alone */
+} reid_rows;
+
+#define REID_MAX_DIM 65536
+#define REID_MAX_TOP 64
+
+/* What competes in a search, and how the rows of a group make its score. */
+typedef enum reid_scoring {
+    REID_ROWS,       /* rows, each by itself */
+    REID_GROUP_MAX,  /* groups: the best row */
+    REID_GROUP_MEAN, /* groups: all rows, added in their order */
+    REID_GROUP_TOP   /* groups: the mean of the `top` best rows, or of all if there are fewer; added from the best on */
+} reid_scoring;
+
+/* 1: this row does not exist for this query (same picture, same camera, ...). Called on any of the index's threads, for
+   rows that could count, in no order and perhaps more than once: the answer must always be the same. */
+typedef int (*reid_skip_fn)(int query, size_t row, void *user);
+
+/* What is searched for. REID_INIT plus `k` is a complete request. */
+typedef struct reid_search_desc {
+    int k;                /* most hits of a query, at least 1; more than there can be costs nothing */
+    reid_scoring scoring;
+    int top;              /* for REID_GROUP_TOP: 1 ... REID_MAX_TOP */
+    int use_threshold;    /* 1: only hits with score >= threshold; all of them if k is large enough */
+    double threshold;
+    reid_skip_fn skip;    /* NULL: every row exists for every query */
+    void *skip_user;
+} reid_search_desc;
+
+typedef struct reid_hit {
+    uint32_t row;   /* of a group: its best row, the first of equals */
+    uint32_t group; /* rows.groups[row]; without groups the row again */
+    double score;
+} reid_hit;
+
+typedef struct reid_index reid_index;
+
+/* Prepares a search on the CPU: looks at every row once, sorts the groups' rows, starts threads.
+
+   Parameters      desc: cpu_isa, threads, parallel_fn, memory_limit, allocator, log and error are used; it needs no
+                   weights. rows: copied, what it points at is not. out: NULL on failure.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM.
+   Thread safety   any thread. */
+REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
+
+/* Frees everything but the rows. NULL is allowed. Thread safety: no search on this index may be running. */
+REID_API void reid_index_destroy(reid_index *index);
+
+/* Finds the k best rows or groups of each query by inner product, exactly: scores are sums in double from component 0
+   on, and the result is what sorting all of them would give; of equal scores the lower row comes first.
+
+   Parameters      queries: (n, dim). hits: (n, k), best first, unused places zeroed. found: [n], hits of each query.
+                   error: may be NULL.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_FORKED; hits and found are then zeroed.
+   Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
+REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
+                                 reid_hit *hits, int *found, reid_error *error);
+
+/* IEEE half precision: rounded to nearest even, too large becomes infinite; and back, exactly. Thread safety: any
+   thread. */
+REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
+REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
 /* With stb_image.h included before reid.h (compile with -D_GNU_SOURCE, define STB_IMAGE_IMPLEMENTATION in one file):
    decodes a file (JPEG, PNG, BMP, ...) to RGB8.
@@ -2691,13 +2764,15 @@ typedef struct reid__tile {
     ptrdiff_t residual_stride, out_stride; /* floats from pixel to pixel */
     reid__act act;
     int half;              /* the panel has half of the usual columns */
+    const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
 } reid__tile;
 
 typedef void (*reid__tile_fn)(const reid__tile *t);
 
 #define REID__MAX_MR 12
-#define REID__MAX_KERNEL 7 /* rows of a depthwise window */
+#define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__AHEAD 8192 /* floats from the weights in use to those that are fetched into L2 */
+#define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
@@ -2715,6 +2790,9 @@ typedef struct reid__kernels {
     void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
                          reid__act act);
     reid__lines lines;
+    void (*widen)(const uint16_t *in, float *out, size_t count);
+    void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
+    void (*maxima)(const float *in, int rows, int width, float *out);
 } reid__kernels;
 
 #define REID__JOIN2(a, b) a##_##b
@@ -2741,6 +2819,13 @@ static inline float reid__scalb(float p, float t) {
     return p;
 }
 
+static inline float reid__half(uint16_t half) {
+    uint32_t bits = reid__half_bits(half);
+    float x;
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
 #define REID__PASS scalar
 #define REID__V float
 #define REID__W 1
@@ -2759,6 +2844,7 @@ static inline float reid__scalb(float p, float t) {
 #define REID__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define REID__SCALB(p, t) reid__scalb(p, t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
+#define REID__HALVES(p) reid__half(*(p))
 #include REID_SELF
 #undef REID__PASS
 
@@ -2800,11 +2886,12 @@ static inline float reid__scalb(float p, float t) {
         __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));             \
         _mm_storeu_si128((__m128i *)(void *)(line), bytes);                                                            \
     } while (0)
+#define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma")
+#pragma GCC target("avx2,fma,f16c")
 #endif
 #include REID_SELF
 #undef REID__PASS
@@ -2845,6 +2932,7 @@ static inline float reid__scalb(float p, float t) {
     _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
+#define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
 #else
@@ -2852,6 +2940,7 @@ static inline float reid__scalb(float p, float t) {
 #pragma GCC target("avx512f,avx512dq,avx2,fma")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #include REID_SELF
 #undef REID__PASS
@@ -2863,11 +2952,20 @@ static inline float reid__scalb(float p, float t) {
 #endif
 #endif
 
+#if defined(__x86_64__)
+/* Conversion of halves; clang 14's __builtin_cpu_supports does not know its name. */
+static int reid__has_f16c(void) {
+    unsigned a = 1, b, c = 0, d;
+    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    return (int)(c >> 29 & 1);
+}
+#endif
+
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__has_f16c();
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
@@ -3649,6 +3747,7 @@ REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
+    const uintptr_t ahead = t->ahead ? (uintptr_t)t->ahead - (uintptr_t)b : REID__AHEAD * sizeof *b;
     int kc = t->kc, taps = t->taps;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
@@ -3658,7 +3757,8 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         for (ptrdiff_t k = 0; k < kc; k++, b += nv * REID__W) {
             REID__V w[REID__NV];
             REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
-            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16) __builtin_prefetch(b + REID__AHEAD + j, 0, 2);
+            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16)
+                __builtin_prefetch((const void *)((uintptr_t)(b + j) + ahead), 0, 2);
             REID__UNROLL for (int r = 0; r < mr; r++) {
                 REID__V x = REID__SET1(a[r][k]);
                 REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__FMA(x, w[j], acc[r][j]);
@@ -3719,20 +3819,17 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdif
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, width) and border included, -> out (ow, c), and sums
-   (width): the sum of this row, left to right. Weights are (kh, kw, c). */
+   (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2: there
+   are no others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, float *out, float *sums) {
-    int shape = op->kh == op->kw && op->stride <= 2 ? op->kw * 10 + op->stride : 0;
     for (int v = 0; v < width; v += REID__W) {
 #define REID__ROW(k, stride) \
     REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, out + v, sums + v, k, stride)
-        switch (shape) {
-        case 31: REID__ROW(3, 1); break;
-        case 32: REID__ROW(3, 2); break;
-        case 51: REID__ROW(5, 1); break;
-        case 52: REID__ROW(5, 2); break;
-        default: REID__ROW(op->kw, op->stride); break;
-        }
+        if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
+        else if (op->kw == 3) REID__ROW(3, 2);
+        else if (op->stride == 1) REID__ROW(5, 1);
+        else REID__ROW(5, 2);
 #undef REID__ROW
     }
 }
@@ -3894,6 +3991,61 @@ static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
 #define reid__round_line_scalar reid__round_line
 #endif
 
+/* Halves to floats; the last few one by one. */
+static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
+    size_t i = 0;
+    for (; i + REID__W <= count; i += REID__W) {
+        if (i % 32 == 0) __builtin_prefetch(in + i + REID__DOTS_AHEAD, 0, 3);
+        REID__STORE(out + i, REID__HALVES(in + i));
+    }
+    for (; i < count; i++) out[i] = reid__half(in[i]);
+}
+
+/* The inner products of one row with n queries. A row is read once, from memory that is larger than every cache, so it
+   is asked for early. */
+REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
+    REID__V acc[4][2];
+    float lanes[REID__W];
+    int k = 0;
+    REID__UNROLL for (int q = 0; q < n; q++) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
+    for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
+        REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
+        REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
+        REID__UNROLL for (int q = 0; q < n; q++) {
+            const float *query = queries + (ptrdiff_t)q * dim + k;
+            acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
+            acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
+        }
+    }
+    for (int q = 0; q < n; q++) {
+        const float *query = queries + (ptrdiff_t)q * dim;
+        float sum = 0;
+        REID__STORE(lanes, REID__ADD(acc[q][0], acc[q][1]));
+        for (int i = 0; i < REID__W; i++) sum += lanes[i];
+        for (int i = k; i < dim; i++) sum += row[i] * query[i];
+        out[q] = sum;
+    }
+}
+
+/* n: 1 to 4. */
+static void REID__F(dots)(const float *row, int dim, const float *queries, int n, float *out) {
+    switch (n) {
+    case 1: REID__F(dots_of)(row, dim, queries, out, 1); break;
+    case 2: REID__F(dots_of)(row, dim, queries, out, 2); break;
+    case 3: REID__F(dots_of)(row, dim, queries, out, 3); break;
+    default: REID__F(dots_of)(row, dim, queries, out, 4); break;
+    }
+}
+
+/* The largest value of each column of in (rows, width). */
+static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
+    for (int at = 0; at < width; at += REID__W) {
+        REID__V most = REID__LOAD(in + at);
+        for (int r = 1; r < rows; r++) most = REID__MAX(most, REID__LOAD(in + (ptrdiff_t)r * width + at));
+        REID__STORE(out + at, most);
+    }
+}
+
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
 #define REID__TILE_ROWS(rows)                                                                                          \
@@ -3940,7 +4092,8 @@ static const reid__kernels REID__F(kernels) = {
 #endif
     },
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
-    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}};
+    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}, REID__F(widen),
+    REID__F(dots), REID__F(maxima)};
 
 #undef REID__STRING
 #undef REID__STRING2
@@ -3972,6 +4125,7 @@ static const reid__kernels REID__F(kernels) = {
 #undef REID__ISTORE
 #undef REID__IBYTES
 #undef REID__ROUND
+#undef REID__HALVES
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -5866,6 +6020,624 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #endif /* REID_NO_CUDA */
 
 /* --------------------------------------------------------------------------------------------------------------------
+   >>search
+   The best rows or groups for a query, exactly, by looking at all of them. Scores are first computed in FP32: rows of
+   the gallery times a panel of queries, with the tiles of >>cpu, or by plain inner products when there are few queries.
+   Their error is below a known bound, so whatever could be among the k best is kept as a candidate; candidates are
+   scored again in double, and only those scores decide. Hence no thread, instruction set or order of work shows in the
+   result.
+
+   A unit is what competes: a row, or the rows of a group, which stand together in `order`.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
+#define REID__SEARCH_CHUNK 1024   /* queries searched together */
+#define REID__SEARCH_STEP 2048    /* units that a thread takes at a time */
+#define REID__SEARCH_MEMORY ((size_t)1 << 28) /* bytes that the candidates of a chunk may take, if there is no limit */
+#define REID__SLACK 128           /* candidates beyond the k best */
+#define REID__FEW 4               /* queries for which memory is the limit: no panel is packed */
+#define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
+
+static const float reid__no_bias[REID__LANES * 2] = {0};
+
+struct reid_index {
+    reid__mem mem;
+    pid_t pid;
+    pthread_mutex_t mutex;    /* held by the search that computes */
+    int has_mutex;
+    const reid__kernels *kernels;
+    reid__team team;
+    int asked, threads;       /* threads wanted, and what the team has */
+    size_t memory_limit, groups;
+    reid_rows rows;
+    uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
+    double longest;           /* no row is longer */
+};
+
+/* A unit that may be among the best. */
+typedef struct reid__candidate {
+    double score;   /* once it is exact */
+    float near;     /* its score in FP32 */
+    uint32_t unit, row;
+    int exact;
+} reid__candidate;
+
+/* Scores of a unit's rows on their way to its own. */
+typedef struct reid__tally {
+    size_t rows;
+    uint32_t row;   /* the best one's number */
+    double most, sum, best[REID_MAX_TOP];
+} reid__tally;
+
+/* What one thread works with. */
+typedef struct reid__scan {
+    float *limits;        /* [padded queries]: what FP32 scores have to reach */
+    float *scores;        /* (REID__BLOCK, width) */
+    float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
+    reid__tally *tallies; /* [queries], for groups larger than a block */
+} reid__scan;
+
+/* One chunk of queries. */
+typedef struct reid__hunt {
+    const reid_index *x;
+    const reid_search_desc *d;
+    const float *queries;
+    const uint32_t *order, *starts; /* NULL: units are rows */
+    size_t units, next;             /* next: the first unit that no thread has taken */
+    int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
+    size_t k, cap;
+    float *panels;                  /* [panel][dim][width], or NULL for few queries */
+    double *bounds;                 /* [n]: of |FP32 score - score| */
+    reid__candidate *candidates;    /* [n][threads][cap] */
+    size_t *counts;                 /* [n][threads] */
+    reid__scan *scans;              /* [threads] */
+    reid_hit *hits;
+    int *found;
+} reid__hunt;
+
+/* --- scores ------------------------------------------------------------------------------------------------------- */
+
+static size_t reid__start(const reid__hunt *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
+
+static size_t reid__row_at(const reid__hunt *h, size_t place) { return h->order ? h->order[place] : place; }
+
+/* A row as floats; `wide` has room for one. */
+static const float *reid__row(const reid_index *x, size_t row, float *wide) {
+    size_t dim = (size_t)x->rows.dim;
+    if (x->rows.floats) return x->rows.floats + row * dim;
+    x->kernels->widen(x->rows.halves + row * dim, wide, dim);
+    return wide;
+}
+
+/* Products of floats are exact in double: compilers may contract this as they like. */
+static double reid__exact_dot(const float *a, const float *b, int dim) {
+    double sum = 0;
+    for (int i = 0; i < dim; i++) sum += (double)a[i] * b[i];
+    return sum;
+}
+
+static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most = t->sum = 0; }
+
+/* Rows come in ascending order. One that cannot change the score is not even asked about. */
+static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size_t row, double score) {
+    size_t top = (size_t)h->top, at;
+    if (top && t->rows >= top && score <= t->best[top - 1]) return;
+    if (h->d->skip && h->d->skip(h->first + query, row, h->d->skip_user)) return;
+    if (t->rows++ == 0 || score > t->most) t->most = score, t->row = (uint32_t)row;
+    t->sum += score;
+    if (!top) return;
+    for (at = t->rows <= top ? t->rows - 1 : top - 1; at > 0 && t->best[at - 1] < score; at--)
+        t->best[at] = t->best[at - 1];
+    t->best[at] = score;
+}
+
+static double reid__tally_score(const reid__hunt *h, const reid__tally *t) {
+    size_t top = (size_t)h->top < t->rows ? (size_t)h->top : t->rows;
+    double sum = 0;
+    if (!h->top) return t->sum / (double)t->rows;
+    for (size_t i = 0; i < top; i++) sum += t->best[i];
+    return sum / (double)top;
+}
+
+/* wide: room for one row. */
+static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate *c, float *wide) {
+    reid__tally t;
+    if (c->exact) return;
+    reid__tally_begin(&t);
+    for (size_t place = reid__start(h, c->unit), end = reid__start(h, (size_t)c->unit + 1); place < end; place++) {
+        size_t row = reid__row_at(h, place);
+        const float *values = reid__row(h->x, row, wide);
+        reid__tally_add(h, &t, query, row,
+                        reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
+    }
+    c->score = reid__tally_score(h, &t);
+    c->row = t.row;
+    c->exact = 1;
+}
+
+/* --- candidates --------------------------------------------------------------------------------------------------- */
+
+static int reid__by_near(const void *a, const void *b) {
+    const reid__candidate *x = (const reid__candidate *)a, *y = (const reid__candidate *)b;
+    return x->near < y->near ? 1 : x->near > y->near ? -1 : 0;
+}
+
+static int reid__by_score(const void *a, const void *b) {
+    const reid__candidate *x = (const reid__candidate *)a, *y = (const reid__candidate *)b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->row < y->row ? -1 : x->row > y->row;
+}
+
+/* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
+   apart, double does. *limit rises to what a later candidate has to reach in FP32. */
+static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide,
+                          float *limit) {
+    double bound = h->bounds[query];
+    if (count <= h->k) return count;
+    reid__sort(c, count, sizeof *c, reid__by_near);
+    double least = (double)c[h->k - 1].near - 2 * bound;
+    while ((double)c[count - 1].near < least) count--;
+    if (count > h->k + REID__SLACK / 2) {
+        for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
+        reid__sort(c, count, sizeof *c, reid__by_score);
+        count = h->k;
+        least = c[count - 1].score - bound;
+    }
+    if (least > (double)*limit) *limit = (float)least;
+    return count;
+}
+
+static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, double near) {
+    reid__scan *t = &h->scans[index];
+    size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index, *count = &h->counts[list];
+    reid__candidate *c = h->candidates + list * h->cap;
+    if (!(near >= (double)t->limits[query])) return;
+    if (*count == h->cap) *count = reid__prune(h, query, c, *count, t->spare, &t->limits[query]);
+    c += (*count)++;
+    memset(c, 0, sizeof *c);
+    c->near = (float)near;
+    c->unit = (uint32_t)unit;
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+/* Whole units, or a piece of one that is larger than a block. */
+typedef struct reid__span {
+    size_t unit, last;      /* units in it */
+    size_t place, rows;     /* in the order */
+    int piece, ends;
+} reid__span;
+
+/* The span that begins at b->place in b->unit and ends before unit `end`. */
+static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
+    size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
+    b->last = b->unit;
+    b->ends = stop <= most;
+    b->piece = !b->ends || b->place > reid__start(h, b->unit);
+    while (!b->piece && b->last + 1 < end && reid__start(h, b->last + 2) <= most) stop = reid__start(h, ++b->last + 1);
+    b->rows = (b->ends ? stop : most) - b->place;
+}
+
+/* scores: (b->rows, width) of one panel of queries. */
+static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *const *rows,
+                             int panel) {
+    const reid__kernels *kernels = h->x->kernels;
+    int dim = h->x->rows.dim, step = h->panels ? kernels->mr : 1, count = (int)b->rows;
+    for (int at = 0; at < count; at += step) {
+        float *out = t->scores + (ptrdiff_t)at * h->width;
+        if (h->panels) {
+            int some = reid__min(step, count - at);
+            reid__tile tile;
+            memset(&tile, 0, sizeof tile);
+            tile.a = rows + at, tile.taps = 1, tile.kc = dim;
+            tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
+            tile.bias = reid__no_bias;
+            if (panel == 0 && !h->order && h->x->rows.floats) tile.ahead = rows[at] + (ptrdiff_t)REID__BLOCK * dim;
+            tile.out = out, tile.out_stride = h->width;
+            tile.half = h->width < kernels->nr;
+            kernels->tile[some - 1](&tile);
+        } else {
+            const float *row = reid__row(h->x, reid__row_at(h, b->place + (size_t)at), t->spare);
+            kernels->dots(row, dim, h->queries, h->n, out);
+        }
+    }
+}
+
+/* What the column of one query has: scores of b's rows, width apart. */
+static void reid__take_span(const reid__hunt *h, int index, int query, const reid__span *b, const float *column) {
+    const reid__scan *t = &h->scans[index];
+    reid__tally own, *tally = b->piece ? &t->tallies[query] : &own;
+    size_t place = b->place;
+    for (size_t unit = b->unit; unit <= b->last; unit++) {
+        size_t end = b->piece ? b->place + b->rows : reid__start(h, unit + 1), at = place;
+        if (!b->piece || place == reid__start(h, unit)) reid__tally_begin(tally);
+        if (!b->piece) { /* no unit is better than its best row */
+            while (at < end && column[(ptrdiff_t)(at - b->place) * h->width] < t->limits[query]) at++;
+            if (at == end) place = end;
+        }
+        for (; place < end; place++)
+            reid__tally_add(h, tally, query, reid__row_at(h, place),
+                            (double)column[(ptrdiff_t)(place - b->place) * h->width]);
+        if (b->ends && tally->rows) reid__keep(h, index, query, unit, reid__tally_score(h, tally));
+    }
+}
+
+static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b) {
+    const reid__scan *t = &h->scans[index];
+    const float *rows[REID__BLOCK];
+    float most[REID__LANES * 2];
+    for (size_t i = 0; h->panels && i < b->rows; i++)
+        rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
+    for (int first = 0; first < h->n; first += h->width) {
+        reid__score_span(h, t, b, rows, first / h->width);
+        h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most);
+        for (int i = 0; i < h->width && first + i < h->n; i++)
+            if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
+    }
+}
+
+/* Units are taken as threads get to them: the result does not depend on who looked at what. */
+static void reid__scan_part(void *task, int index) {
+    reid__hunt *h = (reid__hunt *)task;
+    for (;;) {
+        size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
+        if (from >= h->units) return;
+        size_t end = h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP;
+        reid__span b;
+        b.unit = from, b.place = reid__start(h, from);
+        while (b.unit < end) {
+            reid__span_fill(h, &b, end);
+            reid__scan_span(h, index, &b);
+            b.place += b.rows;
+            if (b.ends) b.unit = b.last + 1;
+        }
+    }
+}
+
+/* The candidates of all threads to the hits of a query. */
+static void reid__finish_query(const reid__hunt *h, int query, float *wide) {
+    size_t threads = (size_t)h->x->threads, list = (size_t)query * threads, count = 0, places = (size_t)h->d->k;
+    reid__candidate *c = h->candidates + list * h->cap;
+    reid_hit *hits = h->hits + (size_t)query * places;
+    float limit = 0;
+    for (size_t i = 0; i < threads; i++) {
+        memmove(c + count, c + i * h->cap, h->counts[list + i] * sizeof *c);
+        count += h->counts[list + i];
+    }
+    count = reid__prune(h, query, c, count, wide, &limit);
+    for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
+    reid__sort(c, count, sizeof *c, reid__by_score);
+    size_t n = 0;
+    for (; n < count && n < h->k && !(h->d->use_threshold && c[n].score < h->d->threshold); n++) {
+        hits[n].row = c[n].row;
+        hits[n].group = h->x->rows.groups ? h->x->rows.groups[c[n].row] : c[n].row;
+        hits[n].score = c[n].score;
+    }
+    h->found[query] = (int)n;
+}
+
+static void reid__finish_part(void *task, int index) {
+    const reid__hunt *h = (const reid__hunt *)task;
+    for (int query = index; query < h->n; query += h->x->threads)
+        reid__finish_query(h, query, h->scans[index].spare);
+}
+
+/* --- a search ----------------------------------------------------------------------------------------------------- */
+
+static size_t reid__carve(size_t *at, size_t count, size_t size) {
+    size_t here = *at;
+    *at += (count * size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1);
+    return here;
+}
+
+/* Sets the pointers of a hunt into `base`; returns the bytes that it takes. base may be NULL. */
+static size_t reid__hunt_layout(reid__hunt *h, char *base) {
+    size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width, at = 0;
+    size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
+    size_t panels = reid__carve(&at, n > REID__FEW ? padded * dim : 0, sizeof(float));
+    size_t bounds = reid__carve(&at, n, sizeof(double));
+    size_t candidates = reid__carve(&at, n * threads * h->cap, sizeof(reid__candidate));
+    size_t counts = reid__carve(&at, n * threads, sizeof(size_t));
+    size_t scans = reid__carve(&at, threads, sizeof(reid__scan));
+    for (size_t i = 0; i < threads; i++) {
+        reid__scan t;
+        size_t limits = reid__carve(&at, padded, sizeof(float));
+        size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
+        size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
+        size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
+        if (!base) continue;
+        t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
+        t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
+        t.tallies = (reid__tally *)(void *)(base + tallies);
+        memcpy(base + scans + i * sizeof t, &t, sizeof t);
+    }
+    if (!base) return at;
+    h->panels = n > REID__FEW ? (float *)(void *)(base + panels) : NULL;
+    h->bounds = (double *)(void *)(base + bounds);
+    h->candidates = (reid__candidate *)(void *)(base + candidates);
+    h->counts = (size_t *)(void *)(base + counts);
+    h->scans = (reid__scan *)(void *)(base + scans);
+    return at;
+}
+
+/* |sum in FP32 - sum| <= n u / (1 - n u) |a| |b| for n additions in any order, u = 2^-24; 64 more for the roundings of
+   limits. 2^-140 for each product that became too small to be a normal number. */
+static double reid__score_bound(int dim, double query, double row) {
+    return (dim + 64) * 5.9604644775390625e-8 * 1.01 * query * row + dim * 7.174648137343064e-43;
+}
+
+static void reid__hunt_begin(reid__hunt *h) {
+    int dim = h->x->rows.dim, padded = reid__round_up(h->n, h->width);
+    h->next = 0;
+    memset(h->counts, 0, (size_t)h->n * (size_t)h->x->threads * sizeof *h->counts);
+    for (int q = 0; q < h->n; q++) {
+        const float *query = h->queries + (ptrdiff_t)q * dim;
+        h->bounds[q] = reid__score_bound(dim, sqrt(reid__exact_dot(query, query, dim)), h->x->longest);
+    }
+    for (int i = 0; i < h->x->threads; i++) {
+        memset(h->scans[i].scores, 0, sizeof(float) * REID__BLOCK * (size_t)h->width);
+        for (int q = 0; q < padded; q++) {
+            double limit = q < h->n && h->d->use_threshold ? h->d->threshold - h->bounds[q] : -3e38;
+            h->scans[i].limits[q] = limit > 3e38 ? 3e38f : limit < -3e38 ? -3e38f : (float)limit;
+        }
+    }
+    if (!h->panels) return;
+    for (int q = 0; q < padded; q++)
+        for (int k = 0; k < dim; k++)
+            h->panels[(ptrdiff_t)(q / h->width * dim + k) * h->width + q % h->width] =
+                q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
+}
+
+/* Chunks of queries as large as memory allows. */
+static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
+    size_t least = x->memory_limit ? x->memory_limit - x->mem.used : SIZE_MAX;
+    size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
+    for (h->n = reid__min(n, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+        if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
+    }
+    size_t bytes = reid__hunt_layout(h, NULL) + REID__ALIGN + sizeof(void *);
+    if (bytes > least)
+        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
+                          (unsigned long long)(x->mem.used + bytes));
+    bytes -= REID__ALIGN + sizeof(void *);
+    char *base = (char *)reid__alloc(&x->mem, bytes);
+    if (!base) return reid__no_memory(e, "candidates", bytes);
+    for (int first = 0, chunk = h->n; first < n; first += chunk) {
+        h->first = first;
+        h->n = reid__min(chunk, n - first);
+        h->queries = queries + (ptrdiff_t)first * x->rows.dim;
+        reid__hunt_layout(h, base);
+        reid__hunt_begin(h);
+        reid__parallel(&x->team, reid__scan_part, h, x->threads);
+        reid__parallel(&x->team, reid__finish_part, h, x->threads);
+        h->hits += (size_t)h->n * (size_t)h->d->k;
+        h->found += h->n;
+    }
+    reid__free(&x->mem, base, bytes);
+    return REID_OK;
+}
+
+static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
+                                      reid_error *e) {
+    if (d->k < 1 || (int)d->scoring < REID_ROWS || d->scoring > REID_GROUP_TOP)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "k is %d and scoring %d: at least 1, and a reid_scoring", d->k,
+                          (int)d->scoring);
+    if (d->scoring == REID_GROUP_TOP && (d->top < 1 || d->top > REID_MAX_TOP))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "top is %d: 1 to %d", d->top, REID_MAX_TOP);
+    if (d->scoring != REID_ROWS && !x->rows.groups)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "groups are searched, but rows.groups was NULL");
+    if (d->use_threshold && !(d->threshold >= -1e300 && d->threshold <= 1e300))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is not a number");
+    for (int q = 0; q < n; q++) {
+        const float *query = queries + (ptrdiff_t)q * x->rows.dim;
+        double square = reid__exact_dot(query, query, x->rows.dim);
+        if (!(square <= REID__LONGEST * REID__LONGEST))
+            return reid__fail(e, REID_ERR_EMBEDDING, "query %d is not finite, or longer than 1e18", q);
+    }
+    return REID_OK;
+}
+
+REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
+                                 reid_hit *hits, int *found, reid_error *error) {
+    reid__hunt h;
+    reid__clear_error(error);
+    if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
+        return reid__fail(error, REID_ERR_INVALID_ARG, "index, n >= 0, queries, search, hits and found are needed");
+    if (n && search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
+    if (n) memset(found, 0, (size_t)n * sizeof *found);
+    if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
+    int saved_errno = errno, grouped = search->scoring != REID_ROWS;
+    unsigned fp = reid__fp_enter();
+    reid_result r = reid__check_search(index, queries, n, search, error);
+    memset(&h, 0, sizeof h);
+    h.x = index, h.d = search, h.hits = hits, h.found = found;
+    h.order = grouped ? index->order : NULL, h.starts = grouped ? index->starts : NULL;
+    h.units = grouped ? index->groups : index->rows.count;
+    h.k = h.units < (size_t)search->k ? h.units : (size_t)search->k;
+    h.cap = h.units - h.k < REID__SLACK ? h.units : h.k + REID__SLACK;
+    h.top = search->scoring == REID_GROUP_MEAN ? 0 : search->scoring == REID_GROUP_TOP ? search->top : 1;
+    if (r == REID_OK && n && h.units) {
+        pthread_mutex_lock(&index->mutex);
+        r = reid__search(index, &h, n, queries, error);
+        pthread_mutex_unlock(&index->mutex);
+    }
+    reid__fp_leave(fp);
+    errno = saved_errno;
+    return r;
+}
+
+/* --- an index ----------------------------------------------------------------------------------------------------- */
+
+/* What looking at all rows found. */
+typedef struct reid__lengths {
+    const reid_index *x;
+    float *longest;   /* [threads]: squares */
+    size_t *bad;      /* [threads]: the first row that is not finite */
+    float *wide;      /* (threads, dim) */
+} reid__lengths;
+
+static void reid__lengths_part(void *task, int index) {
+    const reid__lengths *c = (const reid__lengths *)task;
+    const reid_rows *rows = &c->x->rows;
+    ptrdiff_t from, to;
+    float square, longest = 0;
+    reid__share((ptrdiff_t)rows->count, c->x->threads, index, &from, &to);
+    c->bad[index] = SIZE_MAX;
+    for (ptrdiff_t i = from; i < to && c->bad[index] == SIZE_MAX; i++) {
+        const float *row = reid__row(c->x, (size_t)i, c->wide + (ptrdiff_t)index * rows->dim);
+        c->x->kernels->dots(row, rows->dim, row, 1, &square);
+        if (!reid__is_finite(square) || square > (float)(REID__LONGEST * REID__LONGEST)) c->bad[index] = (size_t)i;
+        if (square > longest) longest = square;
+    }
+    c->longest[index] = longest;
+}
+
+static reid_result reid__measure(reid_index *x, reid_error *e) {
+    size_t threads = (size_t)x->threads, at = 0, bad = SIZE_MAX;
+    size_t longest = reid__carve(&at, threads, sizeof(float)), places = reid__carve(&at, threads, sizeof(size_t));
+    size_t wide = reid__carve(&at, threads * (size_t)x->rows.dim, sizeof(float));
+    char *base = (char *)reid__alloc(&x->mem, at);
+    if (!base) return reid__no_memory(e, "an index", at);
+    reid__lengths c = {x, (float *)(void *)(base + longest), (size_t *)(void *)(base + places),
+                      (float *)(void *)(base + wide)};
+    float most = 0;
+    reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
+    for (size_t i = 0; i < threads; i++) {
+        if (c.bad[i] < bad) bad = c.bad[i];
+        if (c.longest[i] > most) most = c.longest[i];
+    }
+    reid__free(&x->mem, base, at);
+    x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
+    return bad == SIZE_MAX ? REID_OK
+                           : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
+                                        (unsigned long long)bad);
+}
+
+static int reid__compare_keys(const void *a, const void *b) {
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Sorts the rows by group. */
+static reid_result reid__index_groups(reid_index *x, reid_error *e) {
+    size_t count = x->rows.count, keys_size = count * sizeof(uint64_t), sorted = 1;
+    uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
+    x->order = (uint32_t *)reid__alloc(&x->mem, count * sizeof *x->order);
+    x->starts = (uint32_t *)reid__alloc(&x->mem, (count + 1) * sizeof *x->starts);
+    if (keys && x->order && x->starts) {
+        for (size_t i = 0; i < count; i++) {
+            keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
+            if (i && keys[i] < keys[i - 1]) sorted = 0;
+        }
+        if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
+        for (size_t i = 0; i < count; i++) {
+            x->order[i] = (uint32_t)keys[i];
+            if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
+        }
+        x->starts[x->groups] = (uint32_t)count;
+    }
+    reid__free(&x->mem, keys, keys_size);
+    return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
+}
+
+static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
+    reid_error *e = desc->error;
+    size_t size;
+    if (!desc->alloc_fn != !desc->free_fn)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
+    if (desc->threads < 0 || desc->threads > 1024)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
+    if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
+        !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats: at most 4294967294 of 1 to %d",
+                          (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
+    if (rows->count && !rows->floats == !rows->halves)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves has to be given");
+    return REID_OK;
+}
+
+static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
+    reid_error *e = desc->error;
+    reid_result r = reid__kernels_choose(desc->cpu_isa, &x->kernels, e);
+    if (r != REID_OK) return r;
+    x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
+    if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
+    r = reid__team_start(&x->team, &x->mem, x->asked, desc);
+    if (r != REID_OK) return reid__fail(e, r, "the threads of an index");
+    x->threads = x->team.size;
+    r = reid__measure(x, e);
+    if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
+    if (r == REID_OK && x->memory_limit && x->mem.used > x->memory_limit)
+        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)x->mem.used);
+    return r;
+}
+
+REID_API void reid_index_destroy(reid_index *index) {
+    if (!index) return;
+    reid__mem mem = index->mem;
+    int forked = index->pid != getpid();
+    reid__team_stop(&index->team, &mem, index->asked, forked);
+    if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
+    reid__free(&mem, index->starts, (index->rows.count + 1) * sizeof *index->starts);
+    reid__free(&mem, index->order, index->rows.count * sizeof *index->order);
+    reid__free(&mem, index, sizeof *index);
+}
+
+REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
+    reid__mem mem;
+    if (out) *out = NULL;
+    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+    reid_result r = reid__check_rows(desc, rows);
+    if (r != REID_OK) return r;
+    int saved_errno = errno;
+    unsigned fp = reid__fp_enter();
+    reid__mem_init(&mem, desc);
+    reid_index *x = (reid_index *)reid__alloc(&mem, sizeof *x);
+    if (x) {
+        memset(x, 0, sizeof *x);
+        x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
+        x->asked = desc->threads ? desc->threads : reid__cpu_count();
+        r = reid__index_open(x, desc);
+        if (r == REID_OK) *out = x;
+        else reid_index_destroy(x);
+    } else {
+        r = reid__no_memory(desc->error, "an index", sizeof *x);
+    }
+    reid__fp_leave(fp);
+    errno = saved_errno;
+    return r;
+}
+
+/* --- halves ------------------------------------------------------------------------------------------------------- */
+
+static uint16_t reid__to_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        memcpy(&x, &size, 4);
+        x += 0.5f;
+        memcpy(&bits, &x, 4);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    size += 0xfff + (size >> 13 & 1);
+    return (uint16_t)(sign | (size - 0x38000000) >> 13);
+}
+
+REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
+    unsigned fp = reid__fp_enter();
+    for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
+    reid__fp_leave(fp);
+}
+
+REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
+    for (size_t i = 0; i < count; i++) out[i] = reid__half(in[i]);
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
    >>public
    The handle: reid_create, reid_embed and the queries.
    ------------------------------------------------------------------------------------------------------------------ */
@@ -6929,9 +7701,10 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
-    info->kernel = op->winograd ? "winograd" : op->fused ? "with the next" : "";
+    info->kernel = op->winograd ? "winograd" : "";
+    info->fused = op->fused;
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
+    if (ctx->gpu) info->fused = 0, info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
 #endif
     return REID_OK;
 }

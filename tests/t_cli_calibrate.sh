@@ -135,10 +135,10 @@ run 0 match $two --gallery gal --calibration two.json --json gal/ann/1.png
 run 0 match $two --gallery gal --weights 1,3 --json --threshold 0 gal/ann/1.png
 prints '"decision": "match"'
 refused() { pattern=$1; shift; run 2 match "$@" gal/ann/1.png; says "$pattern"; silent; }
-refused 'score.json is for [0-9a-f]* (efficientnet_b0), but w2.safetensors .*calibrate anew' -m w2.safetensors \
+refused 'score.json was made by [0-9a-f]* (efficientnet_b0.*), but w2.safetensors .*cannot be compared' -m w2.safetensors \
     --size 64x64 --gallery gal --calibration score.json
-refused 'score.json is for [0-9a-f]*' -m w.safetensors --size 96x64 --gallery gal --calibration score.json
-refused 'score.json: is for 1 model(s), but 2' $two --gallery gal --calibration score.json
+refused 'score.json was made by [0-9a-f]*' -m w.safetensors --size 96x64 --gallery gal --calibration score.json
+refused 'score.json: made with 1 model(s), but 2 are given' $two --gallery gal --calibration score.json
 refused '--weights would change the scores' $two --weights 1,1 --gallery gal --calibration two.json
 refused 'lost.json: ' $one --gallery gal --calibration lost.json
 refused 'line [0-9]*' $one --gallery gal --calibration pairs.csv
@@ -154,6 +154,22 @@ damaged 'do not ascend together' 's/"isotonic": {"score": \[/&0.99999, /'
 damaged 'without fingerprint' 's/"fingerprint"/"fingerprints"/'
 head -c 300 steps.json >damaged.json
 refused 'damaged.json: ' $one --gallery gal --calibration damaged.json
+
+# --- the threshold of a gallery --------------------------------------------------------------------------------------
+run 0 gallery create deer.gallery $one
+run 0 gallery add deer.gallery $one gal
+calibrate 0 $one gal --fmr 0.2 --gallery deer.gallery -o again.json
+same again.json score.json
+run 0 match $one --gallery deer.gallery --json --keep-self gal/ann/1.png
+in_gallery=$(sed 's/.*"threshold": \([0-9.]*\).*/\1/' "$out")
+check "the gallery has the threshold" [ "$in_gallery" = "$shown" ]
+run 2 calibrate fair.npy --fmr 0.05 --gallery deer.gallery -o not.json
+says 'deer.gallery was made by [0-9a-f]* (efficientnet_b0, effnet-b0), but the calibration holds those of'
+run 2 calibrate pair.npy --fmr 0.05 --gallery deer.gallery
+says 'a gallery keeps a threshold and no weights'
+run 2 calibrate fair.npy --fmr 0.05 --gallery lost.gallery
+says 'lost.gallery: '
+absent not.json
 
 # --- it can be stopped ------------------------------------------------------------------------------------------------
 "$EVAL_FILES" large.npy 64 1 6 market 2000 6000

@@ -281,8 +281,8 @@ static void set_up(fixture *f, int unit) {
     f->set.identities = ROWS_IDENTITIES;
     f->set.cameras = ROWS_CAMERAS;
     f->set.every_camera = 1;
-    f->set.models = 1;
-    f->set.model[0].dim = ROWS_DIM;
+    f->set.makers.models = 1;
+    f->set.makers.model[0].dim = ROWS_DIM;
     for (size_t i = 0; i < ROWS; i++) {
         snprintf(f->names[i], sizeof f->names[i], "%zu", i);
         f->labels[i].id = f->labels[i].camera = f->names[i];

@@ -166,7 +166,7 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     op_cost c = {0, 0, 0, 0, ""};
     double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : 0.5, weights = 4 * (double)op->parameters;
     double flops = 2 * (double)op->macs * n, bytes = narrow * (((double)op->bytes - weights) * n + weights);
-    if (microseconds <= 0) return c;
+    if (microseconds <= 0 || op->fused) return c;
     c.gflops = 1e-3 * flops / microseconds;
     c.gbs = 1e-3 * bytes / microseconds;
     if (b->peak_gflops > 0) c.compute = 100 * c.gflops / b->peak_gflops;
@@ -174,6 +174,21 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     if (c.compute > 0 || c.memory > 0) c.bound = c.compute > c.memory ? "compute" : "memory";
     if (b->peak_gflops <= 0 || b->peak_gbs <= 0) c.bound = "";
     return c;
+}
+
+/* Operation i. One that is computed with the next counts there, where its time is; what is between them never leaves
+   the cache. */
+static void query_op(const bench *b, int i, reid_op_info *op) {
+    reid_op_info before;
+    reid_query_op(b->ctx, i, op);
+    if (op->fused) {
+        op->macs = op->parameters = op->bytes = 0;
+        op->kernel = "(with the next)";
+    }
+    if (i == 0 || reid_query_op(b->ctx, i - 1, &before) != REID_OK || !before.fused) return;
+    op->macs += before.macs;
+    op->parameters += before.parameters;
+    op->bytes += before.bytes - 2 * (int64_t)sizeof(float) * before.out_h * before.out_w * before.out_c;
 }
 
 /* A share of a ceiling, where there is one. */
@@ -189,7 +204,7 @@ static void rows_of_ops(bench *b, int n, const timing *t) {
     for (int i = 0; i < reid_op_count(b->ctx); i++) {
         reid_op_info op;
         char compute[16], memory[16];
-        reid_query_op(b->ctx, i, &op);
+        query_op(b, i, &op);
         op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
         text_printf(&b->table, "%-28s %-10s %-22s %10.2f %9.1f %8.1f %6s %6s  %s\n", op.name, op.kind, op.kernel,
                     (double)t->ops[i], c.gflops, c.gbs, share(compute, c.compute), share(memory, c.memory), c.bound);
@@ -212,7 +227,7 @@ static void cell_of(bench *b, int n, const timing *t) {
     text_puts(out, "], \"ops\": [");
     for (int i = 0; b->o->ops && t->network >= 0 && i < reid_op_count(b->ctx); i++) {
         reid_op_info op;
-        reid_query_op(b->ctx, i, &op);
+        query_op(b, i, &op);
         op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
         text_puts(out, i ? ", {\"name\": " : "{\"name\": ");
         text_json(out, op.name);

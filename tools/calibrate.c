@@ -1,6 +1,7 @@
 /* reid calibrate: what does a score mean, and from which one on is it the same individual? */
 #include "calibration_file.h"
 #include "files.h"
+#include "gallery_host.h"
 #include "labelled_pairs.h"
 #include "results.h"
 #include "say.h"
@@ -31,7 +32,7 @@ static int draws_for(const calibrating *k) {
 static void learn(calibrating *k, score_facts *f, const double *weights) {
     labelled_pairs *p = &k->pairs;
     scored_pair *sorted = must_alloc((p->count + 1) * sizeof *sorted);
-    pairs_weigh(p, k->set.models, weights);
+    pairs_weigh(p, k->set.makers.models, weights);
     memcpy(sorted, p->at, p->count * sizeof *sorted);
     pairs_sort(sorted, p->count);
     spreads_of(sorted, p->count, &f->genuine, &f->impostor);
@@ -47,12 +48,17 @@ static void learn(calibrating *k, score_facts *f, const double *weights) {
 static int choose_weights(calibrating *k) {
     double slope[2], intercept, *w = k->c.weights;
     const options *o = k->o;
-    if (o->weight_count && o->weight_count != k->set.models) {
-        say_error("calibrate: --weights gives %d value(s) for %d model(s)", o->weight_count, k->set.models);
+    if (o->weight_count && o->weight_count != k->set.makers.models) {
+        say_error("calibrate: --weights gives %d value(s) for %d model(s)", o->weight_count, k->set.makers.models);
         return 0;
     }
-    for (int m = 0; m < k->set.models; m++) w[m] = o->weight_count ? o->weights[m] : 1;
-    if (o->weight_count || k->set.models == 1) return 1;
+    for (int m = 0; m < k->set.makers.models; m++) w[m] = o->weight_count ? o->weights[m] : 1;
+    if (o->weight_count || k->set.makers.models == 1) return 1;
+    if (o->gallery) {
+        say_error("calibrate: a gallery keeps a threshold and no weights; give those that reid match will use, its own "
+                  "are --weights 0.6,0.4");
+        return 0;
+    }
     const labelled_pairs *p = &k->pairs;
     logistic_fit_two(p->score[0], p->score[1], p->at, p->count, o->prior, slope, &intercept);
     for (int m = 0; m < 2; m++) w[m] = slope[m] > 0 ? slope[m] : 0;
@@ -89,9 +95,7 @@ static int enough_pairs(const calibrating *k) {
 
 static void describe(calibrating *k) {
     calibration *c = &k->c;
-    c->models = k->set.models;
-    memcpy(c->model, k->set.model, sizeof c->model);
-    memset(k->set.model, 0, sizeof k->set.model);
+    c->makers = k->set.makers;
     c->method = k->o->method;
     c->fmr = k->o->fmr;
     c->prior = k->o->prior;
@@ -104,7 +108,7 @@ static void describe(calibrating *k) {
 
 static int compute(calibrating *k) {
     if (!enough_pairs(k) || !choose_weights(k)) return 0;
-    for (int m = 0; m < k->set.models && k->set.models > 1; m++) {
+    for (int m = 0; m < k->set.makers.models && k->set.makers.models > 1; m++) {
         double alone[MAX_MODELS] = {0, 0};
         alone[m] = 1;
         learn(k, &k->c.each[m], alone);
@@ -162,13 +166,14 @@ static void add_table(text *t, const calibrating *k) {
                     (unsigned long long)c->every_impostor);
     if (k->pairs.by_camera) text_puts(t, "pairs of one identity from one camera are left out\n");
     text_putc(t, '\n');
-    for (int m = 0; m < c->models; m++) {
-        text_printf(t, "%s, %s, %s", c->model[m].fingerprint.s, c->model[m].network.s, c->model[m].precision.s);
-        text_printf(t, c->models > 1 ? ", weight %.4f\n" : "\n", c->weights[m]);
-        add_facts(t, c->models > 1 ? &c->each[m] : &c->score, c->fmr);
+    for (int m = 0; m < c->makers.models; m++) {
+        text_printf(t, "%s, %s, %s", c->makers.model[m].fingerprint,
+                    c->makers.model[m].network, c->makers.model[m].precision);
+        text_printf(t, c->makers.models > 1 ? ", weight %.4f\n" : "\n", c->weights[m]);
+        add_facts(t, c->makers.models > 1 ? &c->each[m] : &c->score, c->fmr);
     }
-    if (c->models > 1) text_puts(t, "both together\n");
-    if (c->models > 1) add_facts(t, &c->score, c->fmr);
+    if (c->makers.models > 1) text_puts(t, "both together\n");
+    if (c->makers.models > 1) add_facts(t, &c->score, c->fmr);
     add_reason(t, k);
 }
 
@@ -187,6 +192,21 @@ static int tell(const calibrating *k) {
     text_free(&out);
     text_free(&file);
     text_free(&why);
+    return good;
+}
+
+/* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. */
+static int write_into_gallery(const calibrating *k) {
+    char why[STORE_WHY];
+    const char *path = k->o->gallery;
+    gallery_store *s = gallery_store_change(path);
+    if (!s) return 0;
+    int good = makers_agree(store_info(s), path, &k->c.makers, NULL, "the calibration");
+    if (good && !(store_set_threshold(s, k->c.threshold, why) && store_commit(s, why))) {
+        say_gallery_error(path, why);
+        good = 0;
+    }
+    store_close(s);
     return good;
 }
 
@@ -221,7 +241,7 @@ int calibrate_main(options *o) {
     } else if (collect(&k, &status)) {
         status = 2;
         if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
-        if (compute(&k) && tell(&k)) status = k.set.failed ? 1 : 0;
+        if (compute(&k) && (!o->gallery || write_into_gallery(&k)) && tell(&k)) status = k.set.failed ? 1 : 0;
     }
     text_free(&why);
     pairs_free(&k.pairs);

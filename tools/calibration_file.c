@@ -15,10 +15,7 @@ double calibration_probability(const calibration *c, double score) {
 }
 
 void calibration_free(calibration *c) {
-    for (int m = 0; m < MAX_MODELS; m++) {
-        made_by_free(&c->model[m]);
-        isotonic_free(&c->each[m].steps);
-    }
+    for (int m = 0; m < MAX_MODELS; m++) isotonic_free(&c->each[m].steps);
     isotonic_free(&c->score.steps);
     memset(c, 0, sizeof *c);
 }
@@ -77,9 +74,9 @@ static void add_facts(text *t, const score_facts *f) {
     text_puts(t, "}}");
 }
 
-static void add_name(text *t, const char *before, const text *name) {
+static void add_name(text *t, const char *before, const char *name) {
     text_puts(t, before);
-    text_json(t, name->len ? name->s : "");
+    text_json(t, name);
 }
 
 void calibration_json(const calibration *c, text *t) {
@@ -92,13 +89,14 @@ void calibration_json(const calibration *c, text *t) {
     add_number(t, ", \"fmr\": ", c->fmr);
     add_number(t, ", \"prior\": ", c->prior);
     text_printf(t, ", \"method\": \"%s\",\n  \"models\": [", c->method ? "isotonic" : "logistic");
-    for (int m = 0; m < c->models; m++) {
-        add_name(t, m ? ",\n   {\"fingerprint\": " : "\n   {\"fingerprint\": ", &c->model[m].fingerprint);
-        add_name(t, ", \"network\": ", &c->model[m].network);
-        add_name(t, ", \"precision\": ", &c->model[m].precision);
+    for (int m = 0; m < c->makers.models; m++) {
+        add_name(t, m ? ",\n   {\"fingerprint\": " : "\n   {\"fingerprint\": ", c->makers.model[m].fingerprint);
+        add_name(t, ", \"network\": ", c->makers.model[m].network);
+        add_name(t, ", \"preset\": ", c->makers.model[m].preset);
+        add_name(t, ", \"precision\": ", c->makers.model[m].precision);
         add_number(t, ", \"weight\": ", c->weights[m]);
         text_puts(t, ", \"score\": ");
-        add_facts(t, c->models > 1 ? &c->each[m] : &c->score);
+        add_facts(t, c->makers.models > 1 ? &c->each[m] : &c->score);
         text_putc(t, '}');
     }
     text_puts(t, "],\n  \"score\": ");
@@ -157,24 +155,33 @@ static void read_facts(json *j, score_facts *f) {
     text_free(&key);
 }
 
-static void read_model(json *j, made_by *m, double *weight) {
+static void read_name(json *j, char *out, size_t size) {
+    text value = TEXT_INIT;
+    if (json_string(j, &value) && snprintf(out, size, "%s", value.s ? value.s : "") >= (int)size)
+        json_fail(j, "a name that long");
+    text_free(&value);
+}
+
+static void read_model(json *j, store_model *m, double *weight) {
     text key = TEXT_INIT;
     *weight = -1;
     for (json_object(j); json_key(j, &key);) {
-        if (strcmp(key.s, "fingerprint") == 0) json_string(j, &m->fingerprint);
-        else if (strcmp(key.s, "network") == 0) json_string(j, &m->network);
-        else if (strcmp(key.s, "precision") == 0) json_string(j, &m->precision);
+        if (strcmp(key.s, "fingerprint") == 0) read_name(j, m->fingerprint, sizeof m->fingerprint);
+        else if (strcmp(key.s, "network") == 0) read_name(j, m->network, sizeof m->network);
+        else if (strcmp(key.s, "preset") == 0) read_name(j, m->preset, sizeof m->preset);
+        else if (strcmp(key.s, "precision") == 0) read_name(j, m->precision, sizeof m->precision);
         else if (strcmp(key.s, "weight") == 0) json_number(j, weight);
         else json_skip(j);
     }
-    if (!m->fingerprint.len || !m->precision.len || !(*weight >= 0))
+    if (!m->fingerprint[0] || !m->precision[0] || !(*weight >= 0))
         json_fail(j, "a model without fingerprint, precision or weight");
     text_free(&key);
 }
 
 static void read_models(json *j, calibration *c) {
-    for (json_array(j); json_item(j); c->models++) {
-        if (c->models < MAX_MODELS) read_model(j, &c->model[c->models], &c->weights[c->models]);
+    store_meta *to = &c->makers;
+    for (json_array(j); json_item(j); to->models++) {
+        if (to->models < MAX_MODELS) read_model(j, &to->model[to->models], &c->weights[to->models]);
         else json_fail(j, "more models than can be used together");
     }
 }
@@ -199,13 +206,13 @@ int calibration_read_json(calibration *c, json *j) {
         else if (strcmp(key.s, "fmr") == 0) json_number(j, &c->fmr);
         else if (strcmp(key.s, "prior") == 0) json_number(j, &c->prior);
         else if (strcmp(key.s, "method") == 0) read_method(j, c);
-        else if (strcmp(key.s, "models") == 0 && !c->models) read_models(j, c);
+        else if (strcmp(key.s, "models") == 0 && !c->makers.models) read_models(j, c);
         else if (strcmp(key.s, "score") == 0) read_facts(j, &c->score);
         else json_skip(j);
     }
     if (!j->error[0] && (!format.len || strcmp(format.s, "reid-calibration") != 0 || version != 1))
         json_fail(j, "this is not a calibration (format reid-calibration, version 1)");
-    if (!j->error[0] && (!c->models || c->method < 0 || isnan(c->threshold) || (c->method && !c->score.steps.count)))
+    if (!j->error[0] && (!c->makers.models || c->method < 0 || isnan(c->threshold) || (c->method && !c->score.steps.count)))
         json_fail(j, "the calibration lacks models, method, threshold or probabilities");
     text_free(&key);
     text_free(&format);
@@ -228,25 +235,4 @@ int calibration_read(calibration *c, const char *path) {
     text_free(&file);
     text_free(&why);
     return good;
-}
-
-int calibration_fits(const calibration *c, const models *all, const char *path) {
-    if (c->models != all->count) {
-        say_error("%s: is for %d model(s), but %d are given with -m", shown(path), c->models, all->count);
-        return 0;
-    }
-    for (int m = 0; m < all->count; m++) {
-        const made_by *by = &c->model[m];
-        const reid_info *info = &all->at[m].info;
-        if (strcmp(by->fingerprint.s, info->fingerprint) != 0) {
-            say_error("%s is for %s (%s), but %s with these options makes %s (%s): its scores mean something else; "
-                      "calibrate anew", shown(path), by->fingerprint.s, by->network.len ? by->network.s : "?",
-                      shown(all->at[m].weights), info->fingerprint, info->network);
-            return 0;
-        }
-        if (strcmp(by->precision.s, info->precision) != 0)
-            say_warning("%s was computed in %s, this runs in %s: scores shift slightly", shown(path), by->precision.s,
-                        info->precision);
-    }
-    return 1;
 }

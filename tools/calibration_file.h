@@ -18,8 +18,7 @@ typedef struct score_facts {
 } score_facts;
 
 typedef struct calibration {
-    made_by model[MAX_MODELS];
-    int models;
+    store_meta makers;
     double weights[MAX_MODELS];
     score_facts each[MAX_MODELS], score; /* of each model when there are two; of the score that is compared */
     int method;                          /* which map is meant: 0 logistic, 1 isotonic */
@@ -39,7 +38,5 @@ int calibration_read_json(calibration *c, json *j);
 int calibration_read(calibration *c, const char *path);
 void calibration_free(calibration *c);
 
-/* 1 when scores of these models are what was calibrated; says what differs. path names the calibration. */
-int calibration_fits(const calibration *c, const models *all, const char *path);
 
 #endif

@@ -35,6 +35,24 @@ const command COMMANDS[] = {
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
      match_main},
+    {'g', "gallery", "create|add|remove|list|search|set|compact|verify|export FILE [OPTION]... [ARGUMENT]...",
+     "one file of known individuals",
+     "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
+     "came from. It knows by which model they were made, and refuses others.\n\n"
+     "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
+     "(--list), or files of embeddings (.npy, .fvecs, .jsonl, with their metadata); an id that is there already is an "
+     "error. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
+     "tabs. search takes pictures with -m, else a file of embeddings; it compares each with every template, exactly; "
+     "templates of the query's own picture (same bytes, or for embeddings the same id) do not count. set changes the "
+     "threshold. export writes what add reads.\n\n"
+     "What add or remove reports is on disk: neither a crash nor a full disk loses it or leaves half of anything. "
+     "Two that write at the same time wait for each other; reading waits for nobody. Every record has a checksum: "
+     "verify names those that are damaged, compact --salvage keeps the others. compact rewrites the file without what "
+     "was removed.",
+     {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
+      "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
+      "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},
+     gallery_main},
     {'l', "eval", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...",
      "how well are individuals told apart?",
      "Compares every query with every gallery picture and measures the rankings. Pictures are embedded with -m, "

@@ -24,12 +24,12 @@ static int open_way(way *w, int *status) {
     static const double ensemble[MAX_MODELS] = {0.6, 0.4};
     const options *o = &w->o;
     if (!eval_set_open(&w->set, o, NULL, status)) return 0;
-    if (o->weight_count && o->weight_count != w->set.models) {
-        say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.models);
+    if (o->weight_count && o->weight_count != w->set.makers.models) {
+        say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.makers.models);
         return 0;
     }
-    for (int m = 0; m < w->set.models; m++)
-        w->weights[m] = o->weight_count ? o->weights[m] : w->set.models == 1 ? 1.0 : ensemble[m];
+    for (int m = 0; m < w->set.makers.models; m++)
+        w->weights[m] = o->weight_count ? o->weights[m] : w->set.makers.models == 1 ? 1.0 : ensemble[m];
     return evaluate(&w->e, &w->set, o, w->weights);
 }
 
@@ -74,13 +74,13 @@ static int evaluate_one(const options *o) {
 
 /* ---- --compare --------------------------------------------------------------------------------------------------- */
 
-/* FILE.npy, PRECISION, DEVICE or DEVICE/PRECISION. */
+/* A file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
 static int set_way(way *w, const options *o, const char *name, size_t len) {
     w->name = must_copy(name, len);
     w->o = *o;
-    if (is_embeddings_name(w->name)) {
+    if (gallery_file_is_one(w->name)) {
         if (o->operand_count > 1) {
-            say_error("--compare: beside .npy files there can be one folder");
+            say_error("--compare: beside files there can be one folder");
             return 0;
         }
         if (!o->models) {
@@ -100,7 +100,7 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
     if (index >= 0) w->o.precision = REID_FP32 + index;
     free(device);
     if (!good)
-        say_error("--compare: \"%s\" is not a precision (%s), a device, DEVICE/PRECISION or a .npy file",
+        say_error("--compare: \"%s\" is not a precision (%s), a device, DEVICE/PRECISION or a file of embeddings",
                   shown(w->name), PRECISIONS);
     else if (!o->models) say_error("--compare %s: no model: give its weights with -m FILE", shown(w->name));
     return good && o->models;

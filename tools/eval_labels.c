@@ -117,6 +117,7 @@ static int read_names(label_set *set, int two_folders) {
         labelled *l = &set->at[i];
         const char *name = name_in(l->id);
         tells(name, &t);
+        free(l->camera);
         l->camera = must_copy(t.camera, t.camera_len);
         if (!is_stem(l)) continue;
         free(l->identity);
@@ -310,28 +311,35 @@ static void add_role_of(label_set *set, const char *id, const char *rest, int qu
     l->gallery = !query;
 }
 
-int labels_of_ids(label_set *set, char *const *ids, char *const *identities, size_t count) {
+static void add_known(label_set *set, const known_row *row, int query, int gallery) {
+    labelled *l = labels_add(set, row->id, row->identity, strlen(row->identity));
+    if (*row->camera) l->camera = must_copy(row->camera, strlen(row->camera));
+    l->query = query;
+    l->gallery = gallery;
+}
+
+int labels_of_ids(label_set *set, const known_row *rows, size_t count) {
     size_t queries = 0, galleries = 0;
     memset(set, 0, sizeof *set);
     for (size_t i = 0; i < count; i++) {
-        int query = below(ids[i], "query") != NULL;
+        int query = below(rows[i].id, "query") != NULL;
         queries += query != 0;
-        galleries += !query && (below(ids[i], "bounding_box_test") || below(ids[i], "gallery"));
+        galleries += !query && (below(rows[i].id, "bounding_box_test") || below(rows[i].id, "gallery"));
     }
     int two_folders = queries && galleries;
     for (size_t i = 0; i < count; i++) {
-        const char *query = below(ids[i], "query"), *rest = query;
-        if (!rest) rest = below(ids[i], "bounding_box_test");
-        if (!rest) rest = below(ids[i], "gallery");
-        if (!two_folders) add_role(set, ids[i], identities[i], 1, 1);
+        const char *query = below(rows[i].id, "query"), *rest = query;
+        if (!rest) rest = below(rows[i].id, "bounding_box_test");
+        if (!rest) rest = below(rows[i].id, "gallery");
+        if (!two_folders) add_known(set, &rows[i], 1, 1);
         else if (!rest) set->elsewhere++;
-        else add_role_of(set, ids[i], rest, query != NULL);
+        else add_role_of(set, rows[i].id, rest, query != NULL);
     }
     return read_names(set, two_folders) && labels_any_left(set, "eval");
 }
 
-int labels_of_two(label_set *set, char *const *ids, char *const *identities, size_t queries, size_t count) {
+int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t count) {
     memset(set, 0, sizeof *set);
-    for (size_t i = 0; i < count; i++) add_role(set, ids[i], identities[i], i < queries, i >= queries);
+    for (size_t i = 0; i < count; i++) add_known(set, &rows[i], i < queries, i >= queries);
     return read_names(set, 0) && labels_any_left(set, "eval");
 }

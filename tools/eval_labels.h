@@ -26,10 +26,15 @@ typedef struct label_set {
 /* A data set: Market-1501 or DukeMTMC-reID (query/ and bounding_box_test/, names as 0001_c1…), MSMT17 (list_query.txt
    and list_gallery.txt), query/ and gallery/ with a folder per identity in each, or a folder per identity. */
 int labels_of_folder(label_set *set, const char *folder);
-/* The same from paths alone; identities are what `reid embed` noted for each. */
-int labels_of_ids(label_set *set, char *const *ids, char *const *identities, size_t count);
-/* Of two files: the first `queries` ids are the queries, the others the gallery. */
-int labels_of_two(label_set *set, char *const *ids, char *const *identities, size_t queries, size_t count);
+/* What a file of embeddings knows about a row; camera: "" when it does not. */
+typedef struct known_row {
+    const char *id, *identity, *camera;
+} known_row;
+
+/* The same from rows alone: their ids may be paths of a data set. */
+int labels_of_ids(label_set *set, const known_row *rows, size_t count);
+/* Of two files: the first `queries` rows are the queries, the others the gallery. */
+int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t count);
 /* A table with the columns path, identity and perhaps camera and role (query, gallery or both); paths start from root,
    NULL: they stand as they are. */
 int labels_of_table(label_set *set, const char *path, const char *root);

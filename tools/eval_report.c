@@ -33,9 +33,11 @@ static void add_what(const evaluation *e, const eval_set *set, const options *o,
     text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
     text_printf(t, "left out of each query's gallery: the picture itself%s\n",
                 e->by_camera ? ", and those of its identity from its camera" : "");
-    for (int m = 0; m < set->models; m++)
-        text_printf(t, "model %s, %s, %s on %s\n", set->model[m].fingerprint.s, set->model[m].network.s,
-                    set->model[m].precision.s, set->model[m].device.len ? set->model[m].device.s : "?");
+    for (int m = 0; m < set->makers.models; m++) {
+        const store_model *by = &set->makers.model[m];
+        text_printf(t, "model %s, %s, %s", by->fingerprint, by->network, by->precision);
+        text_printf(t, *set->device[m] ? " on %s\n" : "\n", set->device[m]);
+    }
     if (o->expand) text_printf(t, "query expansion: %d nearest, alpha %g\n", o->expand, o->alpha);
     if (o->rerank) text_printf(t, "k-reciprocal re-ranking: k1 %d, k2 %d, lambda %g\n", o->k1, o->k2, o->lambda);
     if (set->labels.junk) text_printf(t, "%zu junk pictures (identity -1) left out\n", set->labels.junk);
@@ -134,16 +136,16 @@ static void add_open_json(const evaluation *e, text *t) {
 
 static void add_set(const eval_set *set, const double *weights, text *t) {
     text_puts(t, "  \"models\": [");
-    for (int m = 0; m < set->models; m++) {
-        const made_by *by = &set->model[m];
+    for (int m = 0; m < set->makers.models; m++) {
+        const store_model *by = &set->makers.model[m];
         text_printf(t, "%s{\"fingerprint\": ", m ? ", " : "");
-        text_json(t, by->fingerprint.s);
+        text_json(t, by->fingerprint);
         text_puts(t, ", \"network\": ");
-        text_json(t, by->network.len ? by->network.s : "");
+        text_json(t, by->network);
         text_puts(t, ", \"precision\": ");
-        text_json(t, by->precision.s);
+        text_json(t, by->precision);
         text_puts(t, ", \"device\": ");
-        text_json(t, by->device.len ? by->device.s : "");
+        text_json(t, set->device[m]);
         add_value(t, ", \"weight\": ", weights[m]);
         text_putc(t, '}');
     }

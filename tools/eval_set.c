@@ -8,11 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int is_embeddings_name(const char *name) {
-    size_t n = strlen(name);
-    return n > 4 && strcmp(name + n - 4, ".npy") == 0;
-}
-
 /* ---- names to numbers -------------------------------------------------------------------------------------------- */
 typedef struct named {
     const char *name;
@@ -106,8 +101,6 @@ static void add(eval_set *set, const labelled *l, const float *row) {
     set->gallery += !l->gallery;
 }
 
-static void remember(text *to, const char *s) { text_puts(to, s); }
-
 typedef struct filling {
     eval_set *set;
     const options *o;
@@ -132,16 +125,8 @@ static int embed(eval_set *set, const options *o) {
     if (!models_open(&all, o)) return 0;
     begin(set, (size_t)all.dim);
     for (size_t i = 0; i < set->labels.count; i++) inputs_add(&list, set->labels.at[i].id, 0, set->labels.at[i].id);
-    set->models = all.count;
-    for (int i = 0; i < all.count; i++) {
-        made_by *m = &set->model[i];
-        remember(&m->fingerprint, all.at[i].info.fingerprint);
-        remember(&m->precision, all.at[i].info.precision);
-        remember(&m->network, all.at[i].info.network);
-        remember(&m->preset, all.at[i].info.preset);
-        remember(&m->device, all.at[i].info.device);
-        m->dim = all.at[i].info.dim;
-    }
+    makers_of_models(&all, &set->makers);
+    for (int i = 0; i < all.count; i++) memcpy(set->device[i], all.at[i].info.device, sizeof set->device[i]);
     stream_job job = {&all, &list, 0, list.count, o, "embedding", take_row, NULL, &f};
     stream_run(&job);
     inputs_free(&list);
@@ -160,13 +145,6 @@ static int by_id(const void *a, const void *b) {
     const row_place *x = a, *y = b;
     int order = strcmp(x->id, y->id);
     return order ? order : x->file - y->file;
-}
-
-static int made_alike(const gallery_file *a, const gallery_file *b) {
-    int good = a->models == b->models && a->columns == b->columns;
-    for (int i = 0; i < a->models && good; i++)
-        good = strcmp(a->model[i].fingerprint.s, b->model[i].fingerprint.s) == 0;
-    return good;
 }
 
 /* The row of an id: of the file of queries (0) or of the gallery (1), if there are two. */
@@ -220,16 +198,15 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
 /* Labels from the ids of one file, or of two whose order says which is the gallery. */
 static int label_by_ids(eval_set *set, const gallery_file *file, int files) {
     size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
-    char **ids = must_alloc((total + 1) * sizeof *ids), **identities = must_alloc((total + 1) * sizeof *identities);
+    known_row *rows = must_alloc((total + 1) * sizeof *rows);
     for (size_t i = 0; i < total; i++) {
         const gallery_file *f = i < first ? &file[0] : &file[1];
-        ids[i] = f->ids[i < first ? i : i - first];
-        identities[i] = f->identities[i < first ? i : i - first];
+        size_t k = i < first ? i : i - first;
+        known_row row = {f->ids[k], f->identities[k], f->camera_count ? f->cameras[k] : ""};
+        rows[i] = row;
     }
-    int good = files == 2 ? labels_of_two(&set->labels, ids, identities, first, total)
-                          : labels_of_ids(&set->labels, ids, identities, total);
-    free(ids);
-    free(identities);
+    int good = files == 2 ? labels_of_two(&set->labels, rows, first, total) : labels_of_ids(&set->labels, rows, total);
+    free(rows);
     return good;
 }
 
@@ -254,20 +231,15 @@ static int open_files(eval_set *set, const options *o, sources *from) {
     int good = 1, opened = 0;
     memset(file, 0, sizeof file);
     for (; opened < from->files && good; opened++)
-        good = gallery_file_read(&file[opened], from->embeddings[opened], NULL) &&
+        good = gallery_file_read(&file[opened], from->embeddings[opened]) &&
                ids_are_unique(&file[opened], from->embeddings[opened]);
-    if (good && from->files == 2 && !made_alike(&file[0], &file[1])) {
-        say_error("%s and %s were made by different models: their embeddings cannot be compared",
-                  shown(from->embeddings[0]), shown(from->embeddings[1]));
-        good = 0;
-    }
+    if (good && from->files == 2)
+        good = makers_agree(&file[0].makers, from->embeddings[0], &file[1].makers, NULL, from->embeddings[1]);
     if (good) good = o->labels || from->folder || from->labels ? label_by_options(set, o, from)
                                                : label_by_ids(set, file, from->files);
     if (good && ids_differ(&set->labels)) {
         take_rows(set, o, file, from->files);
-        set->models = file[0].models;
-        memcpy(set->model, file[0].model, sizeof set->model);
-        memset(file[0].model, 0, sizeof file[0].model);
+        set->makers = file[0].makers;
     } else {
         good = 0;
     }
@@ -280,28 +252,28 @@ static int sort_operands(const options *o, sources *from) {
     struct stat st;
     for (int i = 0; i < o->operand_count; i++) {
         const char *name = o->operands[i];
-        if (is_embeddings_name(name)) {
+        if (gallery_file_is_one(name)) {
             if (from->files == 2) say_error("%s: one file too many; two are queries and gallery", shown(name));
             if (from->files == 2) return 0;
             from->embeddings[from->files++] = name;
         } else if (from->folder || stat(name, &st) != 0 || !S_ISDIR(st.st_mode)) {
             say_error(from->folder ? "%s: only one folder can be given"
-                                   : "%s: is neither a folder nor a .npy file of reid embed", shown(name));
+                                   : "%s: is neither a folder nor a file of embeddings (.npy, .fvecs, .jsonl)", shown(name));
             return 0;
         } else {
             from->folder = name;
         }
     }
     if (!from->files && !from->folder && !o->labels && !from->labels)
-        say_error("no pictures: name a folder, --labels or a .npy file");
-    else if (from->files && o->models) say_error("embeddings come from a .npy file or from -m, not from both");
+        say_error("no pictures: name a folder, --labels or a file of embeddings");
+    else if (from->files && o->models) say_error("embeddings come from a file or from -m, not from both");
     else return 1;
     return 0;
 }
 
 const char *eval_set_folder(const options *o) {
     for (int i = 0; i < o->operand_count; i++)
-        if (!is_embeddings_name(o->operands[i])) return o->operands[i];
+        if (!gallery_file_is_one(o->operands[i])) return o->operands[i];
     return NULL;
 }
 
@@ -326,7 +298,6 @@ int eval_set_open(eval_set *set, const options *o, label_set *given, int *status
 }
 
 void eval_set_free(eval_set *set) {
-    for (int i = 0; i < MAX_MODELS; i++) made_by_free(&set->model[i]);
     labels_free(&set->labels);
     free(set->at);
     free(set->rows);

@@ -17,15 +17,15 @@ typedef struct eval_set {
     float *rows; /* count × dim */
     size_t count, dim, identities, cameras;
     size_t queries, gallery; /* queries are 0 … queries-1, the gallery is gallery … count-1; they may overlap */
-    made_by model[MAX_MODELS];
-    int models;
+    store_meta makers;
+    char device[MAX_MODELS][16]; /* that computed them; "" when a file does not say */
     int every_camera; /* each picture's camera is known */
     label_set labels;
     size_t failed;     /* labelled pictures without an embedding; each was named */
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
-/* Embeddings from the .npy files among the operands (one; or two: queries, gallery), else made with the models of -m.
+/* Embeddings from the files of embeddings among the operands (one; or two: queries, gallery), else made with the models of -m.
    Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the
    operands, else from the ids. Returns 0 after saying what is wrong, with *status the exit status; free it in any
    case. */
@@ -34,8 +34,5 @@ int eval_set_open(eval_set *set, const options *o, label_set *given, int *status
 /* The folder among the operands, from which paths in tables start; NULL: there is none. */
 const char *eval_set_folder(const options *o);
 void eval_set_free(eval_set *set);
-
-/* 1 when the name ends as an embeddings file's does. */
-int is_embeddings_name(const char *name);
 
 #endif

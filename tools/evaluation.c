@@ -145,9 +145,9 @@ static void summarise(evaluation *e, judging *j, const options *o) {
 /* Multiplies each model's part of the rows with the root of its weight: a dot product is then the weighted score. */
 static void weigh(eval_set *set, const double *weights) {
     size_t column = 0;
-    for (int m = 0; m < set->models; m++) {
+    for (int m = 0; m < set->makers.models; m++) {
         float factor = (float)sqrt(weights[m]);
-        size_t end = column + (size_t)set->model[m].dim;
+        size_t end = column + (size_t)set->makers.model[m].dim;
         for (size_t i = 0; i < set->count && factor != 1.0f; i++)
             for (size_t k = column; k < end; k++) set->rows[i * set->dim + k] *= factor;
         column = end;
@@ -199,7 +199,7 @@ int evaluate(evaluation *e, eval_set *set, const options *o, const double *weigh
         return 0;
     }
     if (!choose_rule(e, set, o)) return 0;
-    for (int m = 0; m < set->models; m++) reach += weights[m];
+    for (int m = 0; m < set->makers.models; m++) reach += weights[m];
     if (o->expand) reach = 1; /* of expanded rows, whatever the weights were */
     weigh(set, weights);
     count_pictures(e, set);

@@ -1,10 +1,13 @@
 #include "gallery.h"
 
 #include "gallery_file.h"
+#include "gallery_host.h"
+#include "makers.h"
 #include "say.h"
 #include "stream.h"
 #include "text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -89,7 +92,9 @@ static void open_folder(gallery *g, const options *o, models *all) {
 
 static void open_file(gallery *g, const options *o, const models *all) {
     gallery_file file;
-    if (gallery_file_read(&file, o->gallery, all)) {
+    store_meta ours;
+    makers_of_models(all, &ours);
+    if (gallery_file_read(&file, o->gallery) && makers_agree(&file.makers, o->gallery, &ours, all, NULL)) {
         for (size_t i = 0; i < file.count; i++) add_image(g, file.ids[i], file.identities[i], file.ids[i]);
         g->rows = file.rows;
         file.rows = NULL;
@@ -98,12 +103,39 @@ static void open_file(gallery *g, const options *o, const models *all) {
     gallery_file_free(&file);
 }
 
+static void take_store(gallery *g, const gallery_store *s) {
+    size_t values = store_count(s) * (size_t)g->dim;
+    g->rows = must_alloc(values * sizeof *g->rows);
+    if (store_halves(s)) reid_from_halves(store_halves(s), g->rows, values);
+    else if (values) memcpy(g->rows, store_floats(s), values * sizeof *g->rows);
+    for (size_t i = 0; i < store_count(s); i++) {
+        store_item item = store_at(s, i);
+        add_image(g, item.id, item.identity, *item.source ? item.source : item.id);
+    }
+    g->threshold = store_info(s)->threshold;
+}
+
+static void open_store(gallery *g, const options *o, const models *all) {
+    gallery_store *s = gallery_store_open(o->gallery, 1);
+    store_meta ours;
+    makers_of_models(all, &ours);
+    if (s && makers_agree(store_info(s), o->gallery, &ours, all, NULL)) {
+        take_store(g, s);
+        if (!g->count) say_error("%s: the gallery is empty", shown(o->gallery));
+    }
+    store_close(s);
+}
+
 int gallery_open(gallery *g, const options *o, models *all) {
     struct stat st;
     memset(g, 0, sizeof *g);
     g->dim = all->dim;
+    g->threshold = (double)NAN;
     if (stat(o->gallery, &st) == 0 && S_ISDIR(st.st_mode)) open_folder(g, o, all);
-    else open_file(g, o, all);
+    else if (store_is_gallery(o->gallery)) open_store(g, o, all);
+    else if (gallery_file_is_one(o->gallery)) open_file(g, o, all);
+    else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
+                   shown(o->gallery));
     if (!g->count || (o->strict && g->failed)) return 0;
     index_identities(g);
     return 1;

@@ -1,4 +1,5 @@
-/* The pictures that queries are compared with: a folder that is embedded now, or a file from `reid embed`. */
+/* The pictures that queries are compared with: a folder that is embedded now, a file from `reid embed`, or a gallery
+   file. */
 #ifndef REID_TOOLS_GALLERY_H
 #define REID_TOOLS_GALLERY_H
 
@@ -20,6 +21,7 @@ typedef struct gallery {
     float *rows;            /* count × dim */
     size_t count, cap, rows_cap, identities, failed;
     int dim;
+    double threshold;       /* the gallery's own; NAN: none */
 } gallery;
 
 /* Returns 0 after saying what is wrong. */

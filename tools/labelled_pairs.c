@@ -86,8 +86,8 @@ void pairs_of_set(labelled_pairs *p, const eval_set *set, const options *o) {
     p->identities = set->identities;
     p->by_camera = set->every_camera && set->cameras > 1 && (o->leave_out == AUTO || o->leave_out == CAMERA);
     count_all(&c);
-    for (; c.model < set->models; c.model++) {
-        size_t dim = (size_t)set->model[c.model].dim;
+    for (; c.model < set->makers.models; c.model++) {
+        size_t dim = (size_t)set->makers.model[c.model].dim;
         float *part = part_of(set, column, dim);
         score_job job = {part, part + set->gallery * dim, set->queries, set->count - set->gallery, dim,
                          scores_threads(o->threads), (reid_isa)o->isa, 0, 1, collect, &c, "pairs"};
@@ -268,8 +268,8 @@ void pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t)
         if (a == SIZE_MAX || b == SIZE_MAX) continue;
         add_pair(p, set->at[a].identity, set->at[b].identity);
         column = 0;
-        for (int m = 0; m < set->models; m++, column += dim) {
-            dim = (size_t)set->model[m].dim;
+        for (int m = 0; m < set->makers.models; m++, column += dim) {
+            dim = (size_t)set->makers.model[m].dim;
             p->score[m][p->count - 1] = (float)reid_cosine(set->rows + a * set->dim + column,
                                                            set->rows + b * set->dim + column, (int)dim);
         }

@@ -174,10 +174,8 @@ static void prepare(matching *m) {
         m->weights[i] = m->c ? m->c->weights[i] : o->weight_count ? o->weights[i]
                                                 : o->models == 1  ? 1.0
                                                                   : default_weights[i];
-    m->threshold = !isnan(o->threshold) ? o->threshold
-                   : m->c               ? m->c->threshold
-                   : o->models > 1      ? 0.40
-                                        : (double)NAN;
+    m->threshold = !isnan(o->threshold) ? o->threshold : m->c ? m->c->threshold : m->g->threshold;
+    if (isnan(m->threshold) && o->models > 1) m->threshold = 0.40;
     if (isnan(m->threshold))
         say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
                     "calibrated; choose one with --threshold");
@@ -253,8 +251,11 @@ int match_main(options *o) {
         if (!queries.count) {
             say_error("match: no queries");
         } else if (models_open(&all, o)) {
+            store_meta ours;
+            makers_of_models(&all, &ours);
             if (!o->calibration) status = match_with(o, &all, &queries, NULL);
-            else if (calibration_fits(&c, &all, o->calibration)) status = match_with(o, &all, &queries, &c);
+            else if (makers_agree(&c.makers, o->calibration, &ours, &all, NULL))
+                status = match_with(o, &all, &queries, &c);
             models_close(&all);
         }
     }

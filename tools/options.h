@@ -38,6 +38,8 @@ typedef struct options {
     double weights[MAX_MODELS], threshold; /* threshold: NAN when not given */
     int weight_count, top_k, keep_self;
 
+    const char *like, *list, *camera, *time;
+    int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     int leave_out, rerank, k1, k2, expand, draws, method;
@@ -92,6 +94,7 @@ int options_parse(options *o, const command *c, int argc, char **argv);
 int embed_main(options *o);
 int match_main(options *o);
 int inspect_main(options *o);
+int gallery_main(options *o);
 int eval_main(options *o);
 int calibrate_main(options *o);
 int bench_main(options *o);

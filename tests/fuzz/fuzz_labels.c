@@ -31,13 +31,6 @@ void die(const char *format, ...) { (void)format, abort(); }
 const char *shown(const char *name) { return name; }
 void inputs_add_path(inputs *list, const char *path) { (void)list, (void)path; }
 void inputs_free(inputs *list) { (void)list; }
-void made_by_free(made_by *m) {
-    text_free(&m->fingerprint);
-    text_free(&m->precision);
-    text_free(&m->network);
-    text_free(&m->preset);
-    text_free(&m->device);
-}
 int choice_index(const char *choices, const char *value) { return strstr(choices, value) && *value ? 1 : -1; }
 int scores_threads(int wanted) { return wanted; }
 int scores_run(const score_job *job) { return job == NULL; }
@@ -95,15 +88,18 @@ static void try_pairs(const text *file) {
 /* Each line is an id, its first half the identity that reid embed would have noted. */
 static void try_ids(const text *file) {
     char *ids[64], *identities[64];
+    known_row rows[64];
     size_t count = 0;
     label_set set;
     for (size_t at = 0; at < file->len && count < 64;) {
         size_t n = strcspn(file->s + at, "\n");
         ids[count] = must_copy(file->s + at, n);
-        identities[count++] = must_copy(file->s + at, n / 2);
+        identities[count] = must_copy(file->s + at, n / 2);
+        known_row row = {ids[count], identities[count], count % 3 ? "" : "1"};
+        rows[count++] = row;
         at += n + 1;
     }
-    if (labels_of_ids(&set, ids, identities, count)) check_labels(&set);
+    if (labels_of_ids(&set, rows, count)) check_labels(&set);
     labels_free(&set);
     for (size_t i = 0; i < count; i++) {
         memset(&set, 0, sizeof set);

@@ -1,0 +1,526 @@
+/* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
+   groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c -o build/t_search -lcmocka -lm -lpthread */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+#include <setjmp.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+#include "test_util.h"
+
+typedef struct search_case {
+    int dim;
+    size_t count;
+    int n, k, top;
+    reid_scoring scoring;
+    int group_size; /* on average; 0: no groups; -1: one group; -2: sizes from 1 to 400 */
+    int levels;     /* different values of a component, so that many scores are equal; 0: continuous */
+    int halves, threshold, skip, threads;
+} search_case;
+
+typedef struct bed {
+    const search_case *c;
+    float *rows, *queries; /* rows as they are stored: rounded to halves in that case */
+    uint16_t *halves;
+    uint32_t *groups;
+    reid_hit *want;        /* (n, k) */
+    int *found;
+    reid_search_desc desc;
+} bed;
+
+static uint64_t state = 1;
+
+static uint32_t random_bits(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 32);
+}
+
+static void *block(size_t size) {
+    void *p = malloc(size + 1);
+    assert_non_null(p);
+    return p;
+}
+
+static void fill(const search_case *c, float *out, size_t rows) {
+    for (size_t i = 0; i < rows * (size_t)c->dim; i++)
+        out[i] = c->levels ? (float)(random_bits() % (unsigned)c->levels) - (float)(c->levels / 2)
+                           : (float)((double)random_bits() / 2147483648.0 - 1.0) / (float)sqrt(c->dim);
+}
+
+/* Same camera: a third of the rows, another third for each query. */
+static int skip_third(int query, size_t row, void *user) {
+    (void)user;
+    return (row * 7 + (size_t)query) % 3 == 0;
+}
+
+/* --- the reference: everything, sorted ---------------------------------------------------------------------------- */
+
+static int best_first(const void *a, const void *b) {
+    const reid_hit *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_group(const void *a, const void *b) {
+    const reid_hit *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* The scores of one group, in the order of its rows, to its hit. */
+static reid_hit combine(const search_case *c, reid_hit *all, size_t count) {
+    reid_hit hit = all[0];
+    double sum = 0;
+    size_t top = c->scoring == REID_GROUP_TOP ? (size_t)c->top : 1;
+    if (c->scoring == REID_GROUP_MEAN) {
+        for (size_t i = 0; i < count; i++) sum += all[i].score;
+        top = count;
+    }
+    qsort(all, count, sizeof *all, best_first);
+    hit.row = all[0].row;
+    if (top > count) top = count;
+    for (size_t i = 0; i < top && c->scoring != REID_GROUP_MEAN; i++) sum += all[i].score;
+    hit.score = sum / (double)top;
+    return hit;
+}
+
+static void reference(bed *b) {
+    const search_case *c = b->c;
+    reid_hit *all = block(c->count * sizeof *all);
+    for (int q = 0; q < c->n; q++) {
+        size_t count = 0, units = 0;
+        for (size_t i = 0; i < c->count; i++) {
+            reid_hit hit = {(uint32_t)i, b->groups ? b->groups[i] : (uint32_t)i, 0};
+            if (c->skip && skip_third(q, i, NULL)) continue;
+            for (int k = 0; k < c->dim; k++)
+                hit.score += (double)b->rows[i * (size_t)c->dim + (size_t)k] * b->queries[q * c->dim + k];
+            all[count++] = hit;
+        }
+        if (c->scoring != REID_ROWS) {
+            qsort(all, count, sizeof *all, by_group);
+            for (size_t i = 0, end; i < count; i = end) {
+                for (end = i + 1; end < count && all[end].group == all[i].group;) end++;
+                all[units++] = combine(c, all + i, end - i);
+            }
+            count = units;
+        }
+        qsort(all, count, sizeof *all, best_first);
+        b->found[q] = 0;
+        memset(b->want + (ptrdiff_t)q * c->k, 0, (size_t)c->k * sizeof *all);
+        for (size_t i = 0; i < count && i < (size_t)c->k; i++)
+            if (!c->threshold || all[i].score >= b->desc.threshold) b->want[q * c->k + b->found[q]++] = all[i];
+    }
+    free(all);
+}
+
+/* --- a bed ---------------------------------------------------------------------------------------------------- */
+
+static void make_groups(bed *b) {
+    const search_case *c = b->c;
+    uint32_t group = 40, left = 0; /* neighbours at first, then anywhere */
+    b->groups = block(c->count * sizeof *b->groups);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->group_size == -1) group = 7;
+        else if (c->group_size > 0) group = random_bits() % (uint32_t)(c->count / (size_t)c->group_size + 1);
+        else if (left-- == 0) group += 3, left = random_bits() % 400;
+        b->groups[i] = group;
+    }
+}
+
+static bed make_bed(const search_case *c) {
+    bed b;
+    size_t values = c->count * (size_t)c->dim, hits = (size_t)c->n * (size_t)c->k;
+    memset(&b, 0, sizeof b);
+    b.c = c;
+    b.rows = block(values * sizeof *b.rows);
+    b.queries = block((size_t)(c->n * c->dim) * sizeof *b.queries);
+    b.want = block(hits * sizeof *b.want);
+    b.found = block((size_t)c->n * sizeof *b.found);
+    fill(c, b.rows, c->count);
+    fill(c, b.queries, (size_t)c->n);
+    if (c->halves) {
+        b.halves = block(values * sizeof *b.halves);
+        reid_to_halves(b.rows, b.halves, values);
+        reid_from_halves(b.halves, b.rows, values);
+    }
+    if (c->group_size) make_groups(&b);
+    b.desc.k = c->k, b.desc.scoring = c->scoring, b.desc.top = c->top;
+    b.desc.use_threshold = c->threshold, b.desc.threshold = c->levels ? c->dim * 0.25 : 0.1;
+    b.desc.skip = c->skip ? skip_third : NULL;
+    reference(&b);
+    return b;
+}
+
+static void free_bed(bed *b) {
+    free(b->rows), free(b->queries), free(b->halves), free(b->groups), free(b->want), free(b->found);
+}
+
+static reid_index *open_index(const bed *b, reid_desc *desc) {
+    reid_index *index;
+    reid_rows rows = {b->halves ? NULL : b->rows, b->halves, b->c->count, b->c->dim, b->groups};
+    return reid_index_create(desc, &rows, &index) == REID_OK ? index : NULL;
+}
+
+static void compare(const bed *b, const reid_hit *hits, const int *found, const char *isa) {
+    const search_case *c = b->c;
+    for (int q = 0; q < c->n; q++) {
+        if (found[q] != b->found[q])
+            fail_msg("%s dim %d, %zu rows, scoring %d: query %d has %d hits, not %d", isa, c->dim, c->count,
+                     (int)c->scoring, q, found[q], b->found[q]);
+        for (int i = 0; i < c->k; i++) {
+            const reid_hit *have = &hits[q * c->k + i], *want = &b->want[q * c->k + i];
+            if (memcmp(have, want, sizeof *have) != 0)
+                fail_msg("%s dim %d, %zu rows, scoring %d: query %d, hit %d: row %u group %u %.17g, not %u %u %.17g",
+                         isa, c->dim, c->count, (int)c->scoring, q, i, have->row, have->group, have->score, want->row,
+                         want->group, want->score);
+        }
+    }
+}
+
+static void run_case(const search_case *c) {
+    bed b = make_bed(c);
+    reid_hit *hits = block((size_t)(c->n * c->k) * sizeof *hits);
+    int *found = block((size_t)c->n * sizeof *found);
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        reid_desc desc = REID_INIT;
+        reid_error error = {REID_OK, ""};
+        if (!reid__kernels_for((reid_isa)isa)) continue;
+        desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads, desc.error = &error;
+        reid_index *index = open_index(&b, &desc);
+        assert_string_equal(error.text, "");
+        assert_non_null(index);
+        assert_int_equal(reid_search(index, b.queries, c->n, &b.desc, hits, found, &error), REID_OK);
+        compare(&b, hits, found, reid__kernels_for((reid_isa)isa)->name);
+        reid_index_destroy(index);
+    }
+    free(hits), free(found);
+    free_bed(&b);
+}
+
+/* --- tests ------------------------------------------------------------------------------------------------------- */
+
+static void test_rows(void **unused) {
+    static const search_case cases[] = {
+        {16, 0, 3, 2, 0, REID_ROWS, 0, 0, 0, 0, 0, 1},       {1, 1, 1, 1, 0, REID_ROWS, 0, 0, 0, 0, 0, 1},
+        {3, 5, 2, 9, 0, REID_ROWS, 0, 3, 0, 0, 0, 2},        {17, 95, 3, 4, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {64, 96, 4, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},      {31, 97, 5, 10, 0, REID_ROWS, 0, 0, 0, 0, 0, 3},
+        {33, 1000, 16, 10, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},  {100, 5000, 17, 5, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {65, 5000, 33, 300, 0, REID_ROWS, 0, 0, 0, 0, 0, 3}, {32, 9000, 40, 7, 0, REID_ROWS, 0, 0, 1, 0, 1, 2},
+        {4, 6000, 3, 6, 0, REID_ROWS, 0, 3, 0, 0, 0, 3},     {4, 6000, 20, 200, 0, REID_ROWS, 0, 2, 1, 0, 0, 2},
+        {48, 700, 6, 700, 0, REID_ROWS, 0, 0, 0, 1, 0, 2},   {48, 700, 2, 1000, 0, REID_ROWS, 0, 9, 0, 1, 1, 1},
+        {2, 3000, 1, 1, 0, REID_ROWS, 0, 1, 0, 0, 0, 2},     {300, 200, 1, 3, 0, REID_ROWS, 11, 0, 0, 0, 0, 2},
+        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+}
+
+/* Every way to score a group, over sizes from one row to more than a block, with and without everything else. */
+static void test_groups(void **unused) {
+    static const int sizes[] = {1, 7, -1, -2}, queries[] = {1, 21};
+    (void)unused;
+    for (int i = 0; i < 4 * 2 * 4 * 2; i++) {
+        search_case c = {24, 1500, queries[i / 4 % 2], 5 + i % 3 * 30, 1 + i % 9, REID_ROWS, sizes[i % 4], 0, 0, 0, 0,
+                         1 + i % 3};
+        c.scoring = (reid_scoring)(i / 8 % 4);
+        c.levels = i / 32 ? 3 : 0;
+        c.halves = i / 3 % 2, c.threshold = i / 5 % 3 == 0, c.skip = i / 7 % 2;
+        run_case(&c);
+    }
+}
+
+/* Rows that FP32 orders wrongly: equal but for the last place of one component, among large ones that cancel. */
+static void test_close(void **unused) {
+    enum { ROWS = 2000, DIM = 64 };
+    search_case c = {DIM, ROWS, 6, 20, 0, REID_ROWS, 0, 0, 0, 0, 0, 2};
+    bed b = make_bed(&c);
+    (void)unused;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < DIM; k++)
+            b.rows[i * DIM + k] = k == i % DIM ? 1.0f + (float)(i * 37 % ROWS) * 1.1920929e-7f : k % 2 ? 1.0f : -1.0f;
+    reference(&b);
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        reid_hit hits[6 * 20];
+        int found[6];
+        reid_desc desc = REID_INIT;
+        if (!reid__kernels_for((reid_isa)isa)) continue;
+        desc.cpu_isa = (reid_isa)isa;
+        reid_index *index = open_index(&b, &desc);
+        assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+        compare(&b, hits, found, "close");
+        reid_index_destroy(index);
+    }
+    free_bed(&b);
+}
+
+/* Sizes at both ends of what floats can be: sums that underflow, rows as long as they may be. */
+static void test_extremes(void **unused) {
+    static const float sizes[] = {1e-38f, 1e-30f, 1e-22f, 1e-3f, 1e15f};
+    search_case c = {40, 300, 5, 9, 0, REID_ROWS, 0, 0, 0, 0, 0, 1};
+    (void)unused;
+    for (int s = 0; s < 5 * 2; s++) {
+        reid_hit hits[5 * 9];
+        int found[5];
+        reid_desc desc = REID_INIT;
+        bed b = make_bed(&c);
+        for (int i = 0; i < 300 * 40; i++) b.rows[i] *= s < 5 || i % 400 < 40 ? sizes[s % 5] : 1;
+        for (int i = 0; i < 5 * 40; i++) b.queries[i] *= sizes[s % 5];
+        reference(&b);
+        reid_index *index = open_index(&b, &desc);
+        assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+        compare(&b, hits, found, "extremes");
+        reid_index_destroy(index);
+        free_bed(&b);
+    }
+}
+
+/* Every half there and back; floats next to the middle of two halves. */
+static void test_halves(void **unused) {
+    (void)unused;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint16_t half = (uint16_t)h, back, sides[2];
+        float value, middle[2];
+        reid_from_halves(&half, &value, 1);
+        reid_to_halves(&value, &back, 1);
+        if ((h & 0x7fff) > 0x7c00) assert_true((back & 0x7c00) == 0x7c00 && (back & 0x3ff)); /* NaN stays NaN */
+        else assert_int_equal(back, half);
+        if ((h & 0x7fff) >= 0x7bff) continue;
+        uint16_t next = (uint16_t)(h + 1);
+        float upper;
+        reid_from_halves(&next, &upper, 1);
+        middle[0] = (value + upper) / 2; /* exact */
+        middle[1] = nextafterf(middle[0], upper);
+        reid_to_halves(middle, sides, 2);
+        assert_int_equal(sides[0], h & 1 ? next : half);
+        assert_int_equal(sides[1], next);
+    }
+    float large[2] = {65519.996f, -65520.0f};
+    uint16_t out[2];
+    reid_to_halves(large, out, 2);
+    assert_int_equal(out[0], 0x7bff);
+    assert_int_equal(out[1], 0xfc00);
+}
+
+static void test_refusals(void **unused) {
+    search_case c = {8, 50, 3, 2, 0, REID_ROWS, 5, 0, 0, 0, 0, 1};
+    bed b = make_bed(&c);
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_hit hits[6];
+    int found[3];
+    (void)unused;
+    desc.error = &error;
+    reid_rows rows = {b.rows, NULL, 50, 8, b.groups}, bad = rows;
+    reid_index *index = NULL;
+#define REFUSED(call, result, part)                  \
+    do {                                             \
+        assert_int_equal(call, result);              \
+        assert_non_null(strstr(error.text, part));   \
+        assert_int_equal(error.code, result);        \
+    } while (0)
+#define NO_INDEX(result, part)                                       \
+    do {                                                             \
+        index = (reid_index *)(void *)&error;                        \
+        REFUSED(reid_index_create(&desc, &bad, &index), result, part); \
+        assert_null(index);                                          \
+        bad = rows;                                                  \
+    } while (0)
+    bad.dim = 0;
+    NO_INDEX(REID_ERR_INVALID_ARG, "50 rows of 0 floats");
+    bad.dim = REID_MAX_DIM + 1;
+    NO_INDEX(REID_ERR_INVALID_ARG, "of 1 to 65536");
+    bad.count = UINT32_MAX;
+    NO_INDEX(REID_ERR_INVALID_ARG, "4294967295 rows");
+    bad.halves = (const uint16_t *)(const void *)b.rows;
+    NO_INDEX(REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    bad.floats = NULL;
+    NO_INDEX(REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    desc.threads = 1025;
+    NO_INDEX(REID_ERR_INVALID_ARG, "desc.threads is 1025");
+    desc.threads = 2;
+    desc.alloc_fn = test_heap_alloc;
+    NO_INDEX(REID_ERR_INVALID_ARG, "both or neither");
+    desc.alloc_fn = NULL;
+    desc.cpu_isa = (reid_isa)9;
+    NO_INDEX(REID_ERR_INVALID_ARG, "no reid_isa");
+    desc.cpu_isa = REID_ISA_AUTO;
+    b.rows[49 * 8 + 7] = NAN;
+    NO_INDEX(REID_ERR_EMBEDDING, "row 49 is not finite");
+    b.rows[30 * 8] = -INFINITY;
+    NO_INDEX(REID_ERR_EMBEDDING, "row 30 is not finite");
+    b.rows[4 * 8] = 2e18f;
+    NO_INDEX(REID_ERR_EMBEDDING, "row 4 is not finite, or longer than 1e18");
+    b.rows[4 * 8] = b.rows[30 * 8] = b.rows[49 * 8 + 7] = 0;
+    desc.memory_limit = 300;
+    NO_INDEX(REID_ERR_MEMORY_LIMIT, "the index takes");
+    desc.memory_limit = 4000;
+    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
+    REFUSED(reid_search(index, b.queries, 3, &b.desc, hits, found, &error), REID_ERR_MEMORY_LIMIT, "and one query");
+    reid_index_destroy(index);
+    desc.memory_limit = 0;
+    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
+    assert_int_equal(reid_search(index, NULL, 0, &b.desc, NULL, NULL, &error), REID_OK);
+#define NO_HITS(result, part)                                                                           \
+    do {                                                                                                \
+        memset(hits, 1, sizeof hits), memset(found, 1, sizeof found);                                   \
+        REFUSED(reid_search(index, b.queries, 3, &d, hits, found, &error), result, part);               \
+        for (size_t i = 0; i < sizeof hits; i++)                                                        \
+            assert_true(d.k < 1 || (size_t)(3 * d.k) * sizeof *hits <= i || !((char *)hits)[i]);        \
+        assert_true(!found[0] && !found[2]);                                                            \
+        d = b.desc;                                                                                     \
+    } while (0)
+    reid_search_desc d = b.desc;
+    d.k = 0;
+    NO_HITS(REID_ERR_INVALID_ARG, "k is 0");
+    d.scoring = (reid_scoring)4;
+    NO_HITS(REID_ERR_INVALID_ARG, "scoring 4");
+    d.scoring = REID_GROUP_TOP;
+    NO_HITS(REID_ERR_INVALID_ARG, "top is 0: 1 to 64");
+    d.scoring = REID_GROUP_TOP, d.top = 65;
+    NO_HITS(REID_ERR_INVALID_ARG, "top is 65");
+    d.use_threshold = 1, d.threshold = (double)NAN;
+    NO_HITS(REID_ERR_INVALID_ARG, "threshold is not a number");
+    b.queries[2 * 8 + 3] = INFINITY;
+    NO_HITS(REID_ERR_EMBEDDING, "query 2 is not finite");
+    b.queries[8 + 3] = NAN;
+    NO_HITS(REID_ERR_EMBEDDING, "query 1 is not finite");
+    REFUSED(reid_search(index, NULL, 3, &b.desc, hits, found, &error), REID_ERR_INVALID_ARG, "queries");
+    assert_int_equal(reid_search(NULL, b.queries, 3, &b.desc, hits, found, NULL), REID_ERR_INVALID_ARG);
+    reid_index_destroy(index);
+    rows.groups = NULL;
+    assert_int_equal(reid_index_create(&desc, &rows, &index), REID_OK);
+    b.queries[8 + 3] = b.queries[2 * 8 + 3] = 0;
+    d.scoring = REID_GROUP_MAX;
+    NO_HITS(REID_ERR_INVALID_ARG, "rows.groups was NULL");
+    reid_index_destroy(index);
+    reid_index_destroy(NULL);
+    free_bed(&b);
+}
+
+/* Each allocation refused in turn; sizes given back; and a limit under which queries go one by one. */
+static void test_memory(void **unused) {
+    search_case c = {20, 3000, 70, 6, 0, REID_GROUP_MAX, 4, 0, 1, 0, 0, 2};
+    bed b = make_bed(&c);
+    reid_hit *hits = block((size_t)(c.n * c.k) * sizeof *hits);
+    int found[70];
+    (void)unused;
+    for (size_t at = 1, done = 0; !done; at++) {
+        test_heap heap;
+        reid_error error;
+        reid_desc desc = REID_INIT;
+        memset(&heap, 0, sizeof heap);
+        heap.fail_at = at;
+        desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
+        desc.error = &error;
+        reid_index *index = open_index(&b, &desc);
+        if (index) {
+            reid_result r = reid_search(index, b.queries, c.n, &b.desc, hits, found, &error);
+            if (r == REID_OK) compare(&b, hits, found, "memory");
+            done = r == REID_OK && at > 6;
+        }
+        assert_true(done || error.code == REID_ERR_OUT_OF_MEMORY);
+        reid_index_destroy(index);
+        assert_int_equal(heap.live, 0);
+        assert_int_equal(heap.wrong_size, 0);
+    }
+    size_t most = 0;
+    for (size_t limit = 60000; limit < 4000000; limit = limit * 3 / 2) {
+        test_heap heap;
+        reid_desc desc = REID_INIT;
+        memset(&heap, 0, sizeof heap);
+        desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
+        desc.memory_limit = limit;
+        reid_index *index = open_index(&b, &desc);
+        if (!index) continue;
+        size_t before = heap.peak; /* sorting groups takes more for a moment */
+        heap.peak = heap.live;
+        if (reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL) == REID_OK) {
+            compare(&b, hits, found, "limit");
+            assert_true(heap.peak <= limit && heap.peak >= most && before > 0);
+            most = heap.peak;
+        }
+        reid_index_destroy(index);
+    }
+    assert_true(most > 0);
+    free(hits);
+    free_bed(&b);
+}
+
+typedef struct worker {
+    pthread_t thread;
+    reid_index *index;
+    const bed *b;
+    int errors;
+} worker;
+
+static void *search_often(void *arg) {
+    worker *w = arg;
+    const search_case *c = w->b->c;
+    reid_hit *hits = malloc((size_t)(c->n * c->k) * sizeof *hits);
+    int *found = malloc((size_t)c->n * sizeof *found);
+    for (int i = 0; i < 5; i++)
+        w->errors += reid_search(w->index, w->b->queries, c->n, &w->b->desc, hits, found, NULL) != REID_OK ||
+                     memcmp(hits, w->b->want, (size_t)(c->n * c->k) * sizeof *hits) != 0;
+    free(hits), free(found);
+    return NULL;
+}
+
+static void pool(reid_task_fn fn, void *task, int count, void *user) {
+    ++*(int *)user;
+    for (int i = count; i-- > 0;) fn(task, i);
+}
+
+/* Several threads on one index, a caller's pool, a fork, and a caller with another rounding mode. */
+static void test_threads(void **unused) {
+    search_case c = {30, 4000, 9, 6, 3, REID_GROUP_TOP, 6, 0, 0, 0, 1, 2};
+    bed b = make_bed(&c);
+    worker workers[8];
+    reid_hit hits[9 * 6];
+    int found[9], jobs = 0, status;
+    reid_desc desc = REID_INIT;
+    (void)unused;
+    desc.threads = 3;
+    reid_index *index = open_index(&b, &desc);
+    assert_non_null(index);
+    for (int i = 0; i < 8; i++) {
+        workers[i].index = index, workers[i].b = &b, workers[i].errors = 0;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, search_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].errors, 0);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        int refused = reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL) == REID_ERR_FORKED;
+        reid_index_destroy(index);
+        _exit(!refused);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0xe040); /* flush to zero, towards zero */
+    assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+    assert_int_equal(_mm_getcsr() & 0xe040, 0xe040);
+    _mm_setcsr(before);
+    compare(&b, hits, found, "rounding");
+    reid_index_destroy(index);
+    desc.parallel_fn = pool, desc.parallel_user = &jobs;
+    index = open_index(&b, &desc);
+    assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+    assert_true(jobs >= 2);
+    compare(&b, hits, found, "pool");
+    reid_index_destroy(index);
+    free_bed(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_halves), cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_memory),   cmocka_unit_test(test_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
