@@ -135,8 +135,8 @@ run 0 match $two --gallery gal --calibration two.json --json gal/ann/1.png
 run 0 match $two --gallery gal --weights 1,3 --json --threshold 0 gal/ann/1.png
 prints '"decision": "match"'
 refused() { pattern=$1; shift; run 2 match "$@" gal/ann/1.png; says "$pattern"; silent; }
-refused 'score.json was made by [0-9a-f]* (efficientnet_b0.*), but w2.safetensors .*cannot be compared' -m w2.safetensors \
-    --size 64x64 --gallery gal --calibration score.json
+refused 'score.json was made by [0-9a-f]* (efficientnet_b0.*), but w2.safetensors .*cannot be compared' \
+    -m w2.safetensors --size 64x64 --gallery gal --calibration score.json
 refused 'score.json was made by [0-9a-f]*' -m w.safetensors --size 96x64 --gallery gal --calibration score.json
 refused 'score.json: made with 1 model(s), but 2 are given' $two --gallery gal --calibration score.json
 refused '--weights would change the scores' $two --weights 1,1 --gallery gal --calibration two.json

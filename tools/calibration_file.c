@@ -212,7 +212,8 @@ int calibration_read_json(calibration *c, json *j) {
     }
     if (!j->error[0] && (!format.len || strcmp(format.s, "reid-calibration") != 0 || version != 1))
         json_fail(j, "this is not a calibration (format reid-calibration, version 1)");
-    if (!j->error[0] && (!c->makers.models || c->method < 0 || isnan(c->threshold) || (c->method && !c->score.steps.count)))
+    int lacks = !c->makers.models || c->method < 0 || isnan(c->threshold) || (c->method && !c->score.steps.count);
+    if (!j->error[0] && lacks)
         json_fail(j, "the calibration lacks models, method, threshold or probabilities");
     text_free(&key);
     text_free(&format);

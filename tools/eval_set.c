@@ -258,7 +258,8 @@ static int sort_operands(const options *o, sources *from) {
             from->embeddings[from->files++] = name;
         } else if (from->folder || stat(name, &st) != 0 || !S_ISDIR(st.st_mode)) {
             say_error(from->folder ? "%s: only one folder can be given"
-                                   : "%s: is neither a folder nor a file of embeddings (.npy, .fvecs, .jsonl)", shown(name));
+                                   : "%s: is neither a folder nor a file of embeddings (.npy, .fvecs, .jsonl)",
+                      shown(name));
             return 0;
         } else {
             from->folder = name;
