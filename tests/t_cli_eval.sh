@@ -154,6 +154,24 @@ bad_labels 'no query has a match in the gallery: each identity needs two picture
     'path,identity\nann/1.png,a\nbob/1.png,b\nbob/2.png,c\n'
 bad_labels 'a quoted field does not end' 'path,identity\n"ann/1.png,a\n'
 
+# --- what a gallery exports: identities and cameras -------------------------------------------------------------------
+cat >list.csv <<END
+path,identity,camera
+ids/ann/1.png,ann,north
+ids/ann/deep/2.png,ann,south
+ids/bob/1.png,bob,north
+ids/bob/2.png,bob,north
+END
+run 0 gallery create listed.gallery $one
+run 0 gallery add listed.gallery $one --list list.csv
+for ending in npy fvecs jsonl; do
+    run 0 gallery export listed.gallery -o listed.$ending
+    evaluate 0 listed.$ending
+    figure left_out camera
+    figure queries 4
+    figure valid_queries 2 # bob's pictures come from one camera
+done
+
 # --- what cannot be evaluated -----------------------------------------------------------------------------------------
 bad() { pattern=$1; shift; run 2 eval "$@"; says "$pattern"; silent; }
 bad 'no pictures: name a folder, --labels or a file of embeddings'

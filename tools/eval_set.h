@@ -25,8 +25,8 @@ typedef struct eval_set {
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
-/* Embeddings come from the files of them among the operands (one; or two: queries, gallery), else from the models of -m.
-   Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the
+/* Embeddings come from the files of them among the operands (one; or two: queries, gallery), else from the models of
+   -m. Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the
    operands, else from the ids. Returns 0 after saying what is wrong, with *status the exit status; free it in any
    case. */
 int eval_set_open(eval_set *set, const options *o, label_set *given, int *status);

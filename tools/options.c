@@ -269,8 +269,8 @@ const option OPTIONS[] = {
     {0, "alpha", "X", "l", set_real, SHARED(alpha), 0, 100,
      "with --expand: the cosine to this power is a neighbour's weight. Default: 3"},
     {0, "compare", "A,B,...", "l", set_text, SHARED(compare), 0, 0,
-     "the first against the others, each a precision, a device, DEVICE/PRECISION or a .npy file; exit 1 when one loses "
-     "too much"},
+     "the first against the others, each a precision, a device, DEVICE/PRECISION or a file of embeddings; exit 1 when "
+     "one loses too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
     {0, "draws", "N", "lt", set_int, SHARED(draws), 10, 1000000,
