@@ -78,6 +78,17 @@ need_checkpoint_files() {
     ) || exit 1
 }
 
+# Compiles tests/eval_files.c, which makes embeddings files, as EVAL_FILES.
+need_eval_files() {
+    EVAL_FILES=$(dirname "$CLI_FILES")/eval_files
+    (
+        cd "$repository" || exit 1
+        [ -x "$EVAL_FILES" ] && [ -z "$(find tests/eval_files.c -newer "$EVAL_FILES")" ] && exit
+        ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 tests/eval_files.c -o "$EVAL_FILES.$$" -lm &&
+            mv "$EVAL_FILES.$$" "$EVAL_FILES"
+    ) || exit 1
+}
+
 # Small pictures and a small network: EfficientNet-B0 at 64x64.
 picture() { "$CLI_FILES" picture "$@"; }
 b0() { "$CLI_FILES" weights "$1" efficientnet_b0 none "${2:-1}"; }

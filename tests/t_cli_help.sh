@@ -56,7 +56,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed match inspect bench convert help version; do
+for command in embed match eval calibrate inspect bench convert help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -88,12 +88,23 @@ cp w.safetensors efficientnet_b0.safetensors
 need_checkpoint_files
 "$CHECKPOINT_FILES" zip w.safetensors resnet50.pth
 cp resnet50.pth checkpoint.pth
-mkdir -p gallery/ann crops photos bin
-for f in gallery/ann/1.png gallery/ann/2.png crops/a.png crops/b.png photos/x.png query.png; do picture $f 30 40 2; done
+market=Market-1501-v15.09.15
+mkdir -p gallery/ann photos bin $market/query $market/bounding_box_test
+for f in gallery/ann/1.png gallery/ann/2.png photos/x.png query.png $market/query/0001_c1s1_000001_00.png \
+    $market/bounding_box_test/0001_c2s1_000002_00.png; do
+    picture $f 30 40 2
+done
+echo first,second,same >pairs.csv
+for who in 1 2 3 4 5 6 7 8; do
+    mkdir -p crops/$who
+    for f in 1 2; do picture crops/$who/$f.png 30 40 $who; done
+    echo "crops/$who/1.png,crops/$who/2.png,1" >>pairs.csv
+    for f in 1 2; do echo "crops/$who/$f.png,crops/$((who % 8 + 1))/$f.png,0" >>pairs.csv; done
+done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 ln -s "$REID" bin/reid
 examples=0
-for command in embed match inspect bench convert; do
+for command in embed match eval calibrate inspect bench convert; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
@@ -101,7 +112,7 @@ for command in embed match inspect bench convert; do
         examples=$((examples + 1))
     done <examples
 done
-check "fifteen examples" [ $examples = 15 ]
+check "twenty-one examples" [ $examples = 21 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

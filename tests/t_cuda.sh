@@ -74,4 +74,18 @@ run build/reid pack -m "$out/weights.safetensors" --size 64x48 --batch 4 -o "$ou
 grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
 embed packed --device cuda --pack "$out/pack"
 cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
+
+# Does the GPU's FP16 keep the ranking? The check that belongs to every faster precision.
+rm -rf "$out/herd"
+mkdir "$out/herd"
+for who in Alder Birch; do
+    mkdir "$out/herd/$who"
+    find "$out/all/$who" -type f | sort | head -n 3 | while read -r file; do cp "$file" "$out/herd/$who/"; done
+done
+run build/reid eval -m "$out/weights.safetensors" --size 64x48 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
+    "$out/herd" --limit 100
+for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
+    '^cuda/fp16 .* 0.999[0-9]*  pass'; do
+    grep -q "$line" "$out/log" && good || bad "eval does not print $line"
+done
 finish

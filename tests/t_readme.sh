@@ -20,16 +20,14 @@ block() { # block LANGUAGE: the fenced blocks of one language
     awk -v open="\`\`\`$1" '$0 == open { on = 1; next } $0 == "```" { on = 0 } on' README.md
 }
 
-# A folder as README's reader has it: weights, photos, a gallery, a query, and the repository around it.
+# A folder as README's reader has it: weights, a gallery, a query, and the repository around it.
 check "make" make -s build/reid build/seeded build/demo_images
 mkdir "$dir/user"
 cd "$dir/user" || exit 1
 ln -s "$top/build" "$top/models" "$top/tools" .
 check "seeded weights" build/seeded --net resnet50 -o resnet50.safetensors
 check "pictures" build/demo_images gallery
-mkdir photos
 first=$(find gallery -name '*.png' | LC_ALL=C sort | head -n 1)
-cp "$first" photos/one.png
 cp "$first" query.jpg
 
 cd "$top" || exit 1

@@ -272,18 +272,9 @@ static void json_of(const bench *b, text *out) {
 }
 
 static int write_file(const char *path, const text *content) {
-    text temp = TEXT_INIT, why = TEXT_INIT;
-    pending p;
-    text_printf(&temp, "%s.part", path);
-    int good = pending_open(&p, path, temp.s, 0, &why);
-    if (good) {
-        good = pending_write(&p, content->s, content->len, 0, &why) && pending_sync(&p, &why) &&
-               pending_rename(&p, &why);
-        pending_close(&p);
-    }
-    if (good) sync_folder_of(path);
-    else say_error("%s: %s", shown(path), why.s);
-    text_free(&temp);
+    text why = TEXT_INIT;
+    int good = file_write(path, content, &why);
+    if (!good) say_error("%s: %s", shown(path), why.s);
     text_free(&why);
     return good;
 }

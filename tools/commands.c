@@ -30,7 +30,7 @@ const command COMMANDS[] = {
      "directly in it. A gallery file must have been made with the same models, options and preprocessing: "
      "fingerprints are compared.\n\n"
      "A score means nothing until it is calibrated: one model has no default threshold, and strangers can "
-     "score 0.9. Choose --threshold from pairs of your own pictures.",
+     "score 0.9. Make --calibration from pictures of your own, or choose --threshold.",
      {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
@@ -53,6 +53,43 @@ const command COMMANDS[] = {
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},
      gallery_main},
+    {'l', "eval", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...",
+     "how well are individuals told apart?",
+     "Compares every query with every gallery picture and measures the rankings. Pictures are embedded with -m, "
+     "or their embeddings come from a file of reid embed, from two files (queries, gallery).\n\n"
+     "FOLDER is Market-1501 or DukeMTMC-reID (query/ and bounding_box_test/; identity and camera are in the "
+     "names), MSMT17 (list_query.txt and list_gallery.txt), query/ and gallery/ with a folder per identity in "
+     "each, or a folder per identity: then every picture is a query against all others. --labels gives the same "
+     "as a table. In names, identity -1 is junk and left out, 0000 a distractor.\n\n"
+     "Ranking: rank-1, 5 and 10 (CMC), mAP as torchreid and fast-reid have it, and with the trapezoid rule over "
+     "all queries as layumi's baseline has it, mINP. Queries without a match count in the latter mAP only. Pairs: "
+     "the share of genuine pairs accepted where a given share of impostor pairs is (fast-reid prints the "
+     "converse, impostors refused for genuine pairs refused), area under the curve, equal error rate; scores are "
+     "counted in 1048576 steps. New individuals: a query is known when the gallery has a picture of its identity "
+     "left; BAKS and BAUS are the mean accuracies over known and new identities. ARI compares the queries, "
+     "clustered by single linkage at a threshold, with their identities. Without --threshold the best threshold "
+     "for these very pictures is taken, which flatters. With --rerank, scores are minus the new distances.\n\n"
+     "Intervals hold 95 % and come from drawing identities, not pictures. --compare is the check that belongs to "
+     "every faster precision: it fails when rank-1 or mAP loses more than --limit points against the first; "
+     "\"uncertain\" means that the interval reaches across the limit.\n\n"
+     "The exit status is 1 when labelled pictures failed or --compare failed.",
+     {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",
+      "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json gallery/"},
+     eval_main},
+    {'t', "calibrate", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...", "what does a score mean?",
+     "Learns from labelled pictures what the scores of these models mean: where pairs of one individual and of "
+     "two cross, the equal error rate, the threshold for a chosen false-match rate, and the probability that a "
+     "score is of one individual. Of two models it also fits the weights. FOLDER and --labels are as in reid eval; "
+     "--pairs gives single pairs instead. Intervals hold 95 % and come from drawing identities, not pairs.\n\n"
+     "Use pictures of individuals that are not in your gallery and were not used in training, taken as the later "
+     "ones will be. Rates are of pairs: a stranger who meets a thousand gallery pictures gets a thousand chances. "
+     "Of each kind about 2000000 pairs are drawn where there are more.\n\n"
+     "The probability holds where a share --prior of the compared pairs is of one individual; in a search through "
+     "a large gallery that share is far below one half.\n\n"
+     "OUT is for reid match --calibration, which refuses it for any other model, head or preprocessing.",
+     {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
+      "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
+     calibrate_main},
     {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
      "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
      "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "

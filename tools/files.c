@@ -154,6 +154,20 @@ void sync_folder_of(const char *path) {
     free(folder);
 }
 
+int file_write(const char *path, const text *content, text *why) {
+    text temp = TEXT_INIT;
+    pending p;
+    text_printf(&temp, "%s.part", path);
+    int good = pending_open(&p, path, temp.s, 0, why);
+    if (good) {
+        good = pending_write(&p, content->s, content->len, 0, why) && pending_sync(&p, why) && pending_rename(&p, why);
+        pending_close(&p);
+    }
+    if (good) sync_folder_of(path);
+    text_free(&temp);
+    return good;
+}
+
 void pending_remove_all(void) {
     for (int i = 0; i < MAX_PENDING; i++) {
         if (to_remove[i]) unlink(to_remove[i]);

@@ -42,6 +42,9 @@ void pending_remove(pending *p);
 /* After a rename or unlink: makes the names themselves durable. */
 void sync_folder_of(const char *path);
 
+/* All of that at once. Returns 0 with the reason in why. */
+int file_write(const char *path, const text *content, text *why);
+
 /* Removes every temporary file now; also runs at exit. */
 void pending_remove_all(void);
 

@@ -1,4 +1,5 @@
 /* reid match: compares queries with a gallery and says who they show. */
+#include "calibration_file.h"
 #include "files.h"
 #include "gallery.h"
 #include "inputs.h"
@@ -23,6 +24,7 @@ typedef struct matching {
     const models *all;
     const gallery *g;
     const inputs *queries;
+    const calibration *c;                  /* NULL: scores are only scores */
     double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
     candidate *best;                       /* by identity, then sorted */
     size_t failed;
@@ -85,6 +87,7 @@ static void json_result(matching *m, const input *query, size_t found) {
     else text_puts(t, "null");
     if (found) text_printf(t, ", \"score\": %.9g", m->best[0].score);
     else text_puts(t, ", \"score\": null");
+    if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->best[0].score));
     if (decision) text_printf(t, ", \"threshold\": %.9g", m->threshold);
     else text_puts(t, ", \"threshold\": null");
     text_puts(t, ", \"matches\": [");
@@ -92,7 +95,9 @@ static void json_result(matching *m, const input *query, size_t found) {
         const gallery_image *image = &m->g->at[m->best[i].image];
         text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
         text_json(t, image->identity);
-        text_printf(t, ", \"score\": %.9g, \"path\": ", m->best[i].score);
+        text_printf(t, ", \"score\": %.9g, ", m->best[i].score);
+        if (m->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(m->c, m->best[i].score));
+        text_puts(t, "\"path\": ");
         text_json(t, image->path);
         text_putc(t, '}');
     }
@@ -118,7 +123,7 @@ static void add_header(matching *m) {
     add_cell(&m->line, "QUERY", m->query_width);
     if (!isnan(m->threshold)) add_cell(&m->line, "DECISION", 8);
     add_cell(&m->line, "IDENTITY", m->identity_width);
-    text_puts(&m->line, "  SCORE  PICTURE\n");
+    text_puts(&m->line, m->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
 }
 
 static void table_result(matching *m, const input *query, size_t found) {
@@ -133,6 +138,7 @@ static void table_result(matching *m, const input *query, size_t found) {
         if (colour && !i) text_puts(t, "\033[0m");
         add_cell(t, image->identity, m->identity_width);
         text_printf(t, "%7.4f  ", m->best[i].score);
+        if (m->c) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->c, m->best[i].score));
         text_visible(t, image->path);
         text_putc(t, '\n');
     }
@@ -165,8 +171,10 @@ static void prepare(matching *m) {
     static const double default_weights[MAX_MODELS] = {0.6, 0.4};
     const options *o = m->o;
     for (int i = 0; i < o->models; i++)
-        m->weights[i] = o->weight_count ? o->weights[i] : o->models == 1 ? 1.0 : default_weights[i];
-    m->threshold = !isnan(o->threshold) ? o->threshold : m->g->threshold;
+        m->weights[i] = m->c ? m->c->weights[i] : o->weight_count ? o->weights[i]
+                                                : o->models == 1  ? 1.0
+                                                                  : default_weights[i];
+    m->threshold = !isnan(o->threshold) ? o->threshold : m->c ? m->c->threshold : m->g->threshold;
     if (isnan(m->threshold) && o->models > 1) m->threshold = 0.40;
     if (isnan(m->threshold))
         say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
@@ -210,17 +218,19 @@ static int match_all(matching *m, models *all) {
 static int check_options(const options *o) {
     if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
     else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
+    else if (o->weight_count && o->calibration)
+        say_error("match: --weights would change the scores that --calibration is about");
     else if (o->weight_count && o->weight_count != o->models)
         say_error("match: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
     else return 1;
     return 0;
 }
 
-static int match_with(options *o, models *all, const inputs *queries) {
+static int match_with(options *o, models *all, const inputs *queries, const calibration *c) {
     gallery g;
     int status = 2;
     if (gallery_open(&g, o, all)) {
-        matching m = {o, all, &g, queries, {0}, 0, NULL, 0, 0, 0, TEXT_INIT};
+        matching m = {o, all, &g, queries, c, {0}, 0, NULL, 0, 0, 0, TEXT_INIT};
         prepare(&m);
         status = match_all(&m, all);
     } else if (o->strict && g.failed) {
@@ -233,17 +243,23 @@ static int match_with(options *o, models *all, const inputs *queries) {
 
 int match_main(options *o) {
     inputs queries = {0};
+    calibration c = {0};
     models all;
     int status = 2;
     if (!check_options(o)) return 2;
-    if (inputs_collect(&queries, o)) {
+    if ((!o->calibration || calibration_read(&c, o->calibration)) && inputs_collect(&queries, o)) {
         if (!queries.count) {
             say_error("match: no queries");
         } else if (models_open(&all, o)) {
-            status = match_with(o, &all, &queries);
+            store_meta ours;
+            makers_of_models(&all, &ours);
+            if (!o->calibration) status = match_with(o, &all, &queries, NULL);
+            else if (makers_agree(&c.makers, o->calibration, &ours, &all, NULL))
+                status = match_with(o, &all, &queries, &c);
             models_close(&all);
         }
     }
+    calibration_free(&c);
     inputs_free(&queries);
     return status;
 }

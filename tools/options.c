@@ -1,5 +1,6 @@
 #include "options.h"
 
+#include "calibration_file.h"
 #include "say.h"
 #include "text.h"
 
@@ -46,25 +47,35 @@ static int set_real(options *o, const option *spec, void *slot, const char *valu
     return parse_real(value, (double)spec->lo, (double)spec->hi, (double *)slot);
 }
 
+/* Above 0, below 1. */
+static int set_share(options *o, const option *spec, void *slot, const char *value) {
+    double *share = slot;
+    (void)o, (void)spec;
+    return parse_real(value, 0, 1, share) && *share > 0 && *share < 1;
+}
+
 static int set_bytes(options *o, const option *spec, void *slot, const char *value) {
     (void)o, (void)spec;
     return parse_bytes(value, (size_t *)slot);
 }
 
-/* The position of value in spec->arg plus spec->lo. */
-static int set_choice(options *o, const option *spec, void *slot, const char *value) {
-    int index = (int)spec->lo;
+int choice_index(const char *choices, const char *value) {
+    int index = 0;
     size_t len = strlen(value);
-    (void)o;
-    for (const char *at = spec->arg; at; index++) {
+    for (const char *at = choices; at; index++) {
         size_t n = strcspn(at, "|");
-        if (n == len && memcmp(at, value, n) == 0) {
-            *(int *)slot = index;
-            return 1;
-        }
+        if (n == len && memcmp(at, value, n) == 0) return index;
         at = at[n] ? at + n + 1 : NULL;
     }
-    return 0;
+    return -1;
+}
+
+/* The position of value in spec->arg plus spec->lo. */
+static int set_choice(options *o, const option *spec, void *slot, const char *value) {
+    int index = choice_index(spec->arg, value);
+    (void)o;
+    if (index >= 0) *(int *)slot = index + (int)spec->lo;
+    return index >= 0;
 }
 
 static int split_int(const char *value, char separator, long long lo, long long hi, long long out[2]) {
@@ -99,17 +110,22 @@ static int set_head(options *o, const option *spec, void *slot, const char *valu
     return 1;
 }
 
-static int set_device(options *o, const option *spec, void *slot, const char *value) {
+int options_device(options *o, const char *value) {
     long long index = 0;
     if (strncmp(value, "cuda", 4) == 0) {
-        if (value[4] && (value[4] != ':' || !parse_int(value + 5, spec->lo, spec->hi, &index))) return 0;
-        *(int *)slot = REID_DEVICE_CUDA;
+        if (value[4] && (value[4] != ':' || !parse_int(value + 5, 0, MAX_DEVICE_INDEX, &index))) return 0;
+        o->device = REID_DEVICE_CUDA;
     } else {
         if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0) return 0;
-        *(int *)slot = *value == 'a' ? REID_DEVICE_AUTO : REID_DEVICE_CPU;
+        o->device = *value == 'a' ? REID_DEVICE_AUTO : REID_DEVICE_CPU;
     }
     o->device_index = (int)index;
     return 1;
+}
+
+static int set_device(options *o, const option *spec, void *slot, const char *value) {
+    (void)spec, (void)slot;
+    return options_device(o, value);
 }
 
 static int set_shard(options *o, const option *spec, void *slot, const char *value) {
@@ -170,19 +186,19 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 
 /* Which commands take an option: their letters in COMMANDS. */
 const option OPTIONS[] = {
-    {'m', "model", "FILE", "embpg", set_model, 1, 0, 0, 0,
+    {'m', "model", "FILE", "embpglt", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
-    {0, "net", "NAME", "emibpcg", set_text, PER_MODEL(network), 0, 0,
+    {0, "net", "NAME", "emibpcglt", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
-    {0, "preset", "NAME", "emibpcg", set_text, PER_MODEL(preset), 0, 0,
+    {0, "preset", "NAME", "emibpcglt", set_text, PER_MODEL(preset), 0, 0,
      "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emibpg", set_size, 1, 0, 1, REID_MAX_INPUT,
+    {0, "size", "HxW", "emibpglt", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
-    {0, "head", "none|file|seeded[:SEED]", "emibpg", set_head, 1, 0, 0, 0x7fffffffffffffff,
+    {0, "head", "none|file|seeded[:SEED]", "emibpglt", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
-    {0, "last-stride", "1|2", "emibpcg", set_choice, PER_MODEL(last_stride), 1, 0,
+    {0, "last-stride", "1|2", "emibpcglt", set_choice, PER_MODEL(last_stride), 1, 0,
      "stride of ResNet's layer4. Default: the one named in the file, else 2"},
-    {0, "allow-unused", NULL, "emibpcg", set_flag, PER_MODEL(allow_unused), 0, 0,
+    {0, "allow-unused", NULL, "emibpcglt", set_flag, PER_MODEL(allow_unused), 0, 0,
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
@@ -194,7 +210,11 @@ const option OPTIONS[] = {
     {0, "threshold", "T", "mg", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match. Default: the gallery file's; else 0.40 with two models; with one, no decision "
      "is made"},
-    {0, "weights", "W1,W2", "mg", set_weights, SHARED(weights), 0, 1000,
+    {0, "threshold", "T", "l", set_real, SHARED(threshold), -1000, 1000,
+     "scores of at least T are a match, for BAKS, BAUS and ARI. Default: the best for these pictures"},
+    {0, "calibration", "FILE", "m", set_text, SHARED(calibration), 0, 0,
+     "threshold, weights and probabilities from reid calibrate, for these models only"},
+    {0, "weights", "W1,W2", "mgl", set_weights, SHARED(weights), 0, 1000,
      "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
     {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
      "also compare a query with a gallery picture that is the same file"},
@@ -210,7 +230,8 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
-    {0, "strict", NULL, "emg", set_flag, SHARED(strict), 0, 0, "stop at the first input that fails: no output, exit 1"},
+    {0, "strict", NULL, "emglt", set_flag, SHARED(strict), 0, 0,
+     "stop at the first input that fails: no output, exit 1"},
 
     {0, "fp16", NULL, "g", set_flag, SHARED(fp16), 0, 0, "create: keep embeddings in half of the space"},
     {0, "like", "FILE", "g", set_text, SHARED(like), 0, 0,
@@ -232,6 +253,43 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
      "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
 
+    {0, "labels", "FILE.csv", "lt", set_text, SHARED(labels), 0, 0,
+     "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
+     "Default: from the layout of FOLDER or from the ids"},
+    {0, "leave-out", "auto|camera|picture", "lt", set_choice, SHARED(leave_out), 0, 0,
+     "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
+     "Default: camera where all cameras are known"},
+    {0, "rerank", NULL, "l", set_flag, SHARED(rerank), 0, 0, "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},
+    {0, "k1", "N", "l", set_int, SHARED(k1), 1, 10000, "with --rerank: neighbours that must be mutual. Default: 20"},
+    {0, "k2", "N", "l", set_int, SHARED(k2), 1, 10000, "with --rerank: neighbours that are averaged. Default: 6"},
+    {0, "lambda", "X", "l", set_real, SHARED(lambda), 0, 1,
+     "with --rerank: share of the plain distance. Default: 0.3"},
+    {0, "expand", "K", "l", set_int, SHARED(expand), 1, 10000,
+     "query expansion: every embedding becomes the mean of its K nearest, itself among them"},
+    {0, "alpha", "X", "l", set_real, SHARED(alpha), 0, 100,
+     "with --expand: the cosine to this power is a neighbour's weight. Default: 3"},
+    {0, "compare", "A,B,...", "l", set_text, SHARED(compare), 0, 0,
+     "the first against the others, each a precision, a device, DEVICE/PRECISION or a file of embeddings; exit 1 when "
+     "one loses too much"},
+    {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
+     "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
+    {0, "draws", "N", "lt", set_int, SHARED(draws), 10, 1000000,
+     "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
+
+    {'o', "output", "FILE.json", "t", set_text, SHARED(output), 0, 0, "the calibration, for reid match --calibration"},
+    {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
+     "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
+    {0, "gallery", "FILE", "t", set_text, SHARED(gallery), 0, 0,
+     "a file of reid gallery that gets the threshold, too; with two models, give --weights"},
+    {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
+     "the share of pairs of two individuals that may be accepted. Default: 0.001"},
+    {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
+     "how likely a pair shows one individual before it is looked at, for probabilities. Default: 0.5"},
+    {0, "method", CALIBRATION_METHODS, "t", set_choice, SHARED(method), 0, 0,
+     "what makes scores probabilities: a curve of two numbers, or steps that need many pairs. Default: logistic"},
+    {0, "weights", "W1,W2", "t", set_weights, SHARED(weights), 0, 1000,
+     "share of each model in the score. Default: fitted to the pairs"},
+
     {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
 
@@ -251,36 +309,37 @@ const option OPTIONS[] = {
      "memory bandwidth in GB/s. Default: measured on the CPU, unknown on a GPU"},
     {'o', "output", "FILE.json", "b", set_text, SHARED(output), 0, 0, "also write the figures as JSON"},
 
-    {0, "device", "auto|cpu|cuda[:N]", "emibg", set_device, SHARED(device), 0, 1023,
+    {0, "device", "auto|cpu|cuda[:N]", "emibglt", set_device, SHARED(device), 0, 0,
      "where to compute. Default: a GPU if it can be used; -v says why not"},
-    {0, "precision", "fp32|fp16|bf16", "emibpg", set_choice, SHARED(precision), REID_FP32, 0,
+    {0, "precision", PRECISIONS, "emibpglt", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
-    {0, "kernels", "FILE", "emibpg", set_text, SHARED(kernels), 0, 0,
+    {0, "kernels", "FILE", "emibpglt", set_text, SHARED(kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
-    {0, "pack", "FILE", "emibg", set_text, SHARED(pack), 0, 0,
+    {0, "pack", "FILE", "emibglt", set_text, SHARED(pack), 0, 0,
      "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
     {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
     {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
-    {0, "isa", "auto|scalar|avx2|avx512", "emibg", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
+    {0, "isa", "auto|scalar|avx2|avx512", "emibglt", set_choice, SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
-    {0, "batch", "N|auto", "emibpg", set_int_or_auto, SHARED(batch), 1, 65536,
+    {0, "batch", "N|auto", "emibpglt", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emibpg", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibpglt", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
-    {0, "memory", "BYTES", "emibg", set_bytes, SHARED(memory), 0, 0,
+    {0, "memory", "BYTES", "emibglt", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emg", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emglt", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
-    {0, "max-pixels", "N", "emg", set_long, SHARED(max_pixels), 1, 1000000000000,
+    {0, "max-pixels", "N", "emglt", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
-    {0, "flip", NULL, "emibpg", set_flag, SHARED(flip), 0, 0, "average with the mirrored picture (in the fingerprint)"},
+    {0, "flip", NULL, "emibpglt", set_flag, SHARED(flip), 0, 0,
+     "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcg", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emibpcg", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcg", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "json", NULL, "emibcglt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpcglt", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcglt", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcg", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpcglt", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -348,6 +407,13 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
     o->rounds = 9;
+    o->k1 = 20;
+    o->k2 = 6;
+    o->lambda = 0.3;
+    o->alpha = 3;
+    o->limit = 2;
+    o->fmr = 0.001;
+    o->prior = 0.5;
     o->max_pixels = 200000000;
     o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
     for (int i = 0, plain = 0; i < argc;) {

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_MODELS = 2, MAX_BATCHES = 32 };
+enum { MAX_MODELS = 2, MAX_BATCHES = 32, MAX_DEVICE_INDEX = 1023 };
+#define PRECISIONS "fp32|fp16|bf16"
 
 /* What belongs to one -m. */
 typedef struct model_options {
@@ -39,6 +40,10 @@ typedef struct options {
 
     const char *like, *list, *camera, *time;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
+    const char *labels, *compare, *calibration, *pairs;
+    double limit; /* percent */
+    int leave_out, rerank, k1, k2, expand, draws, method;
+    double lambda, alpha, fmr, prior;
 
     int plan, tensors;
 
@@ -77,6 +82,10 @@ struct option {
 
 extern const command COMMANDS[];   /* ends with a NULL name */
 extern const option OPTIONS[];     /* ends with a NULL help */
+/* The position of value in "a|b|c", or -1. */
+int choice_index(const char *choices, const char *value);
+/* --device; returns 0 when value names none. */
+int options_device(options *o, const char *value);
 int option_applies(const option *spec, const command *c);
 
 /* Returns 0 after saying what is wrong; argv starts after the command's name. */
@@ -86,6 +95,8 @@ int embed_main(options *o);
 int match_main(options *o);
 int inspect_main(options *o);
 int gallery_main(options *o);
+int eval_main(options *o);
+int calibrate_main(options *o);
 int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);

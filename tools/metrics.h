@@ -1,0 +1,105 @@
+/* The measures of re-identification, as pure functions of scores, ranks and labels. Higher scores are better; equal
+   scores keep the order of the gallery. */
+#ifndef REID_TOOLS_METRICS_H
+#define REID_TOOLS_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CMC_RANKS = 50 };
+
+/* ---- one query --------------------------------------------------------------------------------------------------- */
+
+/* Ranks, from 1, of the `matches` gallery images `match` (places in `scores`), best first. A gallery
+   image that takes no part for this query scores -INFINITY. */
+void rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks);
+
+typedef struct query_result {
+    size_t matches;      /* 0: nothing to find, the query does not count */
+    size_t first;        /* rank of the best match */
+    double ap;           /* mean over the matches of the precision at each (torchreid, fast-reid) */
+    double ap_trapezoid; /* the precision before and at each match, averaged (Oxford's compute_ap; layumi's baseline) */
+    double inp;          /* matches / rank of the last one (mINP is its mean; Ye et al. 2021) */
+} query_result;
+
+query_result query_measure(const size_t *ranks, size_t matches);
+
+typedef struct retrieval {
+    size_t queries, valid;  /* valid: those with a match */
+    double cmc[CMC_RANKS];  /* [k-1]: share of valid queries whose best match has rank ≤ k */
+    double map, minp;       /* over valid queries */
+    double map_trapezoid;   /* over all queries, as its authors have it: one without a match counts 0 */
+} retrieval;
+
+retrieval retrieval_of(const query_result *results, size_t queries);
+
+/* ---- pairs: genuine (one identity) against impostor (two) -------------------------------------------------------- */
+
+/* Counts in steps of 2·reach / ROC_STEPS, about the noise of a float32 score. What is below or above falls into the
+   first or last step. */
+enum { ROC_STEPS = 1 << 20 };
+
+typedef struct roc {
+    double reach, steps;          /* scores lie in -reach … reach; steps in a unit of score */
+    uint64_t *genuine, *impostor; /* ROC_STEPS each */
+} roc;
+
+void roc_begin(roc *r, double reach);
+void roc_free(roc *r);
+void roc_add(roc *r, float score, int genuine);
+/* An impostor that was added is genuine after all. */
+void roc_move(roc *r, float score);
+void roc_merge(roc *into, const roc *from);
+
+/* Share of genuine pairs accepted at the lowest threshold that accepts at most `fpr` of the impostors; NAN when a side
+   is empty. */
+double roc_tpr(const roc *r, double fpr);
+/* Area under the curve: the chance that a genuine pair scores above an impostor pair, ties half. */
+double roc_auc(const roc *r);
+/* Where as many impostors are accepted as genuine pairs refused; a straight line between neighbouring thresholds. */
+double roc_eer(const roc *r);
+void roc_totals(const roc *r, uint64_t *genuine, uint64_t *impostor);
+
+/* The same area for a few values: chance that one of `high` is above one of `low`, ties half. Sorts both. */
+double auc_of(float *high, size_t highs, float *low, size_t lows);
+
+/* ---- open set: is it somebody new? ------------------------------------------------------------------------------- */
+
+typedef struct open_query {
+    float score;     /* of the best gallery image; -INFINITY when nothing was left to compare with */
+    size_t identity; /* the true one, below the number of identities */
+    int known;       /* the gallery held this identity */
+    int correct;     /* the best gallery image shows it */
+} open_query;
+
+typedef struct open_set {
+    size_t known, unknown; /* queries */
+    double auc;            /* telling known from new by the best score; NAN without both */
+    double threshold;      /* at which the next two hold: score ≥ threshold is the best image's identity, else new */
+    int chosen;            /* 1: the threshold with the best measure on these very queries, an upper bound */
+    double baks;           /* mean over identities of the share of their known queries named right; NAN without any */
+    double baus;           /* the same for new ones, right when called new */
+} open_set;
+
+/* threshold = NAN chooses the one with the largest sqrt(BAKS·BAUS), or of the two the one that exists. */
+open_set open_set_of(const open_query *queries, size_t count, size_t identities, double threshold);
+
+/* ---- chance ------------------------------------------------------------------------------------------------------ */
+
+/* 64 bits that depend on the state alone (splitmix64), which they step. */
+uint64_t chance(uint64_t *state);
+/* 0 … below-1 */
+size_t chance_below(uint64_t *state, size_t below);
+
+typedef struct interval {
+    double low, high; /* NAN when it could not be had */
+} interval;
+
+/* The middle 95 % of `count` values, interpolated as NumPy's percentile does; sorts them. */
+interval middle_95(double *values, size_t count);
+
+/* 95 % interval of a mean by drawing identities, not queries, with replacement: pictures of one individual are not
+   independent. group[i] < groups is the identity of value[i]. */
+interval mean_interval(const double *value, const size_t *group, size_t count, size_t groups, int draws);
+
+#endif
