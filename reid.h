@@ -113,6 +113,12 @@
                                          1x1 vector again, each flattened (channel, row, column) and through its own
                                          linear layer reduce_layer2, reduce_layer3, reduce_layer4, reduce_avgpool
            efficientnet_b0 ... b3 1280, 1280, 1408, 1536: average pool; or 512 with `projection.{weight,bias}`
+           resnet50-bnneck        2048   then batch norm, `bottleneck.*` (strong-baseline)
+           resnet50-fastreid      2048   the same, and the first max pool has no padding (fast-reid)
+           resnet50-fastreid-gem  2048   the same, and the last pool is a generalised mean, exponent `pool_layer.p`
+           tf_efficientnet_b0 ... b3     epsilon 1e-3 and TensorFlow's padding; otherwise efficientnet_b0 ... b3
+       resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
+       the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
        at 0.9. desc.flip averages with the mirrored image before normalisation.
 
@@ -123,7 +129,7 @@
        dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` may be there. Anything else is refused by name
        (desc.allow_unused accepts it). The file is read once, with pread, and packed as it is read; it is never mapped,
        so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
-       Metadata keys that are read: reid.preset, reid.last_stride ("1" or "2").
+       Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2").
        A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
        of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
@@ -320,7 +326,7 @@ typedef struct reid_desc {
     const void *weights_data; /* … or its bytes in memory, needed only during reid_create */
     size_t weights_size;
 
-    const char *network;      /* reid_network_name(i); NULL: found from tensor names and shapes */
+    const char *network;      /* reid_network_name(i); NULL: the file's reid.network, else found from its tensors */
     const char *preset;       /* reid_preset_name(i); NULL: `reid.preset` in the file, else the network's default */
     int height, width;        /* network input in pixels; 0, 0: the preset's. Both or neither */
     int last_stride;          /* of ResNet's layer4: 1 or 2; 0: `reid.last_stride` in the file, else 2 */

@@ -128,7 +128,7 @@ const command COMMANDS[] = {
      "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
      "account.\n\n"
      "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
-     "the preset and layer4's stride where an option, the file or its origin says.",
+     "the network, and the preset and layer4's stride where an option, the file or its origin says.",
      {"reid convert resnet50.pth resnet50.safetensors",
       "reid convert --preset torchreid --last-stride 1 checkpoint.pth reid.safetensors",
       "reid convert --json -v checkpoint.pth"},
