@@ -23,8 +23,9 @@
    the bits are those of rung 1; how many megabytes of weights the loops read; milliseconds (median), GFLOP/s and their
    share of the peak, which is what multiply-adds from registers reach in the same rounds.
 
-   Rung 6 is the tile in >>kernels of reid.h, which adds bias, residual and activation before it stores. As reid.h does,
-   this file includes itself once for each instruction set, with PASS as its name; the best is chosen at run time. */
+   Rung 6 is the tile in >>kernels of reid.h, which adds bias, residual and activation before it stores; around it,
+   >>cpu cuts a layer into blocks of pixels whose inputs stay in L2, and shares it among threads. As reid.h does, this
+   file includes itself once for each instruction set, with PASS as its name; the best is chosen at run time. */
 #ifndef PASS
 #define _POSIX_C_SOURCE 200112L
 #include <math.h>
@@ -47,7 +48,7 @@ typedef struct layer {
     float *image;        /* (pixels, inputs) */
     float *zeros;        /* (inputs): what lies outside the image */
     const float **rows;  /* [pixels][taps]: where the inputs of one kernel position lie */
-    float *weights;      /* (outputs, k): as trained */
+    float *weights;      /* (outputs, k), k counting (taps, inputs): a row for each output */
     float *by_k;         /* (k, outputs): the same, turned */
     float *wide;         /* panels of 8 vectors of outputs, each (k, 8 * lanes) */
     float *panels;       /* panels of 2 vectors */
