@@ -184,6 +184,10 @@ run_plain() { # the programs that read no picture
     fi
 }
 
+run_ladder() { # tests/t_cpu_ladder.sh has the rest
+    if [ -x cpu_ladder ]; then expect 0 '^4  tiles of 4 pixels .* same .* %$' '' ./cpu_ladder --small; fi
+}
+
 run_gpu() { # where there is no GPU; tests/t_gpu_check.sh runs them on the emulator, t_ladder.sh the ladder
     if [ -e /proc/driver/nvidia/version ]; then return; fi
     if [ -x gpu_batch ]; then
@@ -255,7 +259,7 @@ check_texts() {
             sh -c "head -n 1 '$file' | grep -q '^/\* Demonstrates how to '"
     done
     check 'hello.c has at most 40 lines' sh -c "[ \$(wc -l < '$root/examples/hello.c') -le 40 ]"
-    check 'the examples have at most 150 lines each, but the ladder' \
+    check 'the examples have at most 150 lines each, but the ladders' \
         sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|total/ && \$1 > 150')\" ]"
 }
 
@@ -286,11 +290,12 @@ for compiler in gcc clang; do
     fi
     found=yes
     # shellcheck disable=SC2086
-    rm -f $programs $made_up ladder
+    rm -f $programs $made_up ladder cpu_ladder
     make_compilers "$compiler" "$cxx"
     build_all
     run_without_weights
     run_made_up
+    run_ladder
     [ -n "$weights" ] || continue
     run_pictures
     run_plain
