@@ -580,7 +580,7 @@ typedef struct reid_search_desc {
     int top;              /* for REID_GROUP_TOP: 1 ... REID_MAX_TOP */
     int use_threshold;    /* 1: only hits with score >= threshold; all of them if k is large enough */
     double threshold;
-    reid_skip_fn skip_fn; /* NULL: every row exists for every query */
+    reid_skip_fn skip;    /* NULL: every row exists for every query */
     void *skip_user;
 } reid_search_desc;
 
@@ -6222,7 +6222,7 @@ static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most
 static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size_t row, double score) {
     size_t top = (size_t)h->top, at;
     if (top && t->rows >= top && score <= t->best[top - 1]) return;
-    if (h->d->skip_fn && h->d->skip_fn(h->first + query, row, h->d->skip_user)) return;
+    if (h->d->skip && h->d->skip(h->first + query, row, h->d->skip_user)) return;
     if (t->rows++ == 0 || score > t->most) t->most = score, t->row = (uint32_t)row;
     t->sum += score;
     if (!top) return;

@@ -148,7 +148,7 @@ static bed make_bed(const search_case *c) {
     if (c->group_size) make_groups(&b);
     b.desc.k = c->k, b.desc.scoring = c->scoring, b.desc.top = c->top;
     b.desc.use_threshold = c->threshold, b.desc.threshold = c->levels ? c->dim * 0.25 : 0.1;
-    b.desc.skip_fn = c->skip ? skip_third : NULL;
+    b.desc.skip = c->skip ? skip_third : NULL;
     reference(&b);
     return b;
 }

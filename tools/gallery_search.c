@@ -214,7 +214,7 @@ static void prepare(searching *s) {
     s->what.top = o->best ? o->best : 3;
     s->what.use_threshold = o->all_hits;
     s->what.threshold = s->threshold;
-    s->what.skip_fn = skip;
+    s->what.skip = skip;
     s->what.skip_user = s;
     s->most = s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
     if (s->most < 1) s->most = 1;
