@@ -56,7 +56,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed match inspect bench convert help version; do
+for command in embed match gallery inspect bench convert help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -93,7 +93,7 @@ for f in gallery/ann/1.png gallery/ann/2.png crops/a.png crops/b.png photos/x.pn
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 ln -s "$REID" bin/reid
 examples=0
-for command in embed match inspect bench convert; do
+for command in embed match gallery inspect bench convert; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
@@ -101,7 +101,7 @@ for command in embed match inspect bench convert; do
         examples=$((examples + 1))
     done <examples
 done
-check "fifteen examples" [ $examples = 15 ]
+check "eighteen examples" [ $examples = 18 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

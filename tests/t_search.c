@@ -211,7 +211,8 @@ static void test_rows(void **unused) {
         {4, 6000, 3, 6, 0, REID_ROWS, 0, 3, 0, 0, 0, 3},     {4, 6000, 20, 200, 0, REID_ROWS, 0, 2, 1, 0, 0, 2},
         {48, 700, 6, 700, 0, REID_ROWS, 0, 0, 0, 1, 0, 2},   {48, 700, 2, 1000, 0, REID_ROWS, 0, 9, 0, 1, 1, 1},
         {2, 3000, 1, 1, 0, REID_ROWS, 0, 1, 0, 0, 0, 2},     {300, 200, 1, 3, 0, REID_ROWS, 11, 0, 0, 0, 0, 2},
-        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},
+        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},   {4, 3000, 90, 99, 0, REID_ROWS, 0, 3, 1, 0, 0, 1},
+        {5, 300, 1100, 3, 0, REID_ROWS, 0, 0, 0, 0, 1, 2},
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
