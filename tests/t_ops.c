@@ -185,11 +185,11 @@ typedef float (*exp_fn)(float x);
 
 static float exp_scalar(float x) { return reid__exp_scalar(x); }
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static float exp_avx2(float x) {
+__attribute__((target("avx2,fma,f16c"))) static float exp_avx2(float x) {
     return _mm256_cvtss_f32(reid__exp_avx2(_mm256_set1_ps(x)));
 }
 
-__attribute__((target("avx512f,avx2,fma"))) static float exp_avx512(float x) {
+__attribute__((target("avx512f,avx2,fma,f16c"))) static float exp_avx512(float x) {
     return _mm512_cvtss_f32(reid__exp_avx512(_mm512_set1_ps(x)));
 }
 #else
