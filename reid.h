@@ -571,7 +571,7 @@ typedef enum reid_scoring {
 
 /* 1: this row does not exist for this query (same picture, same camera, ...). Called on any of the index's threads, for
    rows that could count, in no order and perhaps more than once: the answer must always be the same. */
-typedef int (*reid_skip_fn)(int query, size_t row, void *user);
+typedef int (*reid_exclude_fn)(int query, size_t row, void *user);
 
 /* What is searched for. REID_INIT plus `k` is a complete request. */
 typedef struct reid_search_desc {
@@ -580,8 +580,8 @@ typedef struct reid_search_desc {
     int top;              /* for REID_GROUP_TOP: 1 ... REID_MAX_TOP */
     int use_threshold;    /* 1: only hits with score >= threshold; all of them if k is large enough */
     double threshold;
-    reid_skip_fn skip;    /* NULL: every row exists for every query */
-    void *skip_user;
+    reid_exclude_fn exclude; /* NULL: every row exists for every query */
+    void *exclude_user;
 } reid_search_desc;
 
 typedef struct reid_hit {
@@ -6222,7 +6222,7 @@ static void reid__tally_begin(reid__tally *t) { t->rows = 0, t->row = 0, t->most
 static void reid__tally_add(const reid__hunt *h, reid__tally *t, int query, size_t row, double score) {
     size_t top = (size_t)h->top, at;
     if (top && t->rows >= top && score <= t->best[top - 1]) return;
-    if (h->d->skip && h->d->skip(h->first + query, row, h->d->skip_user)) return;
+    if (h->d->exclude && h->d->exclude(h->first + query, row, h->d->exclude_user)) return;
     if (t->rows++ == 0 || score > t->most) t->most = score, t->row = (uint32_t)row;
     t->sum += score;
     if (!top) return;

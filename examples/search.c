@@ -67,7 +67,7 @@ static int search_all(reid_index *index, const float *queries) {
     if (!show(index, queries, "templates", search)) return 0;
     search.scoring = REID_GROUP_MAX; /* an identity is as near as its best template */
     if (!show(index, queries, "identities", search)) return 0;
-    search.skip = same_picture; /* or: the same camera, the same minute */
+    search.exclude = same_picture; /* or: the same camera, the same minute */
     if (!show(index, queries, "without it", search)) return 0;
 
     clock_t start = clock();

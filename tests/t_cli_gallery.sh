@@ -279,6 +279,27 @@ sed 's/{"added": "\([^"]*\)".*/\1/' acked >wanted
 check "something was added" [ -s wanted ]
 same got wanted
 
+# kill -9 at any moment: what was said to be added is there, nothing is damaged.
+g 0 create killed.gallery $one
+: >wanted
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    sed "s/,id/,$i-/" many.csv | sed '1s/.*/path,identity,id/' >again.csv
+    "$REID" gallery add killed.gallery $one --json --list again.csv >acked 2>"$err" &
+    pid=$!
+    while [ ! -s acked ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    sleep 0.0$i
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    sed 's/{"added": "\([^"]*\)".*/\1/' acked >>wanted
+    "$REID" gallery verify killed.gallery >"$out" 2>"$err"
+    check "not damaged by kill $i" [ $? = 0 ]
+done
+g 0 list killed.gallery
+cut -f1 "$out" | sort >got
+sort wanted | comm -23 - got >lost
+check "nothing that was acknowledged is lost" [ ! -s lost ]
+check "something was acknowledged" [ "$(wc -l <wanted)" -gt 100 ]
+
 # Two writers: one waits and says so, both succeed.
 g 0 create both.gallery --like a.gallery
 mkfifo pipe

@@ -56,7 +56,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed match eval calibrate inspect bench convert help version; do
+for command in embed match gallery eval calibrate inspect bench convert help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -104,7 +104,7 @@ done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 ln -s "$REID" bin/reid
 examples=0
-for command in embed match eval calibrate inspect bench convert; do
+for command in embed match gallery eval calibrate inspect bench convert; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
@@ -112,7 +112,7 @@ for command in embed match eval calibrate inspect bench convert; do
         examples=$((examples + 1))
     done <examples
 done
-check "twenty-one examples" [ $examples = 21 ]
+check "twenty-four examples" [ $examples = 24 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

@@ -1,13 +1,19 @@
 /* t_gallery_kill.c: 240 writers of one gallery are killed (SIGKILL) at any moment, while they add, remove or compact:
    what was acknowledged is there, a commit is there whole or not at all, and nothing is ever damaged.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_gallery_kill.c tools/gallery_store.c -o build/t_gallery_kill -lcmocka -lm
-      -lpthread */
-#define REID_IMPLEMENTATION
-#include "reid.h"
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_gallery_kill.c tools/gallery_store.c -o build/t_gallery_kill
+      -lcmocka -lm */
 #include "tools/gallery_store.h"
+#include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
 #include <sys/wait.h>
 #include "test_util.h"
 

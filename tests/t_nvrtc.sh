@@ -67,7 +67,7 @@ line() {
 }
 echo "network              prec. chip     input   programs  new  CPU s   registers    KB"
 for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
-    for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem tf_efficientnet_b0; do
+    for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
         for precision in fp16 fp32; do
             case $network-$precision-$arch-${1-} in
             resnet50-fp16-* | *-sm_90-* | *--all) line $network $precision $arch 224 224 ;;
@@ -75,7 +75,7 @@ for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
         done
     done
 done
-for network in resnet50 resnet50-multiscale efficientnet_b0; do
+for network in resnet50 resnet50-multiscale efficientnet_b0 tf_efficientnet_b0; do
     for precision in fp16 fp32; do
         case ${1-} in --all) line $network $precision sm_90 256 128 ;; esac
     done

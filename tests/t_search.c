@@ -17,7 +17,7 @@ typedef struct search_case {
     reid_scoring scoring;
     int group_size; /* on average; 0: no groups; -1: one group; -2: sizes from 1 to 400 */
     int levels;     /* different values of a component, so that many scores are equal; 0: continuous */
-    int halves, threshold, skip, threads;
+    int halves, threshold, excludes, threads;
 } search_case;
 
 typedef struct bed {
@@ -50,7 +50,7 @@ static void fill(const search_case *c, float *out, size_t rows) {
 }
 
 /* Same camera: a third of the rows, another third for each query. */
-static int skip_third(int query, size_t row, void *user) {
+static int same_camera(int query, size_t row, void *user) {
     (void)user;
     return (row * 7 + (size_t)query) % 3 == 0;
 }
@@ -93,7 +93,7 @@ static void reference(bed *b) {
         size_t count = 0, units = 0;
         for (size_t i = 0; i < c->count; i++) {
             reid_hit hit = {(uint32_t)i, b->groups ? b->groups[i] : (uint32_t)i, 0};
-            if (c->skip && skip_third(q, i, NULL)) continue;
+            if (c->excludes && same_camera(q, i, NULL)) continue;
             for (int k = 0; k < c->dim; k++)
                 hit.score += (double)b->rows[i * (size_t)c->dim + (size_t)k] * b->queries[q * c->dim + k];
             all[count++] = hit;
@@ -148,7 +148,7 @@ static bed make_bed(const search_case *c) {
     if (c->group_size) make_groups(&b);
     b.desc.k = c->k, b.desc.scoring = c->scoring, b.desc.top = c->top;
     b.desc.use_threshold = c->threshold, b.desc.threshold = c->levels ? c->dim * 0.25 : 0.1;
-    b.desc.skip = c->skip ? skip_third : NULL;
+    b.desc.exclude = c->excludes ? same_camera : NULL;
     reference(&b);
     return b;
 }
@@ -211,7 +211,8 @@ static void test_rows(void **unused) {
         {4, 6000, 3, 6, 0, REID_ROWS, 0, 3, 0, 0, 0, 3},     {4, 6000, 20, 200, 0, REID_ROWS, 0, 2, 1, 0, 0, 2},
         {48, 700, 6, 700, 0, REID_ROWS, 0, 0, 0, 1, 0, 2},   {48, 700, 2, 1000, 0, REID_ROWS, 0, 9, 0, 1, 1, 1},
         {2, 3000, 1, 1, 0, REID_ROWS, 0, 1, 0, 0, 0, 2},     {300, 200, 1, 3, 0, REID_ROWS, 11, 0, 0, 0, 0, 2},
-        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},
+        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},   {4, 3000, 90, 99, 0, REID_ROWS, 0, 3, 1, 0, 0, 1},
+        {5, 300, 1100, 3, 0, REID_ROWS, 0, 0, 0, 0, 1, 2},
     };
     (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
@@ -226,7 +227,7 @@ static void test_groups(void **unused) {
                          1 + i % 3};
         c.scoring = (reid_scoring)(i / 8 % 4);
         c.levels = i / 32 ? 3 : 0;
-        c.halves = i / 3 % 2, c.threshold = i / 5 % 3 == 0, c.skip = i / 7 % 2;
+        c.halves = i / 3 % 2, c.threshold = i / 5 % 3 == 0, c.excludes = i / 7 % 2;
         run_case(&c);
     }
 }

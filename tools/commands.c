@@ -35,8 +35,9 @@ const command COMMANDS[] = {
       "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
      match_main},
-    {'g', "gallery", "create|add|remove|list|search|set|compact|verify|export FILE [OPTION]... [ARGUMENT]...",
+    {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "one file of known individuals",
+     "PART is create, add, remove, list, search, set, compact, verify or export; FILE is the gallery.\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "

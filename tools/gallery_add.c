@@ -31,6 +31,7 @@ typedef struct adding {
     long long time;            /* --time */
     const char *hashed;        /* the file of the last size and hash */
     uint64_t size, hash;
+    uint16_t *half_row;        /* [dim] */
     text said;                 /* about what is not yet on disk */
     size_t waiting, added, failed;
     double saved;
@@ -69,7 +70,9 @@ static int refuse(adding *a, const char *id, const char *why) {
 /* Returns 0 to stop. */
 static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY];
-    if (!store_add(a->store, item, row, why)) {
+    const store_meta *meta = store_info(a->store);
+    if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
+    if (!store_add(a->store, item, meta->halves ? (const void *)a->half_row : row, why)) {
         int known = store_find(a->store, item->id) != SIZE_MAX; /* else it may be the disk: commit will tell */
         return refuse(a, item->id, why) && (known || commit(a));
     }
@@ -250,12 +253,14 @@ int gallery_add(options *o, const char *path) {
     a.store = gallery_store_change(path);
     if (!a.store) return 2;
     store_meta meta = *store_info(a.store);
+    a.half_row = must_alloc((size_t)meta.dim * sizeof *a.half_row);
     results_begin(0);
     for (int i = 0; files && i < o->operand_count; i++)
         if (!add_file(&a, &meta, o->operands[i])) break;
     if (!files) begun = add_pictures(&a, &meta);
     int status = finish(&a, begun);
     text_free(&a.said);
+    free(a.half_row);
     store_close(a.store);
     return status;
 }

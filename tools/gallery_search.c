@@ -92,7 +92,7 @@ static void plain_result(searching *s, int q) {
 /* --- searching ---------------------------------------------------------------------------------------------------- */
 
 /* Templates of the query's own picture, or of its camera. */
-static int skip(int number, size_t row, void *user) {
+static int exclude(int number, size_t row, void *user) {
     const searching *s = user;
     const query *q = &s->queries[number];
     store_item item = store_at(s->store, row);
@@ -214,8 +214,8 @@ static void prepare(searching *s) {
     s->what.top = o->best ? o->best : 3;
     s->what.use_threshold = o->all_hits;
     s->what.threshold = s->threshold;
-    s->what.skip = skip;
-    s->what.skip_user = s;
+    s->what.exclude = exclude;
+    s->what.exclude_user = s;
     s->most = s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
     if (s->most < 1) s->most = 1;
     s->rows = must_alloc((size_t)s->most * (size_t)meta->dim * sizeof *s->rows);

@@ -1,7 +1,5 @@
 #include "gallery_store.h"
 
-#include "../reid.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -651,15 +649,7 @@ static void end_record(gallery_store *s) {
     s->tail_records++;
 }
 
-static int check_values(const gallery_store *s, const float *embedding, char why[STORE_WHY]) {
-    for (int i = 0; i < s->meta.dim; i++) {
-        if (!(fabsf(embedding[i]) <= 3.4028235e38f)) return fail(why, "its embedding is not finite");
-        if (s->meta.halves && fabsf(embedding[i]) > 65504) return fail(why, "its embedding is too large for fp16");
-    }
-    return 1;
-}
-
-int store_add(gallery_store *s, const store_item *item, const float *embedding, char why[STORE_WHY]) {
+int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *text[4] = {item->id, item->identity, item->camera, item->source};
     size_t length[4], bytes = row_bytes(&s->meta), total = TEMPLATE_HEAD + bytes;
     for (int i = 0; i < 4; i++) {
@@ -668,7 +658,7 @@ int store_add(gallery_store *s, const store_item *item, const float *embedding, 
             return fail(why, "a template's texts have 1 to %d bytes", STORE_MAX_TEXT);
     }
     if (store_find(s, item->id) != SIZE_MAX) return fail(why, "is in the gallery already");
-    if (!check_values(s, embedding, why)) return 0;
+    if (!values_are_finite(&s->meta, row)) return fail(why, "its embedding is not finite");
     unsigned char *payload = begin_record(s, TEMPLATE, rounded(total), why);
     entry *e = payload ? new_entry(s, text, length, why) : NULL;
     if (!e || !enter(s, why)) return 0;
@@ -676,10 +666,8 @@ int store_add(gallery_store *s, const store_item *item, const float *embedding, 
     put(payload + 8, (uint64_t)item->time, 8);
     put(payload + 16, item->source_size, 8);
     put(payload + 24, item->source_hash, 8);
-    unsigned char *to = payload + TEMPLATE_HEAD;
-    if (s->meta.halves) reid_to_halves(embedding, (uint16_t *)(void *)to, (size_t)s->meta.dim);
-    else memcpy(to, embedding, bytes);
-    to += bytes;
+    memcpy(payload + TEMPLATE_HEAD, row, bytes);
+    unsigned char *to = payload + TEMPLATE_HEAD + bytes;
     for (int i = 0; i < 4; to += length[i++]) memcpy(to, text[i], length[i]);
     end_record(s);
     return 1;

@@ -1,5 +1,5 @@
-/* A gallery in one file: embeddings with ids, identities, cameras and times. This header, its .c file, reid.h and libc
-   are all that another program needs.
+/* A gallery in one file: embeddings with ids, identities, cameras and times. This header, its .c file and libc are all
+   that another program needs.
 
    The file, little-endian:
        0     512 bytes   "reidgal\n", u32 version 1, u32 dim, u32 1 if embeddings are halves (IEEE) else 0 (float32),
@@ -65,8 +65,9 @@ gallery_store *store_read(const char *path, int rows, const store_host *host, ch
 /* The same to change it: waits for other writers. Without store_commit nothing changes. */
 gallery_store *store_write(const char *path, const store_host *host, char why[STORE_WHY]);
 
-/* embedding: (dim) finite floats. An id that is in the gallery is refused, and the gallery can still be used. */
-int store_add(gallery_store *s, const store_item *item, const float *embedding, char why[STORE_WHY]);
+/* row: dim finite values, float or IEEE half (uint16_t) as the gallery keeps them. An id that is in the gallery is
+   refused, and the gallery can still be used. */
+int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]);
 int store_remove(gallery_store *s, const char *id, char why[STORE_WHY]);
 int store_set_threshold(gallery_store *s, double threshold, char why[STORE_WHY]);
 /* Everything since the last commit is on disk when this returns 1. When it returns 0, nothing of it is seen by anybody

@@ -8,9 +8,6 @@
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
 #include "../../tools/gallery_store.c"
 
-/* Nothing is added here, and the library would take minutes to compile. */
-void reid_to_halves(const float *in, uint16_t *out, size_t count) { (void)in, (void)out, (void)count, abort(); }
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define MUST(condition) \

@@ -6,12 +6,14 @@
     build/venv_search/bin/python tools/peers/search.py --threads 2 -o tools/results/search-DATE-CHIP.json
 
 Random unit rows; each round runs every engine once, in turn, and the median of the rounds is told. The answers of all
-engines are compared with ours. Writes JSON: one cell for each number of queries and kind of rows, milliseconds a call.
+engines are compared with ours. Writes JSON: one cell for each number of queries and kind of rows, milliseconds a call;
+load_before is the 1-minute load average, which tells whether the machine was busy with something else.
 """
 import argparse
 import ctypes
 import datetime
 import json
+import os
 import platform
 import statistics
 import time
@@ -148,7 +150,7 @@ def main():
     args = parser.parse_args()
     rows = unit_rows(args.rows, args.dim, 1)
     report = {"date": datetime.date.today().isoformat(), "machine": platform.platform(), "chip": chip(),
-              "versions": {"numpy": np.__version__}, "cells": []}
+              "versions": {"numpy": np.__version__}, "load_before": os.getloadavg()[0], "cells": []}
     for kind in args.storage.split(","):
         if kind == "fp16":
             rows = rows.astype(np.float16)
