@@ -78,7 +78,7 @@ if command -v bash >/dev/null 2>&1; then
     check "commands" [ "$(completions in)" = inspect ]
     check "options" [ "$(completions embed --res)" = --resume ]
     check "choices" [ "$(completions match --precision fp)" = "fp32 fp16" ]
-    check "networks" [ "$(completions inspect --net resnet50-)" = resnet50-multiscale ]
+    check "networks" [ "$(completions inspect --net resnet50-m)" = resnet50-multiscale ]
     check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]
 fi
 
