@@ -7,8 +7,9 @@
 
 Random unit rows; each round runs every engine once, in turn, and the median of the rounds is told. The answers of all
 engines are compared with ours. FAISS gets what is best for it: OpenBLAS's AVX-512 kernels, which it does not find on
-every CPU by itself, and beside its own choice the matrix product ("faiss_blas"). Writes JSON: one cell for each number of queries and kind of rows, milliseconds a call;
-load_before is the 1-minute load average, which tells whether the machine was busy with something else.
+every CPU by itself, and beside its own choice the matrix product for any number of queries ("faiss_blas"). Writes
+JSON: one cell for each number of queries and kind of rows, milliseconds a call; load_before is the 1-minute load
+average, which tells whether the machine was busy with something else.
 """
 import argparse
 import ctypes
@@ -112,7 +113,7 @@ def timed(engine, queries, k):
 def measure(engines, queries, k, rounds):
     times = {name: [] for name in engines}
     answers = {}
-    for number in range(rounds + (rounds > 1)): # the first of several is not counted
+    for number in range(rounds + (rounds > 1)):  # the first of several is not counted
         for name, engine in engines.items():
             ms, answers[name] = timed(engine, queries, k)
             if number or rounds == 1:
@@ -150,7 +151,7 @@ def cells(args, rows, kind):
 
 def main():
     with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
-        if "avx512f" in f.read(): # the OpenBLAS in FAISS's wheel does not find its best kernels on every CPU
+        if "avx512f" in f.read():  # the OpenBLAS in FAISS's wheel does not find its best kernels on every CPU
             os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=1000000)
