@@ -6257,9 +6257,24 @@ static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate 
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
 
-static int reid__by_near(const void *a, const void *b) {
-    const reid__candidate *x = (const reid__candidate *)a, *y = (const reid__candidate *)b;
-    return x->near < y->near ? 1 : x->near > y->near ? -1 : 0;
+/* Moves the k nearest to the front, the last of them to c[k - 1]. */
+static void reid__select(reid__candidate *c, size_t count, size_t k) {
+    ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, at = (ptrdiff_t)k - 1;
+    while (low < high) {
+        float pivot = c[low + (high - low) / 2].near;
+        ptrdiff_t i = low, j = high;
+        while (i <= j) {
+            while (c[i].near > pivot) i++;
+            while (c[j].near < pivot) j--;
+            if (i > j) break;
+            reid__candidate swap = c[i];
+            c[i++] = c[j];
+            c[j--] = swap;
+        }
+        if (at <= j) high = j;
+        else if (at >= i) low = i;
+        else return;
+    }
 }
 
 static int reid__by_score(const void *a, const void *b) {
@@ -6274,9 +6289,12 @@ static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, si
                           float *limit) {
     double bound = h->bounds[query];
     if (count <= h->k) return count;
-    reid__sort(c, count, sizeof *c, reid__by_near);
+    reid__select(c, count, h->k);
     double least = (double)c[h->k - 1].near - 2 * bound;
-    while ((double)c[count - 1].near < least) count--;
+    size_t kept = h->k;
+    for (size_t i = h->k; i < count; i++)
+        if ((double)c[i].near >= least) c[kept++] = c[i];
+    count = kept;
     if (count > h->k + REID__SLACK / 2) {
         for (size_t i = 0; i < count; i++) reid__score_exactly(h, query, &c[i], wide);
         reid__sort(c, count, sizeof *c, reid__by_score);

@@ -85,7 +85,12 @@ static uint64_t get(const unsigned char *from, int bytes) {
 
 static uint64_t mix(uint64_t h, const unsigned char *bytes, size_t size) {
     for (size_t i = 0; i < size; i += 8) {
-        h = (h ^ get(bytes + i, 8)) * UINT64_C(0x9e3779b97f4a7c15);
+        uint64_t word;
+        memcpy(&word, bytes + i, 8); /* get(bytes + i, 8), where it is as fast as memory */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        word = __builtin_bswap64(word);
+#endif
+        h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 32;
     }
     return h;
@@ -270,9 +275,10 @@ static int template_lengths(const store_meta *meta, const unsigned char *payload
 
 static int values_are_finite(const store_meta *meta, const unsigned char *row) {
     int bad = 0;
-    for (int i = 0; i < meta->dim; i++)
-        bad |= meta->halves ? (row[2 * i + 1] & 0x7c) == 0x7c
-                            : (row[4 * i + 3] & 0x7f) == 0x7f && (row[4 * i + 2] & 0x80);
+    if (meta->halves)
+        for (int i = 0; i < meta->dim; i++) bad |= (row[2 * i + 1] & 0x7c) == 0x7c;
+    else
+        for (int i = 0; i < meta->dim; i++) bad |= ((row[4 * i + 3] & 0x7f) == 0x7f) & (row[4 * i + 2] >> 7);
     return !bad;
 }
 

@@ -6,8 +6,10 @@
     build/venv_search/bin/python tools/peers/search.py --threads 2 -o tools/results/search-DATE-CHIP.json
 
 Random unit rows; each round runs every engine once, in turn, and the median of the rounds is told. The answers of all
-engines are compared with ours. Writes JSON: one cell for each number of queries and kind of rows, milliseconds a call;
-load_before is the 1-minute load average, which tells whether the machine was busy with something else.
+engines are compared with ours. FAISS gets what is best for it: OpenBLAS's AVX-512 kernels, which it does not find on
+every CPU by itself, and beside its own choice the matrix product for any number of queries ("faiss_blas"). Writes
+JSON: one cell for each number of queries and kind of rows, milliseconds a call; load_before is the 1-minute load
+average, which tells whether the machine was busy with something else.
 """
 import argparse
 import ctypes
@@ -63,6 +65,18 @@ class Faiss:
         return self.index.search(queries, k)[1]
 
 
+class FaissBlas(Faiss):
+    """The same with its matrix product for any number of queries; by itself it takes it for large ones only."""
+
+    def search(self, queries, k):
+        import faiss
+        before = faiss.cvar.distance_compute_blas_threshold
+        faiss.cvar.distance_compute_blas_threshold = 1
+        rows = self.index.search(queries, k)[1]
+        faiss.cvar.distance_compute_blas_threshold = before
+        return rows
+
+
 class Usearch:
     def __init__(self, rows, threads):
         import usearch
@@ -99,7 +113,7 @@ def timed(engine, queries, k):
 def measure(engines, queries, k, rounds):
     times = {name: [] for name in engines}
     answers = {}
-    for number in range(rounds + 1):
+    for number in range(rounds + (rounds > 1)):  # the first of several is not counted
         for name, engine in engines.items():
             ms, answers[name] = timed(engine, queries, k)
             if number or rounds == 1:
@@ -115,8 +129,8 @@ def chip():
 def cells(args, rows, kind):
     engines = {"reid": Ours(args.library, rows, args.threads)}
     names = {}
-    for key, peer in (("faiss", Faiss), ("usearch", Usearch)):
-        if key in args.peers.split(","):
+    for key, peer in (("faiss", Faiss), ("faiss_blas", FaissBlas), ("usearch", Usearch)):
+        if key in args.peers.split(",") and not (peer is FaissBlas and rows.dtype == np.float16):
             engines[key] = peer(rows, args.threads)
             names[key] = engines[key].name
     for n in map(int, args.queries.split(",")):
@@ -136,6 +150,9 @@ def cells(args, rows, kind):
 
 
 def main():
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as f:
+        if "avx512f" in f.read():  # the OpenBLAS in FAISS's wheel does not find its best kernels on every CPU
+            os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX")
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--rows", type=int, default=1000000)
     parser.add_argument("--dim", type=int, default=512)
@@ -144,13 +161,14 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--storage", default="fp32,fp16")
-    parser.add_argument("--peers", default="faiss,usearch")
+    parser.add_argument("--peers", default="faiss,faiss_blas,usearch")
     parser.add_argument("--library", default="build/search_ours.so")
     parser.add_argument("-o", "--output")
     args = parser.parse_args()
     rows = unit_rows(args.rows, args.dim, 1)
     report = {"date": datetime.date.today().isoformat(), "machine": platform.platform(), "chip": chip(),
-              "versions": {"numpy": np.__version__}, "load_before": os.getloadavg()[0], "cells": []}
+              "versions": {"numpy": np.__version__}, "load_before": os.getloadavg()[0],
+              "openblas_coretype": os.environ.get("OPENBLAS_CORETYPE"), "cells": []}
     for kind in args.storage.split(","):
         if kind == "fp16":
             rows = rows.astype(np.float16)
