@@ -122,6 +122,12 @@
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
        at 0.9. desc.flip averages with the mirrored image before normalisation.
 
+   SEARCH
+       reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
+       of a gallery in memory for any number of queries, by inner product, on the CPU. All rows are looked at and the
+       result is that of a sort in double precision: no threshold of an approximate index has to be trusted. Rows are
+       FP32 or FP16, borrowed and never copied; a callback leaves out rows (the same picture, the same camera).
+
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
        network exactly once with the exact shape; F32, F16, BF16 or F64; finite; batch-norm variance + epsilon > 0; byte
