@@ -55,12 +55,13 @@ bug() {
 }
 
 # --- operations ---
-bug 'the residual is subtracted' t_ops 's/REID__ADD(sum, REID__LOAD(t->residual/REID__SUB(sum, REID__LOAD(t->residual/'
+bug 'the residual is subtracted' t_ops 's/REID__ADD(\(acc.r..j.\), REID__LOAD(t->residual/REID__SUB(\1, REID__LOAD(t->residual/'
 bug 'the residual is dropped' t_ops 's/t.residual = reid__at(j, op->residual, 0).*/;/'
 bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/'
 bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'
 bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)/minus5 = REID__SET1(5.0f)/'
-bug 'a coefficient of exp is wrong' t_ops 's/4\.1665795894e-2f/4.1675795894e-2f/'
+bug 'a coefficient of SiLU is wrong' t_ops 's/2\.4022120237e-1f/2.4032120237e-1f/'
+bug 'a fused row stands in the wrong place' t_ops 's/ring + next % op->kh \* size/ring + (next + 1) % op->kh * size/'
 bug 'adaptive bins do not overlap' t_ops 's/reid__ceil_div(\((bx + 1) \* op->iw\), op->ow)/\1 \/ op->ow/'
 bug 'batch norm forgets epsilon' t_ops 's/= gamma \/ sqrt(var + op->bn_eps)/= gamma \/ sqrt(var)/'
 bug 'NaN becomes zero in ReLU' t_behaviour 's/REID__MAX(REID__SET1(0.0f), x)/REID__MAX(x, REID__SET1(0.0f))/'
