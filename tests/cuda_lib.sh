@@ -40,3 +40,19 @@ run() {
 make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || { bad 'the emulator does not build'; finish; }
 emulator=$out cache=$PWD/build/tests/cuda_cache
 mkdir -p -m 700 "$cache"
+
+# goldens NETWORK SIZE [--all]: FP16 at every size, FP32 at this one, or both everywhere
+goldens() {
+    case ${3-} in
+    --all)
+        run "$out/cuda_net" golden "$1"
+        cat "$out/log"
+        ;;
+    *)
+        run env GOLDEN_PRECISION=fp16 "$out/cuda_net" golden "$1"
+        cat "$out/log"
+        run env GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2" "$out/cuda_net" golden "$1"
+        cat "$out/log"
+        ;;
+    esac
+}

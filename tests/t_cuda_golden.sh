@@ -1,12 +1,20 @@
 #!/bin/sh
-# Multi-scale ResNet-50 and EfficientNet on the CUDA executor against PyTorch's float64: every golden, FP32 and FP16, on
-# the emulator.
+# Multi-scale ResNet-50 and EfficientNet on the CUDA executor against PyTorch's float64, on the emulator.
+#
+#   sh tests/t_cuda_golden.sh            every golden in FP16, the smallest of each network in FP32 too
+#   sh tests/t_cuda_golden.sh --all      every golden in both, and the networks that differ from these in a detail
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_golden
 . tests/cuda_lib.sh
 build_net cuda_net -O2
-for network in resnet50-multiscale efficientnet_b0 efficientnet_b3; do
-    run "$out/cuda_net" golden $network
-    cat "$out/log"
-done
+goldens resnet50-multiscale 193x101 ${1-}
+goldens efficientnet_b0 107x75 ${1-}
+goldens efficientnet_b3 96x96 ${1-}
+if [ "${1-}" = --all ]; then
+    goldens resnet50-bnneck 256x128 --all
+    goldens resnet50-fastreid 193x101 --all
+    goldens resnet50-fastreid-gem 256x128 --all
+    goldens tf_efficientnet_b0 107x75 --all
+    goldens tf_efficientnet_b3 96x96 --all
+fi
 finish

@@ -1,9 +1,11 @@
 #!/bin/sh
-# ResNet-50 on the CUDA executor against PyTorch's float64: every golden, FP32 and FP16, on the emulator.
+# ResNet-50 on the CUDA executor against PyTorch's float64, on the emulator.
+#
+#   sh tests/t_cuda_resnet.sh            every golden in FP16, the smallest in FP32 too
+#   sh tests/t_cuda_resnet.sh --all      every golden in both
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_resnet
 . tests/cuda_lib.sh
 build_net cuda_net -O2
-run "$out/cuda_net" golden resnet50
-cat "$out/log"
+goldens resnet50 193x101 ${1-}
 finish
