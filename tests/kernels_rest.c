@@ -77,35 +77,74 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow) {
     drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2), drop(&out);
 }
 
-/* average 0: max pool 3x3 stride 2 with one pixel of padding; else adaptive average pool to average x average. */
-static void test_pool(int ih, int iw, int channels, int average, int half) {
-    int oh = average ? average : (ih - 1) / 2 + 1, ow = average ? average : (iw - 1) / 2 + 1, pixels = IMAGES * oh * ow;
+/* 3x3, stride 2, one pixel of padding. */
+static void test_maxpool(int ih, int iw, int channels, int half) {
+    int oh = (ih - 1) / 2 + 1, ow = (iw - 1) / 2 + 1, pixels = IMAGES * oh * ow;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", 3}, {"KW", 3},
                                   {"STRIDE", 2}, {"PAD_Y", 1}, {"PAD_X", 1}, {NULL, 0}};
     unsigned seed = 3;
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
-    tensor out = result_of((size_t)(pixels * channels), half && !average); /* what an average feeds is fp32 */
+    tensor out = result_of((size_t)(pixels * channels), half);
     void *params[] = {&in.device, &out.device, &pixels};
-    CUfunction f = kernel_of(average ? "reid_pool" : "reid_maxpool", half, constants, 0);
-    run_kernel(f, (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    run_kernel(kernel_of("reid_maxpool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
     fetch(&out);
     double worst = 0;
     for (int m = 0; m < pixels; m++)
         for (int c = 0; c < channels; c++) {
-            int i = m / (oh * ow), oy = m % (oh * ow) / ow, ox = m % ow;
-            int top = average ? oy * ih / oh : oy * 2 - 1, bottom = average ? ((oy + 1) * ih + oh - 1) / oh : top + 3;
-            int left = average ? ox * iw / ow : ox * 2 - 1, right = average ? ((ox + 1) * iw + ow - 1) / ow : left + 3;
-            double best = -INFINITY, sum = 0;
-            for (int y = top < 0 ? 0 : top; y < bottom && y < ih; y++)
-                for (int x = left < 0 ? 0 : left; x < right && x < iw; x++) {
-                    double v = at(&in, ih, iw, channels, i, y, x, c);
-                    best = v > best ? v : best, sum += v;
-                }
-            compare(&worst, out.host[m * channels + c], average ? sum / ((bottom - top) * (right - left)) : best);
+            int i = m / (oh * ow), top = m % (oh * ow) / ow * 2 - 1, left = m % ow * 2 - 1;
+            double best = -INFINITY;
+            for (int y = top < 0 ? 0 : top; y < top + 3 && y < ih; y++)
+                for (int x = left < 0 ? 0 : left; x < left + 3 && x < iw; x++)
+                    best = fmax(best, at(&in, ih, iw, channels, i, y, x, c));
+            compare(&worst, out.host[m * channels + c], best);
         }
-    printf("%s pool to %dx%d %s: %.1e\n", average ? "average" : "max", oh, ow, half ? "f16" : "f32", worst);
-    CHECK(worst < (half && !average ? 6e-4 : 1e-6));
+    printf("max pool to %dx%d %s: %.1e\n", oh, ow, half ? "f16" : "f32", worst);
+    CHECK(worst < (half ? 6e-4 : 1e-6));
     drop(&in), drop(&out);
+}
+
+/* One bin in double: the average or the generalised mean. */
+static double pooled(const tensor *in, int ih, int iw, int channels, int bins, int m, int c, double p) {
+    int i = m / (bins * bins), oy = m % (bins * bins) / bins, ox = m % bins;
+    int top = oy * ih / bins, bottom = ((oy + 1) * ih + bins - 1) / bins;
+    int left = ox * iw / bins, right = ((ox + 1) * iw + bins - 1) / bins;
+    double sum = 0;
+    for (int y = top; y < bottom; y++)
+        for (int x = left; x < right; x++) {
+            double v = at(in, ih, iw, channels, i, y, x, c);
+            sum += p != 0 ? pow(fmax(v, 1e-6), p) : v;
+        }
+    sum /= (bottom - top) * (right - left);
+    return p != 0 ? pow(sum, 1 / p) : sum;
+}
+
+/* Adaptive pool to bins x bins. p 0: the average. Values down to 1e-3, whose third powers are below the least value. */
+static void test_pool(int ih, int iw, int channels, int bins, float p, int norm, int half) {
+    int pixels = IMAGES * bins * bins;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", bins}, {"OW", bins}, {"C", channels}, {"GEM", p != 0},
+                                  {"NORM", norm}, {NULL, 0}};
+    unsigned seed = 3;
+    double factors[64], worst = 0;
+    for (int c = 0; c < channels; c++) factors[c] = 0.5 + emu_uniform(&seed);
+    CUdeviceptr device_factors = emu_upload(factors, (size_t)channels * sizeof *factors);
+    CUdeviceptr exponent = emu_upload(&p, sizeof p);
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, p != 0 ? 4e-3 : 1);
+    tensor bias = tensor_of((size_t)channels, 0, &seed, 1);
+    tensor out = result_of((size_t)(pixels * channels), 0); /* what a pool feeds is fp32 */
+    void *params[] = {&in.device, &out.device, &pixels, &device_factors, &bias.device, &exponent};
+    run_kernel(kernel_of("reid_pool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out);
+    for (int m = 0; m < pixels; m++)
+        for (int c = 0; c < channels; c++) {
+            double want = pooled(&in, ih, iw, channels, bins, m, c, (double)p);
+            if (norm) want = want * factors[c] + bias.host[c];
+            compare(&worst, out.host[m * channels + c], want);
+        }
+    printf("pool to %dx%d p %g norm %d %s: %.1e\n", bins, bins, (double)p, norm, half ? "f16" : "f32", worst);
+    CHECK(worst < 1e-6);
+    NEED(cuMemFree_v2(device_factors));
+    NEED(cuMemFree_v2(exponent));
+    drop(&in), drop(&bias), drop(&out);
 }
 
 /* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
@@ -191,9 +230,9 @@ int main(void) {
         test_depthwise(3, 2, 11, 14, 16, 2, half);
         test_depthwise(5, 1, 6, 5, 48, 1, half);
         test_depthwise(5, 2, 9, 8, 16, 0, half);
-        test_pool(9, 12, 16, 0, half);
-        test_pool(7, 7, 64, 1, half);
-        test_pool(13, 7, 16, 4, half); /* bins overlap */
+        test_maxpool(9, 12, 16, half);
+        for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
+        test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */
     }
     test_squeeze(24, 32, 6, 5, 4);
     test_squeeze(240, 240, 10, 7, 7);

@@ -68,6 +68,7 @@ plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if
 plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
+plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
 collect
 
