@@ -78,11 +78,11 @@ rm -rf "$out/host_cache"
 plain pack
 asan pack
 collect
-plain calls 0 1
+plain calls 0 2
 asan memory
-for code in 1 2 719; do plain calls $code 16; done
-asan calls 0 8
-asan calls 719 23
+for code in 1 2 719; do plain calls $code 32; done
+asan calls 0 16
+asan calls 719 47
 for part in host nvrtc context fork; do asan $part; done
 plain limit
 plain small
