@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 1                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 2                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 
@@ -28,6 +28,17 @@ enum reid_emulator_atomic {
     REID_EMULATOR_SWAP_IF,
     REID_EMULATOR_MAX,
     REID_EMULATOR_MIN
+};
+
+/* Operations on an mbarrier: its .shared address, and a count, bytes or a parity. */
+enum reid_emulator_mbarrier {
+    REID_EMULATOR_INIT,
+    REID_EMULATOR_INVAL,
+    REID_EMULATOR_ARRIVE,
+    REID_EMULATOR_EXPECT_TX,
+    REID_EMULATOR_ARRIVE_EXPECT_TX,
+    REID_EMULATOR_TEST_WAIT,
+    REID_EMULATOR_TRY_WAIT
 };
 
 /* Undefined behaviour that g++'s own checks found in a kernel. */
@@ -59,6 +70,13 @@ struct reid_emulator_calls {
     void (*trap)(int line);
     void (*access)(const void *address, unsigned bytes, int is_write, void *pc); /* an ordinary load or store */
     void (*undefined)(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
+    unsigned (*mbarrier)(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line); /* wait: done? */
+    void (*fence_mbarrier_init)(void);
+    void (*fence_proxy_async)(void);
+    void (*bulk_load)(unsigned destination, const void *source, unsigned bytes, unsigned mbarrier, int line);
+    void (*bulk_store)(void *destination, unsigned source, unsigned bytes, int line);
+    void (*bulk_commit)(void);
+    void (*bulk_wait)(unsigned groups_left, int read_only, int line); /* read_only: until the sources have been read */
 };
 
 struct reid_emulator_uint3 {

@@ -24,6 +24,7 @@ RTC_EMBED(rtc_kernel_abi, "kernel_abi.h");
 RTC_EMBED(rtc_prelude, "prelude.h");
 RTC_EMBED(rtc_prelude_math, "prelude_math.h");
 RTC_EMBED(rtc_prelude_ptx, "prelude_ptx.h");
+RTC_EMBED(rtc_prelude_hopper, "prelude_hopper.h");
 RTC_EMBED(rtc_prelude_hooks, "prelude_hooks.h");
 
 enum { MAX_ARGUMENTS = 96 };
@@ -89,7 +90,8 @@ static int make_folder(char *folder, size_t size) {
 
 static void remove_folder(const char *folder, const rtc_program *p) {
     static const char *const names[] = {"kernel_abi.h", "prelude.h",  "prelude_math.h", "prelude_ptx.h",
-                                        "prelude_hooks.h", "main.cpp", "main.ii", "module.so", "messages"};
+                                        "prelude_hopper.h", "prelude_hooks.h", "main.cpp", "main.ii",
+                                        "module.so", "messages"};
     const char *keep = getenv("REID_EMULATOR_KEEP");
     char path[768];
     if (keep && *keep) return;
@@ -114,6 +116,7 @@ static int write_inputs(const char *folder, const rtc_program *p, const rtc_opti
              write_text(folder, "prelude.h", rtc_prelude, strlen(rtc_prelude)) &&
              write_text(folder, "prelude_math.h", rtc_prelude_math, strlen(rtc_prelude_math)) &&
              write_text(folder, "prelude_ptx.h", rtc_prelude_ptx, strlen(rtc_prelude_ptx)) &&
+             write_text(folder, "prelude_hopper.h", rtc_prelude_hopper, strlen(rtc_prelude_hopper)) &&
              write_text(folder, "prelude_hooks.h", rtc_prelude_hooks, strlen(rtc_prelude_hooks)) &&
              write_text(folder, "main.cpp", main_text.data, main_text.size) &&
              write_text(folder, name, p->text.data, p->text.size); /* for messages and debuggers */

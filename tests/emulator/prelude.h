@@ -21,7 +21,7 @@
       mma touches are written first (a copy with zero source bytes writes zeros), also where the result is unused.
    9. Blocks run in any order and must not wait for each other.
 
-   Supported beside the language: what is declared in this file, prelude_math.h and prelude_ptx.h. */
+   Supported beside the language: what is declared in this file, prelude_math.h, prelude_ptx.h and prelude_hopper.h. */
 #ifndef REID_EMULATOR_PRELUDE_H
 #define REID_EMULATOR_PRELUDE_H
 
@@ -193,6 +193,7 @@ extern "C" int printf(const char *, ...);
 
 #include "prelude_math.h"
 #include "prelude_ptx.h"
+#include "prelude_hopper.h"
 #include "prelude_hooks.h"
 
 #endif

@@ -1,0 +1,193 @@
+/* hopper_test.cu: kernels for test_hopper.c. The ones named unit_... say what the instructions of hopper.cuh, which stands
+   in front, do; the others have one bug each. Compiled by the real NVRTC too. */
+
+#define WORDS ((float *)reid_shared)
+
+__device__ __forceinline__ void wait_for(unsigned mbarrier, unsigned parity) {
+    while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
+}
+
+/* ---- mbarrier: one thread asks after every step; the others wait. out: is parity 0 over, is parity 1 over ---- */
+extern "C" __global__ void unit_mbarrier(const float *in, unsigned *out) {
+    unsigned bar = reid_shared_address(reid_shared), to = bar + 1024, n = 0;
+    if (threadIdx.x == 0) {
+        reid_mbarrier_init(bar, 2);
+        reid_fence_mbarrier_init();
+        for (int step = 0; step < 8; step++) {
+            if (step == 1 || step == 2 || step == 3 || step == 6) reid_mbarrier_arrive(bar);
+            if (step == 4) reid_mbarrier_arrive_expect_tx(bar, 32); /* the last arrival, but 32 bytes are missing */
+            if (step == 5) {
+                reid_bulk_load(to, in, 16, bar), reid_bulk_load(to + 16, in + 4, 16, bar);
+                wait_for(bar, 1);
+            }
+            if (step == 7) reid_mbarrier_arrive(bar);
+            out[n++] = reid_mbarrier_test_wait(bar, 0);
+            out[n++] = reid_mbarrier_test_wait(bar, 1);
+        }
+        reid_mbarrier_inval(bar);
+        reid_mbarrier_init(bar, 1); /* a fresh one: phase 0 again */
+        reid_fence_mbarrier_init();
+        reid_mbarrier_expect_tx(bar, 16);
+        reid_mbarrier_arrive(bar);
+        out[n++] = reid_mbarrier_test_wait(bar, 0);
+        reid_bulk_load(to + 32, in + 8, 16, bar);
+    }
+    __syncthreads();
+    while (!reid_mbarrier_test_wait(bar, 0)) continue;
+    out[32 + threadIdx.x] = threadIdx.x < 12 ? (unsigned)WORDS[256 + threadIdx.x] : 0;
+}
+
+/* A ring of two stages of 64 floats: the first warp loads, in two pieces, the second sums up. */
+extern "C" __global__ void unit_ring(const float *in, float *out, int rounds) {
+    unsigned base = reid_shared_address(reid_shared), full = base + 512, empty = base + 528;
+    if (threadIdx.x < 2) reid_mbarrier_init(full + threadIdx.x * 8, 1), reid_mbarrier_init(empty + threadIdx.x * 8, 32);
+    reid_fence_mbarrier_init();
+    __syncthreads();
+    in += blockIdx.x * rounds * 64;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < rounds; i++) {
+            unsigned stage = (unsigned)i % 2, to = base + stage * 256, bar = full + stage * 8;
+            wait_for(empty + stage * 8, (unsigned)(i / 2 + 1) % 2); /* the first two need no waiting */
+            reid_mbarrier_arrive_expect_tx(bar, 256);
+            reid_bulk_load(to, in + i * 64, 96, bar);
+            reid_bulk_load(to + 96, in + i * 64 + 24, 160, bar);
+        }
+    } else if (threadIdx.x >= 32) {
+        float sum = 0.0f;
+        for (int i = 0; i < rounds; i++) {
+            unsigned stage = (unsigned)i % 2;
+            wait_for(full + stage * 8, (unsigned)(i / 2) % 2);
+            sum = sum * 0.5f + WORDS[stage * 64 + threadIdx.x - 32] - WORDS[stage * 64 + 95 - threadIdx.x];
+            reid_mbarrier_arrive(empty + stage * 8);
+        }
+        out[blockIdx.x * 32 + threadIdx.x - 32] = sum;
+    }
+}
+
+/* Two groups of stores from one buffer, and one more that only the end of the block makes sure of. */
+extern "C" __global__ void unit_bulk_store(float *out) {
+    unsigned base = reid_shared_address(reid_shared);
+    for (int i = 0; i < 3; i++) {
+        WORDS[threadIdx.x] = (float)(i * 64 + (int)threadIdx.x);
+        reid_fence_proxy_async();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            reid_bulk_store(out + i * 64, base, 64);
+            reid_bulk_store(out + i * 64 + 16, base + 64, 192);
+            reid_bulk_commit();
+            if (i == 1) reid_bulk_wait<0>();
+            else reid_bulk_wait_read<0>();
+        }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) out[192] = out[127];
+}
+
+/* ---- bugs. Blocks of 64 threads turn 64 floats round, after a bulk load; shared memory is 1024 bytes. ---- */
+enum {
+    FINE,
+    NO_INIT,
+    NO_INIT_FENCE,
+    NO_INIT_BARRIER,
+    TWO_INITS,
+    NO_EXPECT,
+    EXPECT_LESS,
+    EXPECT_MORE,
+    WRONG_PARITY,
+    OLD_PARITY,
+    ARRIVE_MORE,
+    ARRIVE_LESS,
+    OVERWRITTEN,
+    NO_LOOP,
+    NO_WAIT,
+    ONE_WAITS,
+    NO_ARRIVAL,
+    MISALIGNED,
+    OUTSIDE,
+    NO_PROXY_FENCE,
+    LEFT_BEHIND
+};
+
+template <int bug> __device__ __forceinline__ void load(const float *in, float *out) {
+    unsigned base = reid_shared_address(reid_shared), bar = base + 512;
+    const float *from = in + blockIdx.x * 64;
+    float sum = 0.0f;
+    if (threadIdx.x == 32 && bug != NO_INIT) {
+        reid_mbarrier_init(bar, bug == ARRIVE_LESS ? 2 : 1);
+        if (bug == TWO_INITS) reid_mbarrier_init(bar, 1);
+        if (bug != NO_INIT_FENCE) reid_fence_mbarrier_init();
+    }
+    if (bug == NO_PROXY_FENCE) WORDS[threadIdx.x] = 0.0f;
+    if (bug != NO_INIT_BARRIER) __syncthreads();
+    if (bug == OVERWRITTEN && threadIdx.x == 5) WORDS[128] = 1.0f;
+    for (int round = 0; round < 2; round++) {
+        unsigned bytes = bug == EXPECT_LESS ? 128 : bug == EXPECT_MORE ? 512 : 256;
+        if (threadIdx.x == 0) {
+            if (bug == NO_EXPECT) reid_bulk_load(base, from, 256, bar), reid_mbarrier_arrive(bar);
+            else if (bug != NO_ARRIVAL) reid_mbarrier_arrive_expect_tx(bar, bytes);
+            else reid_mbarrier_expect_tx(bar, bytes);
+            if (bug == ARRIVE_MORE) reid_mbarrier_arrive(bar);
+            if (bug == EXPECT_LESS) reid_bulk_load(base + 128, from + 32, 128, bar);
+            if (bug != NO_EXPECT)
+                reid_bulk_load(base + (bug == MISALIGNED ? 8 : 0), from + (bug == OUTSIDE ? 16 : 0),
+                               bug == EXPECT_LESS ? 128 : 256, bar);
+        }
+        unsigned parity = bug == WRONG_PARITY ? 1 - round : bug == OLD_PARITY ? 0 : round;
+        if (bug == NO_LOOP) reid_mbarrier_try_wait(bar, parity);
+        else if (bug != NO_WAIT && (bug != ONE_WAITS || threadIdx.x % 32 == 0)) wait_for(bar, parity);
+        sum += WORDS[63 - threadIdx.x];
+        if (bug != NO_ARRIVAL) __syncthreads();
+    }
+    if (bug == LEFT_BEHIND && threadIdx.x == 0) {
+        reid_mbarrier_arrive_expect_tx(bar, 256);
+        reid_bulk_load(base, from, 256, bar);
+    }
+    out[blockIdx.x * 64 + threadIdx.x] = 0.5f * sum;
+}
+#define LOAD(name, bug) extern "C" __global__ void name(const float *in, float *out) { load<bug>(in, out); }
+LOAD(load_fine, FINE)
+LOAD(load_no_init, NO_INIT)
+LOAD(load_no_init_fence, NO_INIT_FENCE)
+LOAD(load_no_init_barrier, NO_INIT_BARRIER)
+LOAD(load_two_inits, TWO_INITS)
+LOAD(load_no_expect, NO_EXPECT)
+LOAD(load_expect_less, EXPECT_LESS)
+LOAD(load_expect_more, EXPECT_MORE)
+LOAD(load_wrong_parity, WRONG_PARITY)
+LOAD(load_old_parity, OLD_PARITY)
+LOAD(load_arrive_more, ARRIVE_MORE)
+LOAD(load_arrive_less, ARRIVE_LESS)
+LOAD(load_overwritten, OVERWRITTEN)
+LOAD(load_no_loop, NO_LOOP)
+LOAD(load_no_wait, NO_WAIT)
+LOAD(load_one_waits, ONE_WAITS)
+LOAD(load_no_arrival, NO_ARRIVAL)
+LOAD(load_misaligned, MISALIGNED)
+LOAD(load_outside, OUTSIDE)
+LOAD(load_no_proxy_fence, NO_PROXY_FENCE)
+LOAD(load_left_behind, LEFT_BEHIND)
+
+enum { STORE_FINE, STORE_NO_FENCE, STORE_NO_COMMIT, STORE_NO_WAIT, STORE_NO_READ, STORE_OVERWRITES };
+
+template <int bug> __device__ __forceinline__ void store(const float *in, float *out) {
+    float v = in[blockIdx.x * 64 + 63 - threadIdx.x];
+    WORDS[threadIdx.x] = v;
+    if (bug != STORE_NO_FENCE) reid_fence_proxy_async();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        reid_bulk_store(out + blockIdx.x * 64, reid_shared_address(reid_shared), 256);
+        if (bug != STORE_NO_COMMIT) reid_bulk_commit();
+        if (bug == STORE_OVERWRITES) WORDS[7] = 0.0f;
+        if (bug != STORE_NO_READ) reid_bulk_wait_read<0>();
+        if (bug != STORE_NO_WAIT) out[128 + blockIdx.x] = v;
+        else out[128 + blockIdx.x] = out[blockIdx.x * 64];
+    }
+    if (bug == STORE_NO_READ && threadIdx.x == 32) WORDS[40] = 0.0f;
+}
+#define STORE(name, bug) extern "C" __global__ void name(const float *in, float *out) { store<bug>(in, out); }
+STORE(store_fine, STORE_FINE)
+STORE(store_no_fence, STORE_NO_FENCE)
+STORE(store_no_commit, STORE_NO_COMMIT)
+STORE(store_no_wait, STORE_NO_WAIT)
+STORE(store_no_read, STORE_NO_READ)
+STORE(store_overwrites, STORE_OVERWRITES)
