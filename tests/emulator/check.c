@@ -286,6 +286,9 @@ static void check_access(uintptr_t address, unsigned bytes, int how, int line, v
     }
     size_t on_stacks = address - (uintptr_t)w->stacks;
     if (on_stacks < (size_t)EMU_MAX_THREADS * EMU_STACK_BYTES) {
+        if (emu_wgmma_owns(w, t, address, bytes))
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of an accumulator of wgmma before its wgmma.wait_group",
+                      emu_how[how]);
         if (on_stacks / EMU_STACK_BYTES == t->index) return;
         emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "access to another thread's local variable");
     }

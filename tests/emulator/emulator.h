@@ -3,6 +3,7 @@
    threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
    mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
+   wgmma.c      wgmma, setmaxnreg
    check.c      every load and store, races      memory.c    device and pinned memory
    driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
 #ifndef REID_EMULATOR_H
@@ -125,9 +126,11 @@ typedef struct emu_launch {
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
 } emu_launch;
+typedef struct emu_tensor emu_tensor; /* wgmma.c */
 typedef struct emu_warp {
     unsigned members, arrived; /* lanes that exist; lanes that wait at `op` */
     enum reid_emulator_op op;
+    emu_tensor *tensor; /* NULL: it has not used wgmma yet */
     /* check.c: this warp's time; when its lanes last met; the time of each warp that it is ordered after */
     uint32_t clock, met, seen[EMU_CLOCKS];
 } emu_warp;
@@ -225,6 +228,12 @@ void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *c
 void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks);
 void emu_check_landing(emu_worker *worker, uint32_t *clocks); /* the time of an asynchronous copy's landing */
 void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread);
+
+/* ---- wgmma.c ---- */
+void emu_wgmma_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
+int emu_wgmma_owns(const emu_worker *worker, const emu_thread *thread, uintptr_t address, unsigned bytes);
+void emu_wgmma_begin(emu_worker *worker); /* of a block */
+void emu_wgmma_end(emu_worker *worker);
 
 /* ---- mbarrier.c, bulk.c ---- */
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);

@@ -9,9 +9,9 @@ EMULATOR_CFLAGS := -std=c99 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -mavx
     -DREID_EMULATOR_SOURCE='"$(EMULATOR_DIR)"'
 EMULATOR_ASAN := -fsanitize=address -fno-omit-frame-pointer
 # These check every address themselves and run all the time: of the AddressSanitizer build, but not instrumented.
-EMULATOR_HOT := threads launch warp copies mbarrier bulk
+EMULATOR_HOT := threads launch warp copies mbarrier bulk wgmma
 
-EMULATOR_DRIVER := settings report threads launch warp copies mbarrier bulk check memory calls failing image driver_device \
+EMULATOR_DRIVER := settings report threads launch warp copies mbarrier bulk wgmma check memory calls failing image driver_device \
     driver_context driver_memory driver_stream driver_event driver_graph driver_exec driver_module driver_launch \
     driver_symbols
 EMULATOR_NVRTC := nvrtc nvrtc_options nvrtc_compile nvrtc_scan failing image

@@ -191,3 +191,128 @@ STORE(store_no_commit, STORE_NO_COMMIT)
 STORE(store_no_wait, STORE_NO_WAIT)
 STORE(store_no_read, STORE_NO_READ)
 STORE(store_overwrites, STORE_OVERWRITES)
+
+/* ---- wgmma: out (64 rows for every 128 threads, n columns) = a (the same rows, 64) * b (n, 64)', in steps of 16 ---- */
+
+/* Where 16-byte piece `piece` of a row of 64 halves is put, of a matrix of so many rows. */
+__device__ __forceinline__ unsigned piece_at(unsigned row, unsigned piece, unsigned rows, bool swizzle) {
+    if (swizzle) return row * 128 + (piece ^ row % 8) * 16;
+    return piece * rows * 16 + row / 8 * 128 + row % 8 * 16;
+}
+
+__device__ __forceinline__ unsigned long long descriptor_of(unsigned at, unsigned k, unsigned rows, bool swizzle) {
+    return swizzle ? reid_wgmma_descriptor(at + k * 32, 0, 1024, true)
+                   : reid_wgmma_descriptor(at + k * 2 * rows * 16, rows * 16, 128, false);
+}
+
+__device__ __forceinline__ void fill(const unsigned short *from, unsigned rows, unsigned char *to, bool swizzle) {
+    for (unsigned i = threadIdx.x; i < rows * 8; i += blockDim.x)
+        *(uint4 *)(to + piece_at(i / 8, i % 8, rows, swizzle)) = *(const uint4 *)(from + i * 8);
+}
+
+template <int n> __device__ __forceinline__ void write_sums(const float *d, float *out) {
+    unsigned row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    for (unsigned i = 0; i < n / 2; i++)
+        out[(row + i / 2 % 2 * 8) * n + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = d[i];
+}
+
+template <int n, bool swizzle, bool registers>
+__device__ __forceinline__ void product(const unsigned short *a, const unsigned short *b, float *out) {
+    unsigned rows = blockDim.x / 2, base = reid_shared_address(reid_shared), warp = threadIdx.x / 32;
+    unsigned at = base + (swizzle ? threadIdx.x / 128 * 8192 : threadIdx.x / 128 * 1024), lane = threadIdx.x % 32;
+    float d[n / 2];
+    fill(a, rows, reid_shared, swizzle);
+    fill(b, n, reid_shared + rows * 128, swizzle);
+    reid_fence_proxy_async();
+    __syncthreads();
+    for (int i = 0; i < n / 2; i++) d[i] = 1000.0f; /* the first step does not add to it */
+    unsigned r[4][4];
+    for (unsigned k = 0; k < 4 && registers; k++)
+        for (unsigned i = 0; i < 4; i++)
+            r[k][i] = *(const unsigned *)(a + (warp * 16 + lane / 4 + i % 2 * 8) * 64 + k * 16 + lane % 4 * 2 + i / 2 * 8);
+    reid_wgmma_fence();
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned long long second = descriptor_of(base + rows * 128, k, n, swizzle);
+        if (registers) reid_wgmma_registers<n>(d, r[k], second, k > 0);
+        else reid_wgmma<n>(d, descriptor_of(at, k, rows, swizzle), second, k > 0);
+        if (k % 2) reid_wgmma_commit();
+    }
+    reid_wgmma_wait<1>(); /* of two groups */
+    reid_wgmma_wait<0>();
+    write_sums<n>(d, out);
+}
+#define PRODUCT(name, n, swizzle, registers)                                                                           \
+    extern "C" __global__ void __launch_bounds__(256) name(const unsigned short *a, const unsigned short *b,           \
+                                                           float *out) {                                               \
+        product<n, swizzle, registers>(a, b, out);                                                                     \
+    }
+PRODUCT(unit_wgmma_8, 8, false, false)
+PRODUCT(unit_wgmma_8_swizzled, 8, true, false)
+PRODUCT(unit_wgmma_64, 64, false, false)
+PRODUCT(unit_wgmma_64_registers, 64, false, true)
+PRODUCT(unit_wgmma_128_swizzled, 128, true, false)
+PRODUCT(unit_wgmma_128_swizzled_registers, 128, true, true)
+PRODUCT(unit_wgmma_256_swizzled, 256, true, false)
+
+/* ---- bugs: one warpgroup, n 8, two steps in two groups ---- */
+enum {
+    WGMMA_FINE,
+    WGMMA_NO_FENCE,
+    WGMMA_NO_SECOND_FENCE,
+    WGMMA_NO_PROXY_FENCE,
+    WGMMA_NO_BARRIER,
+    WGMMA_NO_COMMIT,
+    WGMMA_NO_WAIT,
+    WGMMA_WEAK_WAIT,
+    WGMMA_WRITES_SUMS,
+    WGMMA_OVERWRITES,
+    WGMMA_LOST_WARP,
+    WGMMA_OUTSIDE,
+    WGMMA_SWIZZLE
+};
+
+template <int bug>
+__device__ __forceinline__ void multiply(const unsigned short *a, const unsigned short *b, float *out) {
+    unsigned base = reid_shared_address(reid_shared);
+    float d[4] = {0.0f, 0.0f, 0.0f, 0.0f};
+    fill(a, 64, reid_shared, false);
+    fill(b, 8, reid_shared + 8192, false);
+    if (bug != WGMMA_NO_PROXY_FENCE) reid_fence_proxy_async();
+    if (bug != WGMMA_NO_BARRIER) __syncthreads();
+    if (bug != WGMMA_NO_FENCE) reid_wgmma_fence();
+    if (bug == WGMMA_LOST_WARP && threadIdx.x / 32 == 2) return;
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned at = base + (bug == WGMMA_OUTSIDE && k == 3 ? 8192 : 0);
+        reid_wgmma<8>(d, descriptor_of(at, k, 64, false) + (bug == WGMMA_SWIZZLE ? 1ull << 63 : 0),
+                      descriptor_of(base + 8192, k, 8, false), true);
+        if (bug != WGMMA_NO_COMMIT) reid_wgmma_commit();
+        if (bug == WGMMA_WRITES_SUMS && k == 1) d[2] = 0.0f;
+        if (bug == WGMMA_NO_SECOND_FENCE && k == 1) {
+            reid_wgmma_wait<0>();
+            d[1] *= 1.5f;
+        }
+    }
+    if (bug == WGMMA_OVERWRITES && threadIdx.x == 7) ((unsigned short *)reid_shared)[9] = 0x7c00;
+    if (bug == WGMMA_WEAK_WAIT) reid_wgmma_wait<1>();
+    else if (bug != WGMMA_NO_WAIT) reid_wgmma_wait<0>();
+    write_sums<8>(d, out);
+    if (bug == WGMMA_WEAK_WAIT) reid_wgmma_wait<0>();
+}
+#define MULTIPLY(name, bug)                                                                                            \
+    extern "C" __global__ void name(const unsigned short *a, const unsigned short *b, float *out) {                    \
+        multiply<bug>(a, b, out);                                                                                      \
+    }
+MULTIPLY(wgmma_fine, WGMMA_FINE)
+MULTIPLY(wgmma_no_fence, WGMMA_NO_FENCE)
+MULTIPLY(wgmma_no_second_fence, WGMMA_NO_SECOND_FENCE)
+MULTIPLY(wgmma_no_proxy_fence, WGMMA_NO_PROXY_FENCE)
+MULTIPLY(wgmma_no_barrier, WGMMA_NO_BARRIER)
+MULTIPLY(wgmma_no_commit, WGMMA_NO_COMMIT)
+MULTIPLY(wgmma_no_wait, WGMMA_NO_WAIT)
+MULTIPLY(wgmma_weak_wait, WGMMA_WEAK_WAIT)
+MULTIPLY(wgmma_writes_sums, WGMMA_WRITES_SUMS)
+MULTIPLY(wgmma_overwrites, WGMMA_OVERWRITES)
+MULTIPLY(wgmma_lost_warp, WGMMA_LOST_WARP)
+MULTIPLY(wgmma_outside, WGMMA_OUTSIDE)
+MULTIPLY(wgmma_swizzle, WGMMA_SWIZZLE)

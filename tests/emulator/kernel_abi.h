@@ -18,7 +18,14 @@ enum reid_emulator_op {
     REID_EMULATOR_MMA_K8,
     REID_EMULATOR_MMA_K16,
     REID_EMULATOR_LDMATRIX,
-    REID_EMULATOR_LDMATRIX_TRANS
+    REID_EMULATOR_LDMATRIX_TRANS,
+    REID_EMULATOR_STMATRIX,
+    REID_EMULATOR_STMATRIX_TRANS,
+    REID_EMULATOR_WGMMA,
+    REID_EMULATOR_WGMMA_FENCE,
+    REID_EMULATOR_WGMMA_COMMIT,
+    REID_EMULATOR_WGMMA_WAIT,
+    REID_EMULATOR_SETMAXNREG
 };
 
 /* Atomic operations, on 4 or 8 bytes, unsigned. */
@@ -46,12 +53,16 @@ enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMUL
 
 /* What one lane brings to a warp-wide operation, and takes away.
    shuffle: value, lane (index, delta or mask), width -> value.   ballot: value (0 or 1) -> value (the mask).
-   mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r. */
+   mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
+   stmatrix: value and count likewise, a.   wgmma.wait_group: value (groups that may stay in flight).
+   wgmma: first and second (descriptors of A and B), a (registers instead of A's descriptor, or NULL), d, count (n),
+   value (0: d is not added to).   setmaxnreg: value, count (1: inc, 0: dec). */
 struct reid_emulator_lane {
     unsigned value, lane, width, count;
     const unsigned *a, *b;
     float *d;
     unsigned *r;
+    unsigned long long first, second;
 };
 
 /* The emulator's functions, called by the prelude. `line`: of the kernel text. None of them returns after a fault. */

@@ -42,7 +42,9 @@ static void barrier(unsigned id, unsigned threads, int line) {
 static const char *op_name(enum reid_emulator_op op) {
     static const char *const names[] = {"__syncwarp",     "__shfl_sync",  "__shfl_up_sync", "__shfl_down_sync",
                                         "__shfl_xor_sync", "a vote",       "mma.m16n8k8",    "mma.m16n8k16",
-                                        "ldmatrix",        "ldmatrix.trans"};
+                                        "ldmatrix",        "ldmatrix.trans", "stmatrix",       "stmatrix.trans",
+                                        "wgmma",           "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
+                                        "setmaxnreg"};
     return names[op];
 }
 
@@ -161,7 +163,7 @@ static void start_threads(emu_worker *w) {
     const unsigned *dim = w->run->launch->block;
     memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
     w->exited = 0, w->used_atomics = 0;
-    emu_bulk_begin(w);
+    emu_bulk_begin(w), emu_wgmma_begin(w);
     for (unsigned i = 0; i < w->warp_count; i++) {
         unsigned left = w->thread_count - i * 32;
         w->warps[i].members = left < 32 ? left : 32;
@@ -194,6 +196,7 @@ static void run_block(emu_worker *w, uint64_t number) {
         for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i], lanes);
         if (!ran && !w->fault && !emu_mbarrier_idle(w)) report_deadlock(w);
     }
+    if (!w->fault) emu_wgmma_end(w);
     if (!w->fault) emu_bulk_end(w);
 }
 

@@ -165,7 +165,7 @@ static const char *rtc_mode(void) {
 static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text *log) {
     const char *compiler = getenv("REID_EMULATOR_CXX");
     char *words = strdup(compiler && *compiler ? compiler : "g++");
-    char arch[32];
+    char arch[32], feature[48];
     rtc_command c = {.count = 0};
     if (!words) return NVRTC_ERROR_OUT_OF_MEMORY;
     add_words(&c, words);
@@ -173,6 +173,8 @@ static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text
     static const char *const fixed[] = {"-E", "-std=gnu++17", "-w", "-I.", "-DREID_EMULATOR_SCAN"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) add(&c, fixed[i]);
     add(&c, arch);
+    snprintf(feature, sizeof feature, "-D__CUDA_ARCH_FEAT_SM%d_ALL", o->arch);
+    if (o->suffix == 'a') add(&c, feature);
     if (strcmp(rtc_mode(), "check") == 0) add(&c, "-DREID_EMULATOR_CHECK");
     if (o->debug || environment_is_set("REID_EMULATOR_DEBUG")) add(&c, "-DREID_EMULATOR_DEBUG");
     for (size_t i = 0; i < o->folders.size; i += strlen(o->folders.data + i) + 1) {

@@ -55,6 +55,76 @@ template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait_read(REID_EMULAT
     static_assert(reid_groups >= 0, "a count of groups that may stay in flight");
     reid_emulator.bulk_wait((unsigned)reid_groups, 1, line);
 }
+
+/* ---- stmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix i / 8 ---- */
+REID_EMULATOR_FN void reid_emulator_stmatrix(enum reid_emulator_op op, unsigned count, unsigned row, const unsigned *r,
+                                             int line) {
+    struct reid_emulator_lane lane = {};
+    lane.value = row, lane.count = count, lane.a = r;
+    reid_emulator.warp(op, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x1(unsigned row, const unsigned r[1], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 1, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x2(unsigned row, const unsigned r[2], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 2, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x4(unsigned row, const unsigned r[4], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 4, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x4_trans(unsigned row, const unsigned r[4], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX_TRANS, 4, row, r, line);
+}
+
+/* ---- griddepcontrol: launches here follow each other, so there is nothing to wait for or to start ---- */
+REID_EMULATOR_FN void reid_griddepcontrol_wait(void) {}
+REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(void) {}
+#endif
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */
+/* ---- wgmma: what a warp does on its own; that the warpgroup's four do the same is checked when the block has ended ---- */
+REID_EMULATOR_FN void reid_emulator_warpgroup(enum reid_emulator_op op, unsigned value, unsigned count, int line) {
+    struct reid_emulator_lane lane = {};
+    lane.value = value, lane.count = count;
+    reid_emulator.warp(op, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_wgmma_fence(REID_EMULATOR_LINE) { /* wgmma.fence.sync.aligned */
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_FENCE, 0, 0, line);
+}
+REID_EMULATOR_FN void reid_wgmma_commit(REID_EMULATOR_LINE) { /* wgmma.commit_group.sync.aligned */
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_COMMIT, 0, 0, line);
+}
+template <int reid_groups> REID_EMULATOR_FN void reid_wgmma_wait(REID_EMULATOR_LINE) { /* wgmma.wait_group N */
+    static_assert(reid_groups >= 0 && reid_groups <= 7, "a count of groups that may stay in flight");
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_WAIT, (unsigned)reid_groups, 0, line);
+}
+/* wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16, both operands K-major; A in shared memory or in registers. */
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long long b, bool accumulate,
+                                 REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsigned long long b, bool accumulate,
+                                           REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
+
+/* setmaxnreg.{inc,dec}.sync.aligned.u32 */
+template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_inc(REID_EMULATOR_LINE) {
+    static_assert(reid_count % 8 == 0 && reid_count >= 24 && reid_count <= 256, "a multiple of 8 from 24 to 256");
+    reid_emulator_warpgroup(REID_EMULATOR_SETMAXNREG, (unsigned)reid_count, 1, line);
+}
+template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_dec(REID_EMULATOR_LINE) {
+    static_assert(reid_count % 8 == 0 && reid_count >= 24 && reid_count <= 256, "a multiple of 8 from 24 to 256");
+    reid_emulator_warpgroup(REID_EMULATOR_SETMAXNREG, (unsigned)reid_count, 0, line);
+}
 #endif
 
 #endif

@@ -52,6 +52,53 @@ static void test_bulk_store(void) {
     CHECK_IS(out[192], 127);
 }
 
+/* ---- wgmma ---- */
+
+typedef struct matrices { /* a (rows, 64), b (n, 64), their product */
+    unsigned rows, n;
+    uint16_t a[128][64], b[256][64];
+    float out[128 * 256];
+    CUdeviceptr da, db, dout;
+    void *params[3];
+} matrices;
+
+static matrices *new_matrices(unsigned rows, unsigned n) {
+    unsigned random = rows + n;
+    matrices *m = (matrices *)calloc(1, sizeof *m);
+    if (!m) exit(1);
+    m->rows = rows, m->n = n;
+    for (unsigned i = 0; i < rows * 64; i++) m->a[i / 64][i % 64] = emu_half_from((double)emu_uniform(&random));
+    for (unsigned i = 0; i < n * 64; i++) m->b[i / 64][i % 64] = emu_half_from((double)emu_uniform(&random));
+    m->da = emu_upload(m->a, rows * 128), m->db = emu_upload(m->b, n * 128);
+    m->dout = emu_upload(NULL, rows * n * sizeof(float));
+    m->params[0] = &m->da, m->params[1] = &m->db, m->params[2] = &m->dout;
+    return m;
+}
+
+/* How many elements of the product are wrong. Gives everything back. */
+static int wrong_elements(matrices *m) {
+    int wrong = 0;
+    emu_download(m->out, m->dout, m->rows * m->n * sizeof(float));
+    for (unsigned i = 0; i < m->rows * m->n; i++) {
+        double sum = 0;
+        for (unsigned k = 0; k < 64; k++)
+            sum += emu_half_value(m->a[i / m->n][k]) * emu_half_value(m->b[i % m->n][k]);
+        wrong += !(fabs((double)m->out[i] - sum) < 1e-4);
+    }
+    NEED(cuMemFree_v2(m->da) || cuMemFree_v2(m->db));
+    free(m);
+    return wrong;
+}
+
+static void test_wgmma(const char *name, unsigned n) {
+    for (unsigned threads = 128; threads <= 256; threads += 128) {
+        unsigned shared = threads * 64 + n * 128;
+        matrices *m = new_matrices(threads / 2, n);
+        OK(emu_launch_1d(function(name, shared), 1, threads, shared, m->params));
+        CHECK_IS(wrong_elements(m), 0);
+    }
+}
+
 /* ---- bugs ---- */
 
 #define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
@@ -91,6 +138,19 @@ static const bug bugs[] = {
     {"store_no_wait", OUTPUT, "which nothing has written"},
     {"store_no_read", "it may not have been read", "asynchronous read of"},
     {"store_overwrites", OUTPUT, "while an asynchronous read of it"},
+    {"wgmma_fine", "right", "right"},
+    {"wgmma_no_fence", "wgmma without a wgmma.fence before it", "wgmma without a wgmma.fence"},
+    {"wgmma_no_second_fence", "its accumulators have been written since", "have been written since"},
+    {"wgmma_no_proxy_fence", NULL, "there is no fence.proxy.async"},
+    {"wgmma_no_barrier", OUTPUT, "shared memory offset"},
+    {"wgmma_no_commit", "before the wgmma.wait_group", "of an accumulator of wgmma before its wgmma.wait_group"},
+    {"wgmma_no_wait", "before the wgmma.wait_group", "read of an accumulator of wgmma before its wgmma.wait_group"},
+    {"wgmma_weak_wait", OUTPUT, "read of an accumulator of wgmma before its wgmma.wait_group"},
+    {"wgmma_writes_sums", "was written before the wgmma.wait_group", "write of an accumulator of wgmma"},
+    {"wgmma_overwrites", OUTPUT, "shared memory offset 18"},
+    {"wgmma_lost_warp", "the four warps of a warpgroup did not do the same", "did not do the same"},
+    {"wgmma_outside", "wgmma reads row", "wgmma reads row"},
+    {"wgmma_swizzle", "with swizzle 2", "with swizzle 2"},
 };
 
 static int run(const char *name, const char *cubin) {
@@ -101,6 +161,13 @@ static int run(const char *name, const char *cubin) {
     CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
     void *params[] = {&din, &dout};
     NEED(cuModuleLoadData(&module, cubin));
+    if (*name == 'w') {
+        matrices *m = new_matrices(64, 8);
+        if (emu_launch_1d(function(name, 9216), 1, 128, 9216, m->params)) return 1;
+        wrong = wrong_elements(m);
+        fprintf(stderr, wrong ? OUTPUT "\n" : "the output is right\n");
+        return wrong != 0;
+    }
     if (emu_launch_1d(function(name, 1024), 2, 64, 1024, params)) return 1;
     NEED(cuMemcpyDtoH_v2(out, dout, sizeof out));
     for (int i = 0; i < 128; i++) wrong += !(fabsf(out[i] - in[i / 64 * 64 + 63 - i % 64]) < 0.5f);
@@ -136,6 +203,10 @@ int main(int argc, char **argv) {
     test_mbarrier();
     test_ring();
     test_bulk_store();
+    test_wgmma("unit_wgmma_8", 8), test_wgmma("unit_wgmma_8_swizzled", 8);
+    test_wgmma("unit_wgmma_64", 64), test_wgmma("unit_wgmma_64_registers", 64);
+    test_wgmma("unit_wgmma_128_swizzled", 128), test_wgmma("unit_wgmma_128_swizzled_registers", 128);
+    test_wgmma("unit_wgmma_256_swizzled", 256);
     emu_stop(module);
     free(cubin);
     return emu_done("test_hopper");
