@@ -32,7 +32,7 @@ struct emu_written {
 };
 
 typedef struct emu_readers {
-    uint32_t clock, warps; /* the latest; a bit per warp */
+    uint32_t clock, warps; /* the latest; a bit per warp, whose own time is in emu_worker's read_clocks */
     uint16_t thread;       /* or MANY */
     uint8_t bytes;
 } emu_readers;
@@ -48,8 +48,10 @@ struct emu_cell { /* two bytes of shared memory */
 
 int emu_check_begin(emu_worker *w) {
     if (!w->cells) w->cells = (emu_cell *)calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->cells);
+    if (!w->read_clocks)
+        w->read_clocks = (uint32_t (*)[EMU_WARPS])calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->read_clocks);
     w->launch_clock = ++w->clock;
-    return w->cells != NULL;
+    return w->cells && w->read_clocks;
 }
 
 void emu_check_block(emu_worker *w) {
@@ -107,10 +109,11 @@ static int write_ordered(const emu_worker *w, const emu_thread *t, const emu_wri
     return s->thread == t->index || warp_ordered(w, t, s->thread / 32u, s->clock);
 }
 
-static int reads_ordered(const emu_worker *w, const emu_thread *t, const emu_readers *r) {
+static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell) {
+    const emu_readers *r = &w->cells[cell].readers;
     if (r->clock < w->block_clock || r->thread == t->index) return 1;
     for (unsigned warp = 0; warp < w->warp_count; warp++)
-        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, r->clock)) return 0;
+        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
     return 1;
 }
 
@@ -135,13 +138,15 @@ static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t 
               "barrier between them", place, offset, emu_how[how], then, by);
 }
 
-static void remember_reader(emu_worker *w, const emu_thread *t, emu_readers *r, uint8_t bytes) {
+static void remember_reader(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes) {
+    emu_readers *r = &w->cells[cell].readers;
     emu_readers mine = {w->warps[t->warp].clock, 1u << t->warp, (uint16_t)t->index, bytes};
     if (r->thread == t->index && r->clock >= w->block_clock) mine.bytes |= r->bytes;
-    else if (!reads_ordered(w, t, r)) {
+    else if (!reads_ordered(w, t, cell)) {
         mine.thread = MANY, mine.warps |= r->warps, mine.bytes |= r->bytes;
         if (r->clock > mine.clock) mine.clock = r->clock;
     }
+    w->read_clocks[cell][t->warp] = w->warps[t->warp].clock;
     *r = mine;
 }
 
@@ -166,10 +171,11 @@ static void check_state(const emu_cell *c, int fresh, unsigned cell, int how, in
 }
 
 /* A copy lands, or an asynchronous read is over: it was checked when it began. */
-static void finish(emu_worker *w, const emu_thread *t, emu_cell *c, uint8_t bytes, int how) {
+static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how) {
+    emu_cell *c = &w->cells[cell];
     if (how == EMU_ASYNC_DONE) {
         if (c->reading) c->reading--;
-        remember_reader(w, t, &c->readers, bytes);
+        remember_reader(w, t, cell, bytes);
         return;
     }
     emu_written landed = {w->clock, ASYNC_THREAD, bytes, 0};
@@ -192,20 +198,20 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
     int fresh = s->clock < w->block_clock;
     if (c->block != w->block_clock) c->block = w->block_clock, c->reading = 0;
     if (how == EMU_COPY_LANDED || how == EMU_BULK_LANDED || how == EMU_ASYNC_DONE) {
-        finish(w, t, c, bytes, how);
+        finish(w, t, cell, bytes, how);
         return;
     }
     check_state(c, fresh, cell, how, line, pc);
     if (!fresh && s->bytes & bytes && !write_ordered(w, t, s))
         race(w, 0, cell * 2, how, "write", s->thread, line, pc);
     if (how == EMU_ASYNC_READ) c->reading++;
-    if (how == EMU_READ) remember_reader(w, t, r, bytes);
+    if (how == EMU_READ) remember_reader(w, t, cell, bytes);
     if (how == EMU_MBARRIER_INVAL) s->clock = 0;
     if (how != EMU_WRITE && how != EMU_COPY_ISSUED && how != EMU_BULK_ISSUED && how != EMU_MBARRIER_INIT) return;
     if (c->reading)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u while an asynchronous read of it, "
                   "by a bulk copy or wgmma, is under way", emu_how[how], cell * 2);
-    if (r->bytes & bytes && !reads_ordered(w, t, r) && (bytes == 3 || r->thread != MANY))
+    if (r->bytes & bytes && !reads_ordered(w, t, cell) && (bytes == 3 || r->thread != MANY))
         race(w, 0, cell * 2, how, "read", r->thread, line, pc);
     emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, bytes, flags_of(how)};
     if (!fresh && s->thread == t->index && s->clock == mine.clock) mine.bytes |= s->bytes;

@@ -177,6 +177,7 @@ struct emu_worker {
     void (*entry)(emu_worker *worker); /* what a fresh fiber runs */
     uint64_t random;
     emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
+    uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
     uint32_t clock, launch_clock, block_clock;
     int used_atomics;                 /* this block synchronises with others: no race reports between blocks */

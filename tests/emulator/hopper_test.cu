@@ -316,3 +316,87 @@ MULTIPLY(wgmma_overwrites, WGMMA_OVERWRITES)
 MULTIPLY(wgmma_lost_warp, WGMMA_LOST_WARP)
 MULTIPLY(wgmma_outside, WGMMA_OUTSIDE)
 MULTIPLY(wgmma_swizzle, WGMMA_SWIZZLE)
+
+/* ---- stmatrix: in[variant][lane][4] to out[variant][32 rows][8 halves]; row r lies at (31 - r) * 16 ---- */
+extern "C" __global__ void unit_stmatrix(const unsigned *in, unsigned short *out) {
+    int lane = threadIdx.x;
+    unsigned row = reid_shared_address(reid_shared + (31 - lane) * 16), r[4];
+    for (int variant = 0; variant < 4; variant++) {
+        for (int i = 0; i < 8; i++) ((unsigned short *)reid_shared)[lane * 8 + i] = 0;
+        for (int i = 0; i < 4; i++) r[i] = in[(variant * 32 + lane) * 4 + i];
+        __syncwarp();
+        if (variant == 0) reid_stmatrix_x1(row, r);
+        if (variant == 1) reid_stmatrix_x2(row, r);
+        if (variant == 2) reid_stmatrix_x4(row, r);
+        if (variant == 3) reid_stmatrix_x4_trans(row, r);
+        __syncwarp();
+        for (int i = 0; i < 8; i++)
+            out[(variant * 32 + lane) * 8 + i] = ((unsigned short *)reid_shared)[(31 - lane) * 8 + i];
+        __syncwarp();
+    }
+}
+
+extern "C" __global__ void stmatrix_misaligned(const unsigned *in, unsigned short *out) {
+    unsigned r[1] = {in[threadIdx.x]};
+    reid_stmatrix_x1(reid_shared_address(reid_shared) + threadIdx.x * 16 + (threadIdx.x == 6 ? 8 : 0), r);
+    out[threadIdx.x] = 0;
+}
+
+/* ---- all together: a warpgroup multiplies what a thread of another one loads. Tiles of 64x64 halves lie in memory as
+   wgmma wants them, a's and b's of every step one after the other; the sum, 64x64, goes out through shared memory. ---- */
+extern "C" __global__ void __launch_bounds__(256, 1) unit_pipeline(const unsigned char *tiles, float *out, int steps) {
+    enum { STAGES = 3, STAGE_BYTES = 16384 };
+    unsigned base = reid_shared_address(reid_shared), full = base + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
+    reid_griddepcontrol_wait();
+    if (threadIdx.x < STAGES) {
+        reid_mbarrier_init(full + threadIdx.x * 8, 1);
+        reid_mbarrier_init(empty + threadIdx.x * 8, 128);
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (threadIdx.x >= 128) {
+        reid_setmaxnreg_dec<40>();
+        for (int i = 0; i < steps && threadIdx.x == 128; i++) {
+            unsigned stage = (unsigned)i % STAGES, parity = (unsigned)(i / STAGES) % 2, bar = full + stage * 8;
+            wait_for(empty + stage * 8, 1 - parity);
+            reid_mbarrier_arrive_expect_tx(bar, STAGE_BYTES);
+            for (unsigned at = 0; at < STAGE_BYTES; at += 4096)
+                reid_bulk_load(base + stage * STAGE_BYTES + at, tiles + i * STAGE_BYTES + at, 4096, bar);
+        }
+        reid_griddepcontrol_launch_dependents();
+        __syncthreads();
+    } else {
+        float d[32];
+        reid_setmaxnreg_inc<232>();
+        for (int i = 0; i < steps; i++) {
+            unsigned stage = (unsigned)i % STAGES, a = base + stage * STAGE_BYTES;
+            wait_for(full + stage * 8, (unsigned)(i / STAGES) % 2);
+            reid_wgmma_fence();
+            for (unsigned k = 0; k < 4; k++)
+                reid_wgmma<64>(d, descriptor_of(a, k, 64, true), descriptor_of(a + 8192, k, 64, true), i > 0 || k > 0);
+            reid_wgmma_commit();
+            reid_wgmma_wait<0>();
+            reid_mbarrier_arrive(empty + stage * 8);
+        }
+        __syncthreads(); /* all warps have read the last stage: its memory is free */
+        write_sums<64>(d, (float *)reid_shared);
+        reid_fence_proxy_async();
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        reid_bulk_store(out, base, 64 * 64 * 4);
+        reid_bulk_commit();
+        reid_bulk_wait<0>();
+    }
+}
+
+/* ---- setmaxnreg: three warpgroups want 80, 240 and 240; a single warp does it. ---- */
+extern "C" __global__ void __launch_bounds__(384, 1) registers_too_many(float *out) {
+    if (threadIdx.x < 128) reid_setmaxnreg_dec<80>();
+    else reid_setmaxnreg_inc<240>();
+    out[threadIdx.x] = 0.0f;
+}
+extern "C" __global__ void __launch_bounds__(384, 1) registers_of_a_warp(float *out) {
+    if (threadIdx.x < 32) reid_setmaxnreg_dec<40>();
+    out[threadIdx.x] = 0.0f;
+}

@@ -99,6 +99,56 @@ static void test_wgmma(const char *name, unsigned n) {
     }
 }
 
+/* ---- stmatrix ---- */
+
+static void test_stmatrix(void) {
+    static const int counts[4] = {1, 2, 4, 4};
+    uint32_t in[4][32][4];
+    uint16_t out[4][32][8], want[4][32][8] = {{{0}}};
+    unsigned random = 17;
+    for (int i = 0; i < 512; i++) in[i / 128][i / 4 % 32][i % 4] = emu_next_random(&random) * 257u;
+    for (int v = 0; v < 4; v++)
+        for (int lane = 0; lane < 32; lane++)
+            for (int i = 0; i < counts[v] * 2; i++) { /* half i % 2 of register i / 2, of matrix i / 2 */
+                uint16_t half = (uint16_t)(in[v][lane][i / 2] >> (i % 2 ? 16 : 0));
+                int row = lane / 4, column = lane % 4 * 2 + i % 2;
+                want[v][i / 2 * 8 + (v == 3 ? column : row)][v == 3 ? row : column] = half;
+            }
+    CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout};
+    OK(emu_launch_1d(function("unit_stmatrix", 512), 1, 32, 512, params));
+    emu_download(out, dout, sizeof out);
+    CHECK(memcmp(out, want, sizeof out) == 0);
+    NEED(cuMemFree_v2(din));
+}
+
+/* ---- all together ---- */
+
+static void test_pipeline(int steps) {
+    size_t bytes = (size_t)steps * 16384;
+    uint16_t *tiles = (uint16_t *)malloc(bytes);
+    double *want = (double *)calloc(64 * 64, sizeof *want);
+    static float out[64 * 64];
+    unsigned random = (unsigned)steps;
+    if (!tiles || !want) exit(1);
+    for (size_t i = 0; i < bytes / 2; i++) tiles[i] = emu_half_from((double)emu_uniform(&random));
+    for (int i = 0; i < steps * 64 * 64 * 64; i++) {
+        int k = i % 64, column = i / 64 % 64, row = i / 4096 % 64;
+        const uint16_t *a = tiles + i / 262144 * 8192, *b = a + 4096; /* 128-byte rows, their pieces exchanged */
+        want[row * 64 + column] += emu_half_value(a[row * 64 + (k / 8 ^ row % 8) * 8 + k % 8]) *
+                                   emu_half_value(b[column * 64 + (k / 8 ^ column % 8) * 8 + k % 8]);
+    }
+    CUdeviceptr din = emu_upload(tiles, bytes), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout, &steps};
+    OK(emu_launch_1d(function("unit_pipeline", 3 * 16384 + 48), 1, 256, 3 * 16384 + 48, params));
+    emu_download(out, dout, sizeof out);
+    int wrong = 0;
+    for (int i = 0; i < 64 * 64; i++) wrong += !(fabs((double)out[i] - want[i]) < 1e-3);
+    CHECK_IS(wrong, 0);
+    NEED(cuMemFree_v2(din));
+    free(tiles), free(want);
+}
+
 /* ---- bugs ---- */
 
 #define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
@@ -151,10 +201,13 @@ static const bug bugs[] = {
     {"wgmma_lost_warp", "the four warps of a warpgroup did not do the same", "did not do the same"},
     {"wgmma_outside", "wgmma reads row", "wgmma reads row"},
     {"wgmma_swizzle", "with swizzle 2", "with swizzle 2"},
+    {"stmatrix_misaligned", "thread (6,0,0): stmatrix row at shared offset 104", "stmatrix row at shared offset 104"},
+    {"registers_too_many", "setmaxnreg gives the block 71680 registers", "setmaxnreg gives the block 71680 registers"},
+    {"registers_of_a_warp", "the four warps of a warpgroup did not do the same", "did not do the same"},
 };
 
 static int run(const char *name, const char *cubin) {
-    float in[128], out[130];
+    float in[128], out[384];
     int wrong = 0;
     emu_start();
     for (int i = 0; i < 128; i++) in[i] = (float)(i + 1);
@@ -168,6 +221,9 @@ static int run(const char *name, const char *cubin) {
         fprintf(stderr, wrong ? OUTPUT "\n" : "the output is right\n");
         return wrong != 0;
     }
+    if (*name == 'r') return emu_launch_1d(function(name, 0), 1, 384, 0, (void *[]){&dout}) != CUDA_SUCCESS;
+    if (strcmp(name, "stmatrix_misaligned") == 0)
+        return emu_launch_1d(function(name, 1024), 1, 32, 1024, params) != CUDA_SUCCESS;
     if (emu_launch_1d(function(name, 1024), 2, 64, 1024, params)) return 1;
     NEED(cuMemcpyDtoH_v2(out, dout, sizeof out));
     for (int i = 0; i < 128; i++) wrong += !(fabsf(out[i] - in[i / 64 * 64 + 63 - i % 64]) < 0.5f);
@@ -207,6 +263,8 @@ int main(int argc, char **argv) {
     test_wgmma("unit_wgmma_64", 64), test_wgmma("unit_wgmma_64_registers", 64);
     test_wgmma("unit_wgmma_128_swizzled", 128), test_wgmma("unit_wgmma_128_swizzled_registers", 128);
     test_wgmma("unit_wgmma_256_swizzled", 256);
+    test_stmatrix();
+    test_pipeline(1), test_pipeline(3), test_pipeline(8);
     emu_stop(module);
     free(cubin);
     return emu_done("test_hopper");
