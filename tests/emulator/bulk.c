@@ -23,11 +23,11 @@ static emu_allocation *check(emu_worker *w, const emu_bulk *c) {
     uintptr_t address = (uintptr_t)c->global;
     char place[200];
     if (c->bytes == 0 || c->bytes % 16 || c->offset % 16 || address % 16)
-        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes between shared offset %u and "
-                  "0x%zx: all have to be multiples of 16", c->bytes, c->offset, (size_t)address);
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes between shared offset %u "
+                  "and 0x%zx: all have to be multiples of 16", c->bytes, c->offset, (size_t)address);
     if (c->offset > w->shared_bytes || c->bytes > w->shared_bytes - c->offset)
-        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes at shared offset %u of %u bytes",
-                  c->bytes, c->offset, w->shared_bytes);
+        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes at shared offset %u of %u "
+                  "bytes", c->bytes, c->offset, w->shared_bytes);
     emu_allocation *a = emu_worker_find(w, address);
     if (a && c->bytes <= a->bytes - (address - a->base)) return a;
     emu_describe(a ? a->base + a->bytes : address, place, sizeof place);
@@ -134,8 +134,8 @@ void emu_bulk_end(emu_worker *w) {
     for (unsigned i = 0; i < w->stores.count && !w->fault; i++) {
         emu_bulk *c = &w->stores.list[i];
         if (!c->data)
-            emu_fail_block(w, c->thread, c->line, "the block ends before the wait for a bulk copy from shared offset %u: "
-                           "it may not have been read", c->offset);
+            emu_fail_block(w, c->thread, c->line, "the block ends before the wait for a bulk copy from shared offset "
+                           "%u: it may not have been read", c->offset);
         else {
             memcpy(c->global, c->data, c->bytes);
             emu_mark_filled((uintptr_t)c->global, c->bytes);

@@ -1,5 +1,5 @@
 /* hopper.cuh: Hopper's instructions, one PTX instruction in each function; on the CPU prelude_hopper.h has functions of
-   the same names. It stands in front of hopper_test.cu. A kernel file that needs one of these takes it over as it is. */
+   the same names. It stands in front of hopper_test.cu; a kernel file that needs one of them takes it over as it is. */
 extern __shared__ __align__(1024) unsigned char reid_shared[];
 
 #ifndef REID_EMULATOR
@@ -46,8 +46,8 @@ __device__ __forceinline__ void reid_fence_mbarrier_init() {
 }
 __device__ __forceinline__ void reid_fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
 
-/* ---- bulk copies: addresses and bytes are multiples of 16. A load tells the mbarrier how many bytes have landed; stores
-   are waited for in groups, as cp.async is. ---- */
+/* ---- bulk copies: addresses and bytes are multiples of 16. A load tells the mbarrier how many bytes have landed;
+   stores are waited for in groups, as cp.async is. ---- */
 __device__ __forceinline__ void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
@@ -64,8 +64,8 @@ template <int groups> __device__ __forceinline__ void reid_bulk_wait_read() { /*
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
 }
 
-/* ---- stmatrix: 8x8 matrices of halves; lane i gives the .shared address of row i % 8 of matrix i / 8, and has elements 2 *
-   (i % 4) and the next of row i / 4 (of column i / 4 with trans) of each ---- */
+/* ---- stmatrix: 8x8 matrices of halves; lane i gives the .shared address of row i % 8 of matrix i / 8, and has
+   elements 2 * (i % 4) and the next of row i / 4 (of column i / 4 with trans) of each ---- */
 __device__ __forceinline__ void reid_stmatrix_x1(unsigned row, const unsigned r[1]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" ::"r"(row), "r"(r[0]) : "memory");
 }
@@ -137,10 +137,10 @@ REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
 REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130", "%131", "%132", "%133")
 #endif
 
-/* Where a K-major operand lies (PTX manual, "Matrix Descriptor Format"). Without swizzle it is made of 8x8 core matrices
-   of 128 contiguous bytes; `leading` is the distance of neighbours along K, `stride` along M or N. With the 128-byte
-   swizzle a row is 64 halves, whose 16-byte pieces are exchanged by the row number, `leading` is ignored, and eight rows
-   are 1024 bytes, aligned to as many. */
+/* Where a K-major operand lies (PTX manual, "Matrix Descriptor Format"). Without swizzle it is made of 8x8 core
+   matrices of 128 contiguous bytes; `leading` is the distance of neighbours along K, `stride` along M or N. With the
+   128-byte swizzle a row is 64 halves, whose 16-byte pieces are exchanged by the row number, `leading` is ignored, and
+   eight rows are 1024 bytes, aligned to as many. */
 __device__ __forceinline__ unsigned long long reid_wgmma_descriptor(unsigned shared, unsigned leading, unsigned stride,
                                                                     bool swizzle_128) {
     return (unsigned long long)((shared & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |

@@ -1,5 +1,5 @@
-/* hopper_test.cu: kernels for test_hopper.c. The ones named unit_... say what the instructions of hopper.cuh, which stands
-   in front, do; the others have one bug each. Compiled by the real NVRTC too. */
+/* hopper_test.cu: kernels for test_hopper.c; hopper.cuh, which has the wrappers, stands in front. The ones named
+   unit_... say what the instructions do, the others have one bug each. Compiled by the real NVRTC too. */
 
 #define WORDS ((float *)reid_shared)
 
@@ -192,7 +192,7 @@ STORE(store_no_wait, STORE_NO_WAIT)
 STORE(store_no_read, STORE_NO_READ)
 STORE(store_overwrites, STORE_OVERWRITES)
 
-/* ---- wgmma: out (64 rows for every 128 threads, n columns) = a (the same rows, 64) * b (n, 64)', in steps of 16 ---- */
+/* ---- wgmma: out (64 rows for every 128 threads, n columns) = a (those rows, 64) * b (n, 64)', in steps of 16 ---- */
 
 /* Where 16-byte piece `piece` of a row of 64 halves is put, of a matrix of so many rows. */
 __device__ __forceinline__ unsigned piece_at(unsigned row, unsigned piece, unsigned rows, bool swizzle) {
@@ -227,9 +227,9 @@ __device__ __forceinline__ void product(const unsigned short *a, const unsigned 
     __syncthreads();
     for (int i = 0; i < n / 2; i++) d[i] = 1000.0f; /* the first step does not add to it */
     unsigned r[4][4];
+    a += (warp * 16 + lane / 4) * 64 + lane % 4 * 2;
     for (unsigned k = 0; k < 4 && registers; k++)
-        for (unsigned i = 0; i < 4; i++)
-            r[k][i] = *(const unsigned *)(a + (warp * 16 + lane / 4 + i % 2 * 8) * 64 + k * 16 + lane % 4 * 2 + i / 2 * 8);
+        for (unsigned i = 0; i < 4; i++) r[k][i] = *(const unsigned *)(a + i % 2 * 8 * 64 + k * 16 + i / 2 * 8);
     reid_wgmma_fence();
 #pragma unroll
     for (unsigned k = 0; k < 4; k++) {
@@ -343,8 +343,11 @@ extern "C" __global__ void stmatrix_misaligned(const unsigned *in, unsigned shor
 }
 
 /* ---- all together: a warpgroup multiplies what a thread of another one loads. Tiles of 64x64 halves lie in memory as
-   wgmma wants them, a's and b's of every step one after the other; the sum, 64x64, goes out through shared memory. ---- */
-extern "C" __global__ void __launch_bounds__(256, 1) unit_pipeline(const unsigned char *tiles, float *out, int steps) {
+   wgmma wants them, a's and b's of every step one after the other; the sum, 64x64, leaves by way of shared memory.
+   ---- */
+enum { PIPELINE_FINE, PIPELINE_NO_EMPTY, PIPELINE_EARLY_RELEASE };
+template <int bug>
+__device__ __forceinline__ void pipeline(const unsigned char *tiles, float *out, int steps) {
     enum { STAGES = 3, STAGE_BYTES = 16384 };
     unsigned base = reid_shared_address(reid_shared), full = base + STAGES * STAGE_BYTES, empty = full + STAGES * 8;
     reid_griddepcontrol_wait();
@@ -358,7 +361,7 @@ extern "C" __global__ void __launch_bounds__(256, 1) unit_pipeline(const unsigne
         reid_setmaxnreg_dec<40>();
         for (int i = 0; i < steps && threadIdx.x == 128; i++) {
             unsigned stage = (unsigned)i % STAGES, parity = (unsigned)(i / STAGES) % 2, bar = full + stage * 8;
-            wait_for(empty + stage * 8, 1 - parity);
+            if (bug != PIPELINE_NO_EMPTY) wait_for(empty + stage * 8, 1 - parity);
             reid_mbarrier_arrive_expect_tx(bar, STAGE_BYTES);
             for (unsigned at = 0; at < STAGE_BYTES; at += 4096)
                 reid_bulk_load(base + stage * STAGE_BYTES + at, tiles + i * STAGE_BYTES + at, 4096, bar);
@@ -375,8 +378,9 @@ extern "C" __global__ void __launch_bounds__(256, 1) unit_pipeline(const unsigne
             for (unsigned k = 0; k < 4; k++)
                 reid_wgmma<64>(d, descriptor_of(a, k, 64, true), descriptor_of(a + 8192, k, 64, true), i > 0 || k > 0);
             reid_wgmma_commit();
+            if (bug == PIPELINE_EARLY_RELEASE) reid_mbarrier_arrive(empty + stage * 8);
             reid_wgmma_wait<0>();
-            reid_mbarrier_arrive(empty + stage * 8);
+            if (bug != PIPELINE_EARLY_RELEASE) reid_mbarrier_arrive(empty + stage * 8);
         }
         __syncthreads(); /* all warps have read the last stage: its memory is free */
         write_sums<64>(d, (float *)reid_shared);
@@ -389,6 +393,14 @@ extern "C" __global__ void __launch_bounds__(256, 1) unit_pipeline(const unsigne
         reid_bulk_wait<0>();
     }
 }
+
+#define PIPELINE(name, bug)                                                                                            \
+    extern "C" __global__ void __launch_bounds__(256, 1) name(const unsigned char *tiles, float *out, int steps) {     \
+        pipeline<bug>(tiles, out, steps);                                                                              \
+    }
+PIPELINE(unit_pipeline, PIPELINE_FINE)
+PIPELINE(pipeline_no_empty, PIPELINE_NO_EMPTY)
+PIPELINE(pipeline_early_release, PIPELINE_EARLY_RELEASE)
 
 /* ---- setmaxnreg: three warpgroups want 80, 240 and 240; a single warp does it. ---- */
 extern "C" __global__ void __launch_bounds__(384, 1) registers_too_many(float *out) {

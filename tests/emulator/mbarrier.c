@@ -104,8 +104,8 @@ static void complete_if_due(emu_worker *w, emu_mbarrier *m, int line) {
     w->idle_rounds = 0;
     if (m->pending || m->tx) return;
     if (copy)
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "phase %u of the mbarrier at shared offset %u completes while a "
-                  "bulk copy of %u bytes for it, by thread %u at line %d, is under way: its bytes were not expected",
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "phase %u of the mbarrier at shared offset %u completes while "
+                  "a bulk copy of %u bytes for it, by thread %u at line %d, is under way: its bytes were not expected",
                   m->phase, m->offset, copy->bytes, copy->thread, copy->line);
     m->phase++, m->pending = m->expected;
     memcpy(m->done, m->arrived, sizeof m->done);

@@ -56,7 +56,8 @@ template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait_read(REID_EMULAT
     reid_emulator.bulk_wait((unsigned)reid_groups, 1, line);
 }
 
-/* ---- stmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix i / 8 ---- */
+/* ---- stmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix
+   i / 8 ---- */
 REID_EMULATOR_FN void reid_emulator_stmatrix(enum reid_emulator_op op, unsigned count, unsigned row, const unsigned *r,
                                              int line) {
     struct reid_emulator_lane lane = {};
@@ -82,7 +83,8 @@ REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(void) {}
 #endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */
-/* ---- wgmma: what a warp does on its own; that the warpgroup's four do the same is checked when the block has ended ---- */
+/* ---- wgmma: what a warp does on its own; that the warpgroup's four do the same is checked when the block has
+   ended ---- */
 REID_EMULATOR_FN void reid_emulator_warpgroup(enum reid_emulator_op op, unsigned value, unsigned count, int line) {
     struct reid_emulator_lane lane = {};
     lane.value = value, lane.count = count;

@@ -35,15 +35,17 @@ struct emu_tensor { /* of a warp */
 
 enum { NO_SWIZZLE = 0, SWIZZLE_128 = 1 };
 
-static unsigned field(unsigned long long descriptor, unsigned bit) { return (unsigned)(descriptor >> bit & 0x3fff) << 4; }
+static unsigned field(unsigned long long descriptor, unsigned bit) {
+    return (unsigned)(descriptor >> bit & 0x3fff) << 4;
+}
 
 static void check_descriptor(unsigned long long d, int line) {
     unsigned swizzle = (unsigned)(d >> 62), start = field(d, 0);
     if (d >> 14 & 3 || d >> 30 & 3 || d >> 46 & 7 || d >> 52 & 1023)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor, 0x%llx, with reserved bits", d);
     if (swizzle != NO_SWIZZLE && swizzle != SWIZZLE_128)
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor with swizzle %u: the emulator knows none and "
-                  "128 bytes", swizzle);
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor with swizzle %u: the emulator knows 0 "
+                  "(none) and 1 (128 bytes)", swizzle);
     if (d >> 49 & 7 || (swizzle == SWIZZLE_128 && start % 1024 >= 128))
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor of shared offset %u: the emulator knows "
                   "patterns that begin at multiples of 1024 bytes, with base offset 0",
@@ -260,8 +262,8 @@ static void set_registers(emu_worker *w, emu_tensor *t, unsigned warp) {
     const emu_thread *lane = &w->threads[warp * 32];
     unsigned count = lane->operands->value, more = lane->operands->count;
     if (t->registers && (more ? count < t->registers : count > t->registers))
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, lane->line, NULL, "setmaxnreg.%s to %u from %u", more ? "inc" : "dec", count,
-                  t->registers);
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, lane->line, NULL, "setmaxnreg.%s to %u from %u", more ? "inc" : "dec",
+                  count, t->registers);
     t->registers = count;
     remember(t, 7 + count * 2 + more);
 }
