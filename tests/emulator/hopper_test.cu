@@ -105,7 +105,8 @@ enum {
     MISALIGNED,
     OUTSIDE,
     NO_PROXY_FENCE,
-    LEFT_BEHIND
+    LEFT_BEHIND,
+    SPINS
 };
 
 template <int bug> __device__ __forceinline__ void load(const float *in, float *out) {
@@ -113,7 +114,7 @@ template <int bug> __device__ __forceinline__ void load(const float *in, float *
     const float *from = in + blockIdx.x * 64;
     float sum = 0.0f;
     if (threadIdx.x == 32 && bug != NO_INIT) {
-        reid_mbarrier_init(bar, bug == ARRIVE_LESS ? 2 : 1);
+        reid_mbarrier_init(bar, bug == ARRIVE_LESS || bug == SPINS ? 2 : 1);
         if (bug == TWO_INITS) reid_mbarrier_init(bar, 1);
         if (bug != NO_INIT_FENCE) reid_fence_mbarrier_init();
     }
@@ -133,6 +134,7 @@ template <int bug> __device__ __forceinline__ void load(const float *in, float *
                                bug == EXPECT_LESS ? 128 : 256, bar);
         }
         unsigned parity = bug == WRONG_PARITY ? 1 - round : bug == OLD_PARITY ? 0 : round;
+        while (bug == SPINS && !reid_mbarrier_test_wait(bar, parity)) continue;
         if (bug == NO_LOOP) reid_mbarrier_try_wait(bar, parity);
         else if (bug != NO_WAIT && (bug != ONE_WAITS || threadIdx.x % 32 == 0)) wait_for(bar, parity);
         sum += WORDS[63 - threadIdx.x];
@@ -166,6 +168,7 @@ LOAD(load_misaligned, MISALIGNED)
 LOAD(load_outside, OUTSIDE)
 LOAD(load_no_proxy_fence, NO_PROXY_FENCE)
 LOAD(load_left_behind, LEFT_BEHIND)
+LOAD(load_spins, SPINS)
 
 enum { STORE_FINE, STORE_NO_FENCE, STORE_NO_COMMIT, STORE_NO_WAIT, STORE_NO_READ, STORE_OVERWRITES };
 

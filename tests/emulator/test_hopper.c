@@ -175,6 +175,7 @@ static const bug bugs[] = {
     {"load_arrive_more", "arrives too often at the mbarrier at shared offset 512 (phase 0: 0 of 1 arrivals pending",
      "arrives too often"},
     {"load_arrive_less", "(phase 0: 1 of 2 arrivals pending, transaction count 0)", "deadlock"},
+    {"load_spins", "threads 0-63 at mbarrier.test_wait for parity 0", "deadlock"},
     {"load_overwritten", "has been overwritten", "(5,0,0): write of shared memory offset 512, where an mbarrier"},
     {"load_no_loop", "arrives too often", "shared memory offset"},
     {"load_no_wait", "arrives too often", "shared memory offset"},
