@@ -1,12 +1,15 @@
 /* check.c: every load and store of a kernel, in check mode (g++ -fsanitize=thread calls emu_access). Is it inside
    memory that the kernel may touch? Was it ever written? Does another thread touch it unordered?
 
-   Order is kept per warp, as vector clocks. A warp's clock moves at every barrier and __syncwarp; `seen` says up to
-   which time of every other warp its own past reaches. An earlier access is ordered before this one
+   Order is kept per warp, as vector clocks. A warp's clock moves at every barrier, __syncwarp and mbarrier arrival;
+   `met` is when its lanes last met, and `seen` says up to which time of every other warp, and of landed asynchronous
+   copies, its own past reaches. An earlier access is ordered before this one
      by the same thread:   always
-     by the same warp:     if the warp's clock has moved since
+     by the same warp:     if its lanes have met since
      by another warp:      if this warp has seen that time of it
      by another block:     never within a launch, unless this block uses atomics or __threadfence
+   A wait for an mbarrier's phase is taken as one by the whole warp. What threads wrote to shared memory may be used by
+   asynchronous copies and wgmma after a fence.proxy.async by the writer, or by a thread that is ordered after it.
    Shared memory has, for every two bytes, the last write and the readers since; global memory has, for every word, the
    last write. So some races are missed (a read of global memory before another block's write, two threads in one word),
    but what is reported is one. */
@@ -14,7 +17,13 @@
 
 #include "emulator.h"
 
-enum { MANY = 0xffff, PENDING = 1 }; /* readers: several threads; a write: a cp.async that has not landed */
+enum { MANY = 0xffff, ASYNC_THREAD = EMU_ASYNC * 32 }; /* a thread: several of them; an asynchronous copy */
+enum { /* of a write */
+    PENDING = 1,  /* a cp.async that has not landed */
+    BULK = 2,     /* the same of a bulk copy */
+    MBARRIER = 4, /* an mbarrier lies here */
+    UNFENCED = 8  /* by a thread, not yet to be used by asynchronous copies and wgmma */
+};
 
 struct emu_written {
     uint32_t clock;
@@ -23,7 +32,7 @@ struct emu_written {
 };
 
 typedef struct emu_readers {
-    uint32_t clock, warps; /* the latest; a bit per warp */
+    uint32_t clock, warps; /* the latest; a bit per warp, whose own time is in emu_worker's read_clocks */
     uint16_t thread;       /* or MANY */
     uint8_t bytes;
 } emu_readers;
@@ -31,29 +40,33 @@ typedef struct emu_readers {
 struct emu_cell { /* two bytes of shared memory */
     emu_written written;
     emu_readers readers;
+    uint32_t block; /* the time of the block that `reading` is about */
+    uint16_t reading; /* asynchronous reads under way */
 };
 
 /* ---- time ---- */
 
 int emu_check_begin(emu_worker *w) {
     if (!w->cells) w->cells = (emu_cell *)calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->cells);
+    if (!w->read_clocks)
+        w->read_clocks = (uint32_t (*)[EMU_WARPS])calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->read_clocks);
     w->launch_clock = ++w->clock;
-    return w->cells != NULL;
+    return w->cells && w->read_clocks;
 }
 
 void emu_check_block(emu_worker *w) {
     w->block_clock = ++w->clock;
     for (unsigned i = 0; i < w->warp_count; i++) {
-        w->warps[i].clock = w->block_clock;
-        for (unsigned k = 0; k < w->warp_count; k++) w->warps[i].seen[k] = w->block_clock - 1;
+        w->warps[i].clock = w->warps[i].met = w->block_clock;
+        for (unsigned k = 0; k < EMU_CLOCKS; k++) w->warps[i].seen[k] = w->block_clock - 1;
     }
 }
 
 /* Whoever takes part has seen all that the others have done and seen. */
 void emu_check_barrier(emu_worker *w, const unsigned char *warps) {
-    uint32_t joined[EMU_WARPS] = {0};
+    uint32_t joined[EMU_CLOCKS] = {0};
     for (unsigned i = 0; i < w->warp_count; i++)
-        for (unsigned k = 0; warps[i] && k < w->warp_count; k++) {
+        for (unsigned k = 0; warps[i] && k < EMU_CLOCKS; k++) {
             uint32_t time = k == i ? w->clock : w->warps[i].seen[k];
             if (time > joined[k]) joined[k] = time;
         }
@@ -61,36 +74,62 @@ void emu_check_barrier(emu_worker *w, const unsigned char *warps) {
     for (unsigned i = 0; i < w->warp_count; i++) {
         if (!warps[i]) continue;
         memcpy(w->warps[i].seen, joined, sizeof joined);
-        w->warps[i].clock = w->clock;
+        w->warps[i].clock = w->warps[i].met = w->clock;
     }
 }
 
-void emu_check_warp(emu_worker *w, unsigned warp) { w->warps[warp].clock = ++w->clock; }
+void emu_check_warp(emu_worker *w, unsigned warp) { w->warps[warp].clock = w->warps[warp].met = ++w->clock; }
+
+static void join(uint32_t *to, const uint32_t *from) {
+    for (unsigned k = 0; k < EMU_CLOCKS; k++)
+        if (from[k] > to[k]) to[k] = from[k];
+}
+
+/* The warp's time goes on, so that what it does afterwards is not taken for what it did before. */
+void emu_check_release(emu_worker *w, const emu_thread *t, uint32_t *clocks) {
+    emu_warp *warp = &w->warps[t->warp];
+    join(clocks, warp->seen);
+    clocks[t->warp] = warp->clock;
+    warp->clock = ++w->clock;
+}
+
+void emu_check_acquire(emu_worker *w, const emu_thread *t, const uint32_t *clocks) {
+    emu_warp *warp = &w->warps[t->warp];
+    join(warp->seen, clocks);
+    if (clocks[t->warp] >= warp->met) warp->met = clocks[t->warp] + 1; /* lanes of this warp that arrived there */
+}
+
+void emu_check_landing(emu_worker *w, uint32_t *clocks) { clocks[EMU_ASYNC] = w->clock; }
 
 static int warp_ordered(const emu_worker *w, const emu_thread *t, unsigned warp, uint32_t clock) {
-    return warp == t->warp ? clock < w->warps[warp].clock : clock <= w->warps[t->warp].seen[warp];
+    return warp == t->warp ? clock < w->warps[warp].met : clock <= w->warps[t->warp].seen[warp];
 }
 
 static int write_ordered(const emu_worker *w, const emu_thread *t, const emu_written *s) {
     return s->thread == t->index || warp_ordered(w, t, s->thread / 32u, s->clock);
 }
 
-static int reads_ordered(const emu_worker *w, const emu_thread *t, const emu_readers *r) {
+static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell) {
+    const emu_readers *r = &w->cells[cell].readers;
     if (r->clock < w->block_clock || r->thread == t->index) return 1;
     for (unsigned warp = 0; warp < w->warp_count; warp++)
-        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, r->clock)) return 0;
+        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
     return 1;
 }
 
 /* ---- shared memory ---- */
 
-static const char *const emu_how[] = {"read", "write", "cp.async", "cp.async", "atomic access"};
+static const char *const emu_how[] = {"read", "write", "cp.async", "cp.async", "atomic access",
+                                      "mbarrier.init", "mbarrier.inval", "mbarrier operation", "cp.async.bulk",
+                                      "cp.async.bulk", "asynchronous read", "asynchronous read"};
 
 /* number: of the allocation, 0 for shared memory */
 static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t offset, int how, const char *then,
                            unsigned thread, int line, void *pc) {
     char by[64] = "several threads", place[64] = "shared memory";
-    if (thread != MANY) {
+    if (thread == ASYNC_THREAD) {
+        snprintf(by, sizeof by, "an asynchronous copy");
+    } else if (thread != MANY) {
         const struct reid_emulator_uint3 *p = &w->threads[thread].position;
         snprintf(by, sizeof by, "thread (%u,%u,%u)", p->x, p->y, p->z);
     }
@@ -99,38 +138,93 @@ static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t 
               "barrier between them", place, offset, emu_how[how], then, by);
 }
 
-static void remember_reader(emu_worker *w, const emu_thread *t, emu_readers *r, uint8_t bytes) {
+static void remember_reader(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes) {
+    emu_readers *r = &w->cells[cell].readers;
     emu_readers mine = {w->warps[t->warp].clock, 1u << t->warp, (uint16_t)t->index, bytes};
     if (r->thread == t->index && r->clock >= w->block_clock) mine.bytes |= r->bytes;
-    else if (!reads_ordered(w, t, r)) {
+    else if (!reads_ordered(w, t, cell)) {
         mine.thread = MANY, mine.warps |= r->warps, mine.bytes |= r->bytes;
         if (r->clock > mine.clock) mine.clock = r->clock;
     }
+    w->read_clocks[cell][t->warp] = w->warps[t->warp].clock;
     *r = mine;
 }
 
-static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how, int line, void *pc) {
-    emu_written *s = &w->cells[cell].written;
-    emu_readers *r = &w->cells[cell].readers;
-    int fresh = s->clock < w->block_clock;
-    if (fresh && (how == EMU_READ || how == EMU_ATOMIC))
+/* Is this what may be done with what lies there, whoever does it? */
+static void check_state(const emu_cell *c, int fresh, unsigned cell, int how, int line, void *pc) {
+    const emu_written *s = &c->written;
+    int reads = how == EMU_READ || how == EMU_ATOMIC || how == EMU_MBARRIER_USE || how == EMU_ASYNC_READ;
+    if (fresh && reads)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u, which this block has not written",
                   emu_how[how], cell * 2);
-    if (!fresh && s->flags & PENDING && how != EMU_COPY_LANDED)
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u before the wait for the cp.async "
-                  "that thread %u issued to it", emu_how[how], cell * 2, s->thread);
-    if (!fresh && s->bytes & bytes && how != EMU_COPY_LANDED && !write_ordered(w, t, s))
-        race(w, 0, cell * 2, how, "write", s->thread, line, pc);
-    if (how == EMU_ATOMIC) return;
-    if (how == EMU_READ) {
-        remember_reader(w, t, r, bytes);
+    if (fresh) return;
+    if (s->flags & PENDING)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u before the wait for the %s that "
+                  "thread %u issued to it", emu_how[how], cell * 2, s->flags & BULK ? "cp.async.bulk" : "cp.async",
+                  s->thread);
+    if (s->flags & MBARRIER && how != EMU_MBARRIER_USE && how != EMU_MBARRIER_INVAL)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u, where an mbarrier is",
+                  emu_how[how], cell * 2);
+    if (s->flags & UNFENCED && (how == EMU_ASYNC_READ || how == EMU_BULK_ISSUED))
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u, which thread %u wrote: there is "
+                  "no fence.proxy.async between them", emu_how[how], cell * 2, s->thread);
+}
+
+/* A copy lands, or an asynchronous read is over: it was checked when it began. */
+static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how) {
+    emu_cell *c = &w->cells[cell];
+    if (how == EMU_ASYNC_DONE) {
+        if (c->reading) c->reading--;
+        remember_reader(w, t, cell, bytes);
         return;
     }
-    if (how != EMU_COPY_LANDED && r->bytes & bytes && !reads_ordered(w, t, r) && (bytes == 3 || r->thread != MANY))
+    emu_written landed = {w->clock, ASYNC_THREAD, bytes, 0};
+    if (how == EMU_COPY_LANDED)
+        landed.clock = w->warps[t->warp].clock, landed.thread = (uint16_t)t->index, landed.flags = UNFENCED;
+    c->written = landed;
+}
+
+static uint8_t flags_of(int how) {
+    return how == EMU_COPY_ISSUED     ? PENDING
+           : how == EMU_BULK_ISSUED   ? PENDING | BULK
+           : how == EMU_MBARRIER_INIT ? MBARRIER
+                                      : UNFENCED;
+}
+
+static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how, int line, void *pc) {
+    emu_cell *c = &w->cells[cell];
+    emu_written *s = &c->written;
+    emu_readers *r = &c->readers;
+    int fresh = s->clock < w->block_clock;
+    if (c->block != w->block_clock) c->block = w->block_clock, c->reading = 0;
+    if (how == EMU_COPY_LANDED || how == EMU_BULK_LANDED || how == EMU_ASYNC_DONE) {
+        finish(w, t, cell, bytes, how);
+        return;
+    }
+    check_state(c, fresh, cell, how, line, pc);
+    if (!fresh && s->bytes & bytes && !write_ordered(w, t, s))
+        race(w, 0, cell * 2, how, "write", s->thread, line, pc);
+    if (how == EMU_ASYNC_READ) c->reading++;
+    if (how == EMU_READ) remember_reader(w, t, cell, bytes);
+    if (how == EMU_MBARRIER_INVAL) s->clock = 0;
+    if (how != EMU_WRITE && how != EMU_COPY_ISSUED && how != EMU_BULK_ISSUED && how != EMU_MBARRIER_INIT) return;
+    if (c->reading)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u while an asynchronous read of it, "
+                  "by a bulk copy or wgmma, is under way", emu_how[how], cell * 2);
+    if (r->bytes & bytes && !reads_ordered(w, t, cell) && (bytes == 3 || r->thread != MANY))
         race(w, 0, cell * 2, how, "read", r->thread, line, pc);
-    emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, bytes, how == EMU_COPY_ISSUED ? PENDING : 0};
+    emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, bytes, flags_of(how)};
     if (!fresh && s->thread == t->index && s->clock == mine.clock) mine.bytes |= s->bytes;
     *s = mine;
+}
+
+/* The asynchronous proxy is shown what this thread wrote and what is ordered before it. */
+void emu_check_proxy_fence(emu_worker *w, const emu_thread *t) {
+    for (unsigned i = 0; i < (w->shared_bytes + 1) / 2; i++) {
+        emu_written *s = &w->cells[i].written;
+        if (s->flags & UNFENCED && s->clock >= w->block_clock && write_ordered(w, t, s))
+            s->flags = (uint8_t)(s->flags & ~UNFENCED);
+    }
 }
 
 void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line,
@@ -198,6 +292,9 @@ static void check_access(uintptr_t address, unsigned bytes, int how, int line, v
     }
     size_t on_stacks = address - (uintptr_t)w->stacks;
     if (on_stacks < (size_t)EMU_MAX_THREADS * EMU_STACK_BYTES) {
+        if (emu_wgmma_owns(w, t, address, bytes))
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of an accumulator of wgmma before its wgmma.wait_group",
+                      emu_how[how]);
         if (on_stacks / EMU_STACK_BYTES == t->index) return;
         emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, pc, "access to another thread's local variable");
     }

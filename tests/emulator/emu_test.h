@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "cuda_api.h"
 
@@ -149,6 +151,30 @@ EMU_TEST_FN CUdeviceptr emu_upload(const void *data, size_t bytes) {
     NEED(cuMemAlloc_v2(&p, bytes));
     if (data) NEED(cuMemcpyHtoD_v2(p, data, bytes));
     return p;
+}
+
+/* ---- planted bugs ---- */
+
+/* Runs it in a process of its own. Returns how that ended; `said` is what it wrote to stderr. */
+EMU_TEST_FN int emu_in_child(int (*run)(const char *name, const char *cubin), const char *name, const char *cubin,
+                             char *said, size_t size) {
+    int ends[2], status = 0;
+    size_t used = 0;
+    ssize_t n;
+    fflush(stdout);
+    if (pipe(ends)) exit(1);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], 2);
+        close(ends[0]), close(ends[1]);
+        _exit(run(name, cubin));
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], said + used, size - 1 - used)) > 0) used += (size_t)n;
+    said[used] = 0;
+    close(ends[0]);
+    waitpid(child, &status, 0);
+    return status;
 }
 
 /* ---- numbers ---- */

@@ -2,6 +2,8 @@
    settings.c   environment variables            report.c    fault reports, sticky faults, signals, ASan's last words
    threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
+   mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
+   wgmma.c      wgmma, setmaxnreg
    check.c      every load and store, races      memory.c    device and pinned memory
    driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
 #ifndef REID_EMULATOR_H
@@ -37,6 +39,9 @@
 #define EMU_MAX_THREADS 1024 /* of a block */
 #define EMU_WARPS (EMU_MAX_THREADS / 32)
 #define EMU_BARRIERS 16
+#define EMU_MBARRIERS 128     /* of a block */
+#define EMU_ASYNC EMU_WARPS   /* check.c: asynchronous copies in tables that have an entry per warp */
+#define EMU_CLOCKS (EMU_WARPS + 1)
 
 /* ---- settings.c ---- */
 typedef struct emu_settings {
@@ -84,7 +89,7 @@ typedef struct emu_copy {
     unsigned to, bytes, source_bytes, group;
     const void *from;
 } emu_copy;
-typedef enum { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_EXITED } emu_state;
+typedef enum { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_MBARRIER, EMU_EXITED } emu_state;
 typedef struct emu_thread {
     void *stack_pointer, *fake_stack;
     unsigned index, warp, lane; /* in the block */
@@ -93,9 +98,12 @@ typedef struct emu_thread {
     unsigned barrier;                    /* EMU_AT_BARRIER */
     enum reid_emulator_op op;            /* EMU_AT_WARP */
     struct reid_emulator_lane *operands; /* EMU_AT_WARP */
+    unsigned mbarrier, parity;           /* EMU_AT_MBARRIER: its offset in shared memory, the parity waited for */
+    int polls, gave_up;                  /* EMU_AT_MBARRIER: test_wait, which ends anyway; try_wait has just ended so */
     int line;                            /* of the text, where it waits */
     emu_copy *copies;                    /* cp.async not landed yet, oldest first */
     unsigned copy_count, copy_capacity, groups;
+    unsigned bulk_groups; /* committed */
 } emu_thread;
 int emu_stacks_create(emu_worker *worker);
 void emu_stacks_destroy(emu_worker *worker);
@@ -118,11 +126,31 @@ typedef struct emu_launch {
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
 } emu_launch;
+typedef struct emu_tensor emu_tensor; /* wgmma.c */
 typedef struct emu_warp {
     unsigned members, arrived; /* lanes that exist; lanes that wait at `op` */
     enum reid_emulator_op op;
-    uint32_t clock, seen[EMU_WARPS]; /* check.c: this warp's time; the time of each warp that it is ordered after */
+    emu_tensor *tensor; /* NULL: it has not used wgmma yet */
+    /* check.c: this warp's time; when its lanes last met; the time of each warp that it is ordered after */
+    uint32_t clock, met, seen[EMU_CLOCKS];
 } emu_warp;
+typedef struct emu_mbarrier {
+    unsigned offset, expected, pending, phase; /* of shared memory; arrivals of a phase, still missing; from 0 */
+    int tx;                                    /* bytes expected less bytes landed, of this phase */
+    int fenced;                                /* its initialisation has been made visible to asynchronous copies */
+    uint32_t arrived[EMU_CLOCKS], done[EMU_CLOCKS]; /* check.c: what is before this phase's end, before the last's */
+} emu_mbarrier;
+typedef struct emu_bulk { /* a bulk copy under way */
+    void *global;
+    unsigned offset, bytes, thread;
+    unsigned mbarrier, group; /* a load's; a store's */
+    unsigned char *data;      /* a store's, once it has been read from shared memory */
+    int line;
+} emu_bulk;
+typedef struct emu_bulks {
+    emu_bulk *list; /* oldest first */
+    unsigned count, capacity;
+} emu_bulks;
 typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
     uint64_t blocks, next, stride, offset; /* blocks run in the order (i * stride + offset) % blocks */
@@ -137,6 +165,10 @@ struct emu_worker {
     emu_thread threads[EMU_MAX_THREADS];
     emu_warp warps[EMU_WARPS];
     unsigned barrier_arrived[EMU_BARRIERS], barrier_threads[EMU_BARRIERS], exited;
+    emu_mbarrier mbarriers[EMU_MBARRIERS];
+    unsigned mbarrier_count, idle_rounds;
+    int landing; /* the thread that is resumed lands a copy first */
+    emu_bulks loads, stores;
     CUresult fault;
     void *scheduler_stack, *scheduler_fake_stack;
     const void *scheduler_bottom; /* ASan: the scheduler's own stack */
@@ -145,6 +177,7 @@ struct emu_worker {
     void (*entry)(emu_worker *worker); /* what a fresh fiber runs */
     uint64_t random;
     emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
+    uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
     uint32_t clock, launch_clock, block_clock;
     int used_atomics;                 /* this block synchronises with others: no race reports between blocks */
@@ -169,7 +202,20 @@ void emu_access(const void *address, unsigned bytes, int is_write, void *pc);
 void emu_undefined(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
 unsigned long long emu_atomic(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
                               unsigned long long compare, int line);
-enum { EMU_READ, EMU_WRITE, EMU_COPY_ISSUED, EMU_COPY_LANDED, EMU_ATOMIC };
+enum {
+    EMU_READ,
+    EMU_WRITE,
+    EMU_COPY_ISSUED,
+    EMU_COPY_LANDED,
+    EMU_ATOMIC,
+    EMU_MBARRIER_INIT,
+    EMU_MBARRIER_INVAL,
+    EMU_MBARRIER_USE,
+    EMU_BULK_ISSUED, /* a load: writes by the asynchronous proxy */
+    EMU_BULK_LANDED,
+    EMU_ASYNC_READ,  /* the asynchronous proxy may read from now on */
+    EMU_ASYNC_DONE   /* and has done so, which this thread knows */
+};
 void emu_check_shared(emu_worker *worker, const emu_thread *thread, unsigned offset, unsigned bytes, int how, int line,
                       void *pc);
 void emu_check_global(emu_worker *worker, const emu_thread *thread, emu_allocation *a, uintptr_t address,
@@ -179,10 +225,39 @@ int emu_check_begin(emu_worker *worker);              /* of a launch; 0: out of 
 void emu_check_block(emu_worker *worker);
 void emu_check_barrier(emu_worker *worker, const unsigned char *warps); /* a byte per warp: takes part */
 void emu_check_warp(emu_worker *worker, unsigned warp);
+void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *clocks); /* arrives: adds its past */
+void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks);
+void emu_check_landing(emu_worker *worker, uint32_t *clocks); /* the time of an asynchronous copy's landing */
+void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread);
+
+/* ---- wgmma.c ---- */
+void emu_wgmma_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
+int emu_wgmma_owns(const emu_worker *worker, const emu_thread *thread, uintptr_t address, unsigned bytes);
+void emu_wgmma_begin(emu_worker *worker); /* of a block */
+void emu_wgmma_end(emu_worker *worker);
+
+/* ---- mbarrier.c, bulk.c ---- */
+unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);
+void emu_mbarrier_fence(void);
+unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
+void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
+void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
+int emu_mbarrier_idle(emu_worker *worker); /* no thread can go on: lands a copy, or lets test_wait end; 0: deadlock */
+void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line);
+void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line);
+void emu_bulk_commit(void);
+void emu_bulk_wait(unsigned groups_left, int read_only, int line);
+void emu_bulk_land(emu_worker *worker); /* one load, any */
+const emu_bulk *emu_bulk_load_for(const emu_worker *worker, unsigned mbarrier); /* one in flight, or NULL */
+void emu_bulk_begin(emu_worker *worker); /* of a block */
+void emu_bulk_end(emu_worker *worker);
+void emu_fence_proxy_async(void);
 
 /* ---- report.c ---- */
 void emu_report(const char *format, ...) EMU_PRINTF(1, 2); /* not about one thread */
 EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *format, ...) EMU_PRINTF(4, 5);
+/* About a block whose threads have all returned: fails the launch. */
+void emu_fail_block(emu_worker *worker, unsigned thread, int line, const char *format, ...) EMU_PRINTF(4, 5);
 void emu_signals_begin(emu_worker *worker);
 void emu_signals_end(emu_worker *worker);
 void emu_where(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);

@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 1                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 2                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 
@@ -18,7 +18,14 @@ enum reid_emulator_op {
     REID_EMULATOR_MMA_K8,
     REID_EMULATOR_MMA_K16,
     REID_EMULATOR_LDMATRIX,
-    REID_EMULATOR_LDMATRIX_TRANS
+    REID_EMULATOR_LDMATRIX_TRANS,
+    REID_EMULATOR_STMATRIX,
+    REID_EMULATOR_STMATRIX_TRANS,
+    REID_EMULATOR_WGMMA,
+    REID_EMULATOR_WGMMA_FENCE,
+    REID_EMULATOR_WGMMA_COMMIT,
+    REID_EMULATOR_WGMMA_WAIT,
+    REID_EMULATOR_SETMAXNREG
 };
 
 /* Atomic operations, on 4 or 8 bytes, unsigned. */
@@ -30,17 +37,32 @@ enum reid_emulator_atomic {
     REID_EMULATOR_MIN
 };
 
+/* Operations on an mbarrier: its .shared address, and a count, bytes or a parity. */
+enum reid_emulator_mbarrier {
+    REID_EMULATOR_INIT,
+    REID_EMULATOR_INVAL,
+    REID_EMULATOR_ARRIVE,
+    REID_EMULATOR_EXPECT_TX,
+    REID_EMULATOR_ARRIVE_EXPECT_TX,
+    REID_EMULATOR_TEST_WAIT,
+    REID_EMULATOR_TRY_WAIT
+};
+
 /* Undefined behaviour that g++'s own checks found in a kernel. */
 enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMULATOR_SHIFT, REID_EMULATOR_ARITHMETIC };
 
 /* What one lane brings to a warp-wide operation, and takes away.
    shuffle: value, lane (index, delta or mask), width -> value.   ballot: value (0 or 1) -> value (the mask).
-   mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r. */
+   mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
+   stmatrix: value and count likewise, a.   wgmma.wait_group: value (groups that may stay in flight).
+   wgmma: first and second (descriptors of A and B), a (registers instead of A's descriptor, or NULL), d, count (n),
+   value (0: d is not added to).   setmaxnreg: value, count (1: inc, 0: dec). */
 struct reid_emulator_lane {
     unsigned value, lane, width, count;
     const unsigned *a, *b;
     float *d;
     unsigned *r;
+    unsigned long long first, second;
 };
 
 /* The emulator's functions, called by the prelude. `line`: of the kernel text. None of them returns after a fault. */
@@ -59,6 +81,13 @@ struct reid_emulator_calls {
     void (*trap)(int line);
     void (*access)(const void *address, unsigned bytes, int is_write, void *pc); /* an ordinary load or store */
     void (*undefined)(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
+    unsigned (*mbarrier)(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line); /* wait: done? */
+    void (*fence_mbarrier_init)(void);
+    void (*fence_proxy_async)(void);
+    void (*bulk_load)(unsigned destination, const void *source, unsigned bytes, unsigned mbarrier, int line);
+    void (*bulk_store)(void *destination, unsigned source, unsigned bytes, int line);
+    void (*bulk_commit)(void);
+    void (*bulk_wait)(unsigned groups_left, int read_only, int line); /* read_only: until the sources have been read */
 };
 
 struct reid_emulator_uint3 {

@@ -34,7 +34,7 @@ static void barrier(unsigned id, unsigned threads, int line) {
         other->state = EMU_READY;
         warps[other->warp] = 1;
     }
-    w->barrier_arrived[id] = 0;
+    w->barrier_arrived[id] = 0, w->idle_rounds = 0;
     if (w->cells) emu_check_barrier(w, warps);
     emu_thread_yield(w); /* so that the last one to arrive is not always the first to go on */
 }
@@ -42,7 +42,9 @@ static void barrier(unsigned id, unsigned threads, int line) {
 static const char *op_name(enum reid_emulator_op op) {
     static const char *const names[] = {"__syncwarp",     "__shfl_sync",  "__shfl_up_sync", "__shfl_down_sync",
                                         "__shfl_xor_sync", "a vote",       "mma.m16n8k8",    "mma.m16n8k16",
-                                        "ldmatrix",        "ldmatrix.trans"};
+                                        "ldmatrix",        "ldmatrix.trans", "stmatrix",       "stmatrix.trans",
+                                        "wgmma",           "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
+                                        "setmaxnreg"};
     return names[op];
 }
 
@@ -90,14 +92,16 @@ static void trap(int line) { emu_fault(CUDA_ERROR_ILLEGAL_INSTRUCTION, line, NUL
 
 const struct reid_emulator_calls emu_kernel_calls = {
     barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
-    timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined};
+    timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
+    emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
+    emu_bulk_wait};
 
 /* ---- a block ---- */
 
 static void thread_main(emu_worker *w) {
     w->kernel->call(w->run->launch->params);
     w->current->state = EMU_EXITED;
-    w->exited++;
+    w->exited++, w->idle_rounds = 0;
 }
 
 static void shuffle(emu_worker *w, unsigned char *order, unsigned count) {
@@ -132,14 +136,15 @@ static void state_text(const emu_worker *w, const emu_thread *t, char *text, siz
     else if (t->state == EMU_AT_BARRIER)
         snprintf(text, size, "at barrier %u (%u of %u threads), line %d", t->barrier, w->barrier_arrived[t->barrier],
                  w->barrier_threads[t->barrier], t->line);
+    else if (t->state == EMU_AT_MBARRIER) emu_mbarrier_text(w, t, text, size);
     else snprintf(text, size, "running");
 }
 
 /* No thread can go on: which wait where. Threads by their index in the block, neighbours in the same state together. */
 static void report_deadlock(emu_worker *w) {
-    char text[700] = "", where[256], state[96], next[96], range[32];
+    char text[700] = "", where[256], state[200], next[200], range[32];
     size_t used = 0;
-    for (unsigned first = 0, last; first < w->thread_count && used + 140 < sizeof text; first = last + 1) {
+    for (unsigned first = 0, last; first < w->thread_count && used + 240 < sizeof text; first = last + 1) {
         state_text(w, &w->threads[first], state, sizeof state);
         for (last = first; last + 1 < w->thread_count; last++) {
             state_text(w, &w->threads[last + 1], next, sizeof next);
@@ -150,7 +155,7 @@ static void report_deadlock(emu_worker *w) {
         used += (size_t)snprintf(text + used, sizeof text - used, "%sthread%s %s", used ? "; " : "", range, state);
     }
     emu_where(w, NULL, where, sizeof where);
-    emu_report("%s: deadlock, a barrier or warp operation that not all threads reach: %s", where, text);
+    emu_report("%s: deadlock, no thread can go on: %s", where, text);
     w->fault = CUDA_ERROR_LAUNCH_TIMEOUT;
 }
 
@@ -158,6 +163,7 @@ static void start_threads(emu_worker *w) {
     const unsigned *dim = w->run->launch->block;
     memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
     w->exited = 0, w->used_atomics = 0;
+    emu_bulk_begin(w), emu_wgmma_begin(w);
     for (unsigned i = 0; i < w->warp_count; i++) {
         unsigned left = w->thread_count - i * 32;
         w->warps[i].members = left < 32 ? left : 32;
@@ -167,7 +173,8 @@ static void start_threads(emu_worker *w) {
         emu_thread *t = &w->threads[i];
         t->index = i, t->warp = i / 32, t->lane = i % 32;
         t->position.x = i % dim[0], t->position.y = i / dim[0] % dim[1], t->position.z = i / dim[0] / dim[1];
-        t->copy_count = t->groups = 0;
+        t->copy_count = t->groups = t->bulk_groups = 0;
+        t->gave_up = 0;
         emu_thread_start(w, i);
     }
 }
@@ -187,8 +194,10 @@ static void run_block(emu_worker *w, uint64_t number) {
         unsigned ran = 0;
         shuffle(w, warps, w->warp_count);
         for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i], lanes);
-        if (!ran && !w->fault) report_deadlock(w);
+        if (!ran && !w->fault && !emu_mbarrier_idle(w)) report_deadlock(w);
     }
+    if (!w->fault) emu_wgmma_end(w);
+    if (!w->fault) emu_bulk_end(w);
 }
 
 /* ---- a grid ---- */

@@ -24,6 +24,7 @@ RTC_EMBED(rtc_kernel_abi, "kernel_abi.h");
 RTC_EMBED(rtc_prelude, "prelude.h");
 RTC_EMBED(rtc_prelude_math, "prelude_math.h");
 RTC_EMBED(rtc_prelude_ptx, "prelude_ptx.h");
+RTC_EMBED(rtc_prelude_hopper, "prelude_hopper.h");
 RTC_EMBED(rtc_prelude_hooks, "prelude_hooks.h");
 
 enum { MAX_ARGUMENTS = 96 };
@@ -89,7 +90,8 @@ static int make_folder(char *folder, size_t size) {
 
 static void remove_folder(const char *folder, const rtc_program *p) {
     static const char *const names[] = {"kernel_abi.h", "prelude.h",  "prelude_math.h", "prelude_ptx.h",
-                                        "prelude_hooks.h", "main.cpp", "main.ii", "module.so", "messages"};
+                                        "prelude_hopper.h", "prelude_hooks.h", "main.cpp", "main.ii",
+                                        "module.so", "messages"};
     const char *keep = getenv("REID_EMULATOR_KEEP");
     char path[768];
     if (keep && *keep) return;
@@ -114,6 +116,7 @@ static int write_inputs(const char *folder, const rtc_program *p, const rtc_opti
              write_text(folder, "prelude.h", rtc_prelude, strlen(rtc_prelude)) &&
              write_text(folder, "prelude_math.h", rtc_prelude_math, strlen(rtc_prelude_math)) &&
              write_text(folder, "prelude_ptx.h", rtc_prelude_ptx, strlen(rtc_prelude_ptx)) &&
+             write_text(folder, "prelude_hopper.h", rtc_prelude_hopper, strlen(rtc_prelude_hopper)) &&
              write_text(folder, "prelude_hooks.h", rtc_prelude_hooks, strlen(rtc_prelude_hooks)) &&
              write_text(folder, "main.cpp", main_text.data, main_text.size) &&
              write_text(folder, name, p->text.data, p->text.size); /* for messages and debuggers */
@@ -162,7 +165,7 @@ static const char *rtc_mode(void) {
 static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text *log) {
     const char *compiler = getenv("REID_EMULATOR_CXX");
     char *words = strdup(compiler && *compiler ? compiler : "g++");
-    char arch[32];
+    char arch[32], feature[48];
     rtc_command c = {.count = 0};
     if (!words) return NVRTC_ERROR_OUT_OF_MEMORY;
     add_words(&c, words);
@@ -170,6 +173,8 @@ static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text
     static const char *const fixed[] = {"-E", "-std=gnu++17", "-w", "-I.", "-DREID_EMULATOR_SCAN"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) add(&c, fixed[i]);
     add(&c, arch);
+    snprintf(feature, sizeof feature, "-D__CUDA_ARCH_FEAT_SM%d_ALL", o->arch);
+    if (o->suffix == 'a') add(&c, feature);
     if (strcmp(rtc_mode(), "check") == 0) add(&c, "-DREID_EMULATOR_CHECK");
     if (o->debug || environment_is_set("REID_EMULATOR_DEBUG")) add(&c, "-DREID_EMULATOR_DEBUG");
     for (size_t i = 0; i < o->folders.size; i += strlen(o->folders.data + i) + 1) {

@@ -20,8 +20,10 @@
    8. Data copied by cp.async exists after the thread's own wait and a barrier, not before; rows that an ldmatrix or an
       mma touches are written first (a copy with zero source bytes writes zeros), also where the result is unused.
    9. Blocks run in any order and must not wait for each other.
+   10. Hopper: mbarrier.try_wait sits in a loop. Accumulators of wgmma are a local array of the kernel that lives until
+      its wgmma.wait_group. The four warps of a warpgroup do the same wgmma and setmaxnreg.
 
-   Supported beside the language: what is declared in this file, prelude_math.h and prelude_ptx.h. */
+   Supported beside the language: what is declared in this file, prelude_math.h, prelude_ptx.h and prelude_hopper.h. */
 #ifndef REID_EMULATOR_PRELUDE_H
 #define REID_EMULATOR_PRELUDE_H
 
@@ -193,6 +195,7 @@ extern "C" int printf(const char *, ...);
 
 #include "prelude_math.h"
 #include "prelude_ptx.h"
+#include "prelude_hopper.h"
 #include "prelude_hooks.h"
 
 #endif

@@ -116,7 +116,4 @@ REID_EMULATOR_FN unsigned long long reid_globaltimer(void) { /* mov.u64 %0, %glo
     return reid_emulator.timer();
 }
 
-/* ---- Hopper (sm_90a): mbarrier, TMA and wgmma belong here. They need, beside the wrappers: an operation that waits
-   for a phase (launch.c, as barriers do), a copy that lands at that phase (copies.c) and descriptor decoding. ---- */
-
 #endif

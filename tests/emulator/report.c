@@ -72,6 +72,17 @@ EMU_NORETURN void emu_fault(CUresult code, int line, void *pc, const char *forma
     emu_thread_abandon(worker);
 }
 
+void emu_fail_block(emu_worker *worker, unsigned thread, int line, const char *format, ...) {
+    char message[640], where[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    emu_where(worker, &worker->threads[thread], where, sizeof where);
+    emu_report("%s: %s, at line %d", where, message, line);
+    worker->fault = CUDA_ERROR_LAUNCH_FAILED;
+}
+
 /* ---- hardware faults ----
    A handler may not report. It sends the thread to `after_signal`, on a stack that is surely intact. */
 #if EMU_ASAN

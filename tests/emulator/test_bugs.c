@@ -1,9 +1,6 @@
 /* test_bugs.c: every planted bug of bugs.cu has to be noticed: reported, with kernel, block and thread, or seen in the
    output. Each runs in a process of its own. The mode is the library's and the environment's.
    Usage: test_bugs FOLDER */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "emu_test.h"
 
 enum { N = 128 };
@@ -105,23 +102,8 @@ static int run(const char *name, const char *cubin) {
 }
 
 static void test(const bug *b, const char *want, const char *cubin) {
-    char said[16384] = "";
-    int ends[2], status = 0;
-    size_t size = 0;
-    ssize_t n;
-    fflush(stdout);
-    if (pipe(ends)) exit(1);
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(ends[1], 2);
-        close(ends[0]), close(ends[1]);
-        _exit(run(b->name, cubin));
-    }
-    close(ends[1]);
-    while ((n = read(ends[0], said + size, sizeof said - 1 - size)) > 0) size += (size_t)n;
-    said[size] = 0;
-    close(ends[0]);
-    waitpid(child, &status, 0);
+    char said[16384];
+    int status = emu_in_child(run, b->name, cubin, said, sizeof said);
     int noticed = strstr(said, want) != NULL && !strstr(said, "does not stick");
     if (strncmp(said, "reid emulator: kernel", 21) == 0) noticed = noticed && strstr(said, b->name) != NULL;
     if (strcmp(b->name, "fine") != 0) noticed = noticed && status != 0;

@@ -65,6 +65,18 @@ static int try_one(const real *r, const char *text, const char *name, const char
     return bad;
 }
 
+/* hopper.cuh and hopper_test.cu, for sm_90a. */
+static int try_hopper(const real *r, const char *folder) {
+    char *wrappers = read_file(folder, "hopper.cuh"), *kernels = read_file(folder, "hopper_test.cu");
+    size_t size = strlen(wrappers) + strlen(kernels) + 2;
+    char *text = (char *)malloc(size);
+    if (!text) exit(1);
+    snprintf(text, size, "%s\n%s", wrappers, kernels);
+    int bad = try_one(r, text, "hopper_test.cu", "--gpu-architecture=sm_90a", 1);
+    free(wrappers), free(kernels), free(text);
+    return bad;
+}
+
 int main(int argc, char **argv) {
     static const char *const targets[] = {"75", "80", "86", "89", "90a", "100", "120"};
     const char *folder = argc > 1 ? argv[1] : "tests/emulator";
@@ -90,6 +102,8 @@ int main(int argc, char **argv) {
         tried += 2;
     }
     free(sample), free(units), free(both);
+    bad += try_hopper(&r, folder);
+    tried++;
     printf("test_real_nvrtc: %d checks passed, %d failed\n", tried - bad, bad);
     return bad != 0;
 }

@@ -74,16 +74,16 @@ static void mma(emu_worker *w, unsigned warp, unsigned k) {
 
 /* ---- ldmatrix: 8x8 matrices of halves; lane i holds the address of row i % 8 of matrix i / 8 ---- */
 
-static const unsigned char *matrix_row(emu_worker *w, emu_thread *t) {
+static unsigned char *matrix_row(emu_worker *w, emu_thread *t, const char *what, int how) {
     unsigned offset = t->operands->value - REID_EMULATOR_SHARED_BASE;
     w->current = t; /* a fault is about the lane that gave the address */
     if (offset % 16)
-        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u: not a multiple of "
-                  "16", offset);
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, t->line, NULL, "%s row at shared offset %u: not a multiple of 16",
+                  what, offset);
     if (offset + 16 > w->shared_bytes || offset > w->shared_bytes)
-        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, t->line, NULL, "ldmatrix row at shared offset %u of %u bytes", offset,
+        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, t->line, NULL, "%s row at shared offset %u of %u bytes", what, offset,
                   w->shared_bytes);
-    if (w->cells) emu_check_shared(w, t, offset, 16, EMU_READ, t->line, NULL);
+    if (w->cells) emu_check_shared(w, t, offset, 16, how, t->line, NULL);
     return w->instance->shared + offset;
 }
 
@@ -91,7 +91,8 @@ static void ldmatrix(emu_worker *w, unsigned warp, int transposed) {
     uint16_t matrices[4][8][8];
     emu_thread *lanes = &w->threads[warp * 32], *last = w->current;
     unsigned count = lanes[0].operands->count;
-    for (unsigned i = 0; i < 8 * count; i++) memcpy(matrices[i / 8][i % 8], matrix_row(w, &lanes[i]), 16);
+    for (unsigned i = 0; i < 8 * count; i++)
+        memcpy(matrices[i / 8][i % 8], matrix_row(w, &lanes[i], "ldmatrix", EMU_READ), 16);
     w->current = last;
     for (unsigned i = 0; i < 32; i++) {
         unsigned row = i / 4, column = i % 4 * 2;
@@ -106,6 +107,28 @@ static void ldmatrix(emu_worker *w, unsigned warp, int transposed) {
     }
 }
 
+/* stmatrix is ldmatrix backwards: the same lanes give the addresses, and have the elements. */
+static void stmatrix(emu_worker *w, unsigned warp, int transposed) {
+    uint16_t matrices[4][8][8];
+    emu_thread *lanes = &w->threads[warp * 32], *last = w->current;
+    unsigned count = lanes[0].operands->count;
+    for (unsigned i = 0; i < 32; i++) {
+        unsigned row = i / 4, column = i % 4 * 2;
+        if (lanes[i].operands->count != count)
+            emu_fault(CUDA_ERROR_LAUNCH_FAILED, lanes[i].line, NULL, "stmatrix.x%u while lane 0 is at .x%u",
+                      lanes[i].operands->count, count);
+        for (unsigned m = 0; m < count; m++)
+            for (unsigned k = 0; k < 2; k++) {
+                uint16_t half = (uint16_t)(lanes[i].operands->a[m] >> 16 * k);
+                if (transposed) matrices[m][column + k][row] = half;
+                else matrices[m][row][column + k] = half;
+            }
+    }
+    for (unsigned i = 0; i < 8 * count; i++)
+        memcpy(matrix_row(w, &lanes[i], "stmatrix", EMU_WRITE), matrices[i / 8][i % 8], 16);
+    w->current = last;
+}
+
 void emu_warp_execute(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
     switch (op) {
     case REID_EMULATOR_SYNCWARP: break;
@@ -118,5 +141,12 @@ void emu_warp_execute(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
     case REID_EMULATOR_MMA_K16: mma(w, warp, 16); break;
     case REID_EMULATOR_LDMATRIX: ldmatrix(w, warp, 0); break;
     case REID_EMULATOR_LDMATRIX_TRANS: ldmatrix(w, warp, 1); break;
+    case REID_EMULATOR_STMATRIX: stmatrix(w, warp, 0); break;
+    case REID_EMULATOR_STMATRIX_TRANS: stmatrix(w, warp, 1); break;
+    case REID_EMULATOR_WGMMA:
+    case REID_EMULATOR_WGMMA_FENCE:
+    case REID_EMULATOR_WGMMA_COMMIT:
+    case REID_EMULATOR_WGMMA_WAIT:
+    case REID_EMULATOR_SETMAXNREG: emu_wgmma_execute(w, warp, op); break;
     }
 }

@@ -1,0 +1,132 @@
+/* prelude_hopper.h: the CPU meaning of the PTX wrappers that need sm_90, or sm_90a. Part of prelude.h. Every comment
+   names the instruction; the PTX manual describes it under that name. */
+#ifndef REID_EMULATOR_PRELUDE_HOPPER_H
+#define REID_EMULATOR_PRELUDE_HOPPER_H
+
+#if __CUDA_ARCH__ >= 900
+/* ---- mbarrier: eight aligned bytes of shared memory, by their .shared address ---- */
+REID_EMULATOR_FN void reid_mbarrier_init(unsigned mbarrier, unsigned count, REID_EMULATOR_LINE) { /* mbarrier.init */
+    reid_emulator.mbarrier(REID_EMULATOR_INIT, mbarrier, count, line);
+}
+REID_EMULATOR_FN void reid_mbarrier_inval(unsigned mbarrier, REID_EMULATOR_LINE) { /* mbarrier.inval */
+    reid_emulator.mbarrier(REID_EMULATOR_INVAL, mbarrier, 0, line);
+}
+REID_EMULATOR_FN void reid_mbarrier_arrive(unsigned mbarrier, REID_EMULATOR_LINE) { /* mbarrier.arrive.release.cta */
+    reid_emulator.mbarrier(REID_EMULATOR_ARRIVE, mbarrier, 1, line);
+}
+REID_EMULATOR_FN void reid_mbarrier_expect_tx(unsigned mbarrier, unsigned bytes, REID_EMULATOR_LINE) {
+    reid_emulator.mbarrier(REID_EMULATOR_EXPECT_TX, mbarrier, bytes, line); /* mbarrier.expect_tx.relaxed.cta */
+}
+REID_EMULATOR_FN void reid_mbarrier_arrive_expect_tx(unsigned mbarrier, unsigned bytes, REID_EMULATOR_LINE) {
+    reid_emulator.mbarrier(REID_EMULATOR_ARRIVE_EXPECT_TX, mbarrier, bytes, line); /* mbarrier.arrive.expect_tx */
+}
+/* mbarrier.test_wait.parity: whether the phase of that parity is over. */
+REID_EMULATOR_FN bool reid_mbarrier_test_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
+    return reid_emulator.mbarrier(REID_EMULATOR_TEST_WAIT, mbarrier, parity, line) != 0;
+}
+/* mbarrier.try_wait.parity: the same, and may wait a while. */
+REID_EMULATOR_FN bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
+    return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT, mbarrier, parity, line) != 0;
+}
+
+/* ---- what threads did becomes visible to asynchronous copies and wgmma ---- */
+REID_EMULATOR_FN void reid_fence_mbarrier_init(void) { /* fence.mbarrier_init.release.cluster */
+    reid_emulator.fence_mbarrier_init();
+}
+REID_EMULATOR_FN void reid_fence_proxy_async(void) { reid_emulator.fence_proxy_async(); } /* fence.proxy.async */
+
+/* ---- bulk copies: addresses and bytes are multiples of 16 ---- */
+/* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes */
+REID_EMULATOR_FN void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier,
+                                     REID_EMULATOR_LINE) {
+    reid_emulator.bulk_load(to, from, bytes, mbarrier, line);
+}
+/* cp.async.bulk.global.shared::cta.bulk_group */
+REID_EMULATOR_FN void reid_bulk_store(void *to, unsigned from, unsigned bytes, REID_EMULATOR_LINE) {
+    reid_emulator.bulk_store(to, from, bytes, line);
+}
+REID_EMULATOR_FN void reid_bulk_commit(void) { reid_emulator.bulk_commit(); } /* cp.async.bulk.commit_group */
+template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait(REID_EMULATOR_LINE) { /* cp.async.bulk.wait_group N */
+    static_assert(reid_groups >= 0, "a count of groups that may stay in flight");
+    reid_emulator.bulk_wait((unsigned)reid_groups, 0, line);
+}
+/* cp.async.bulk.wait_group.read N: until the sources have been read */
+template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait_read(REID_EMULATOR_LINE) {
+    static_assert(reid_groups >= 0, "a count of groups that may stay in flight");
+    reid_emulator.bulk_wait((unsigned)reid_groups, 1, line);
+}
+
+/* ---- stmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix
+   i / 8 ---- */
+REID_EMULATOR_FN void reid_emulator_stmatrix(enum reid_emulator_op op, unsigned count, unsigned row, const unsigned *r,
+                                             int line) {
+    struct reid_emulator_lane lane = {};
+    lane.value = row, lane.count = count, lane.a = r;
+    reid_emulator.warp(op, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x1(unsigned row, const unsigned r[1], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 1, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x2(unsigned row, const unsigned r[2], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 2, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x4(unsigned row, const unsigned r[4], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX, 4, row, r, line);
+}
+REID_EMULATOR_FN void reid_stmatrix_x4_trans(unsigned row, const unsigned r[4], REID_EMULATOR_LINE) {
+    reid_emulator_stmatrix(REID_EMULATOR_STMATRIX_TRANS, 4, row, r, line);
+}
+
+/* ---- griddepcontrol: launches here follow each other, so there is nothing to wait for or to start ---- */
+REID_EMULATOR_FN void reid_griddepcontrol_wait(void) {}
+REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(void) {}
+#endif
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */
+/* ---- wgmma: what a warp does on its own; that the warpgroup's four do the same is checked when the block has
+   ended ---- */
+REID_EMULATOR_FN void reid_emulator_warpgroup(enum reid_emulator_op op, unsigned value, unsigned count, int line) {
+    struct reid_emulator_lane lane = {};
+    lane.value = value, lane.count = count;
+    reid_emulator.warp(op, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_wgmma_fence(REID_EMULATOR_LINE) { /* wgmma.fence.sync.aligned */
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_FENCE, 0, 0, line);
+}
+REID_EMULATOR_FN void reid_wgmma_commit(REID_EMULATOR_LINE) { /* wgmma.commit_group.sync.aligned */
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_COMMIT, 0, 0, line);
+}
+template <int reid_groups> REID_EMULATOR_FN void reid_wgmma_wait(REID_EMULATOR_LINE) { /* wgmma.wait_group N */
+    static_assert(reid_groups >= 0 && reid_groups <= 7, "a count of groups that may stay in flight");
+    reid_emulator_warpgroup(REID_EMULATOR_WGMMA_WAIT, (unsigned)reid_groups, 0, line);
+}
+/* wgmma.mma_async.sync.aligned.m64nNk16.f32.f16.f16, both operands K-major; A in shared memory or in registers. */
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long long b, bool accumulate,
+                                 REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsigned long long b, bool accumulate,
+                                           REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
+
+/* setmaxnreg.{inc,dec}.sync.aligned.u32 */
+template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_inc(REID_EMULATOR_LINE) {
+    static_assert(reid_count % 8 == 0 && reid_count >= 24 && reid_count <= 256, "a multiple of 8 from 24 to 256");
+    reid_emulator_warpgroup(REID_EMULATOR_SETMAXNREG, (unsigned)reid_count, 1, line);
+}
+template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_dec(REID_EMULATOR_LINE) {
+    static_assert(reid_count % 8 == 0 && reid_count >= 24 && reid_count <= 256, "a multiple of 8 from 24 to 256");
+    reid_emulator_warpgroup(REID_EMULATOR_SETMAXNREG, (unsigned)reid_count, 0, line);
+}
+#endif
+
+#endif
