@@ -55,7 +55,7 @@ bug() {
 }
 
 # --- operations ---
-bug 'the residual is subtracted' t_ops 's/REID__ADD(\(acc.r..j.\), REID__LOAD(t->residual/REID__SUB(\1, REID__LOAD(t->residual/'
+bug 'the residual is subtracted' t_ops 's/REID__ADD(\(acc.*REID__LOAD(t->residual\)/REID__SUB(\1/'
 bug 'the residual is dropped' t_ops 's/t.residual = reid__at(j, op->residual, 0).*/;/'
 bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/'
 bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'

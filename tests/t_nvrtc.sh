@@ -70,7 +70,9 @@ for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
     for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
         for precision in fp16 fp32; do
             case $network-$precision-$arch-${1-} in
-            resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_1?0-* | *-sm_90-* | *--all) line $network $precision $arch 224 224 ;;
+            resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_1?0-* | *-sm_90-* | *--all)
+                line $network $precision $arch 224 224
+                ;;
             esac
         done
     done
