@@ -75,6 +75,7 @@ bad_pairs() { # PATTERN TEXT
     bad "$1" fair.npy --pairs bad.csv
 }
 bad_pairs 'bad.csv: line 1: the header lacks "same"' 'first,second\n'
+bad_pairs 'bad.csv: line 1: the header names first twice' 'first,second,same,first\na,b,1,c\n'
 bad_pairs 'bad.csv: line 1: no pairs' 'first,second,same\n'
 bad_pairs 'line 2: "yes" is not 1 (the same) or 0 (two)' 'first,second,same\na,b,yes\n'
 bad_pairs 'line 2: an empty path' 'first,second,same\n,b,1\n'

@@ -73,3 +73,45 @@ int csv_record(csv *c) {
     }
     return 0;
 }
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+static void say_names(text *out, const csv_table *t, int from, int to) {
+    for (int k = from; k < to; k++) text_printf(out, "%s%s", k > from ? "," : "", t->names[k]);
+}
+
+static void find_columns(const csv_table *t, const csv *c, int *column, text *why) {
+    for (int k = 0; k < t->columns && !why->len; k++) {
+        column[k] = -1;
+        for (int i = 0; i < c->count && !why->len; i++) {
+            if (strcmp(csv_field(c, i), t->names[k]) != 0) continue;
+            if (column[k] >= 0) text_printf(why, "the header names %s twice", t->names[k]);
+            column[k] = i;
+        }
+        if (column[k] >= 0 || k >= t->needed) continue;
+        text_printf(why, "the header lacks \"%s\"; it must name ", t->names[k]);
+        say_names(why, t, 0, t->needed);
+        if (t->needed < t->columns) text_puts(why, " and may name ");
+        say_names(why, t, t->needed, t->columns);
+        text_puts(why, t->hint);
+    }
+}
+
+int csv_read(const csv_table *t, const text *file, text *why) {
+    csv c;
+    int column[CSV_MAX_COLUMNS], fields;
+    text reason = TEXT_INIT;
+    csv_begin(&c, file->s, file->len);
+    if (!csv_record(&c)) text_puts(&reason, c.error ? c.error : "the file is empty");
+    else find_columns(t, &c, column, &reason);
+    fields = c.count;
+    while (!reason.len && csv_record(&c)) {
+        if (c.count == fields) t->row(&c, column, t->user, &reason);
+        else text_printf(&reason, "%d fields where the header has %d", c.count, fields);
+    }
+    if (c.error && !reason.len) text_puts(&reason, c.error);
+    if (reason.len) text_printf(why, "line %zu: %s", c.line ? c.line : 1, reason.s);
+    csv_free(&c);
+    text_free(&reason);
+    return why->len == 0;
+}

@@ -22,4 +22,19 @@ int csv_record(csv *c);
 const char *csv_field(const csv *c, int index);
 void csv_free(csv *c);
 
+enum { CSV_MAX_COLUMNS = 8 };
+
+/* A table with a header that names its columns, in any order; columns that are not asked for are passed over. */
+typedef struct csv_table {
+    const char *const *names;
+    int columns, needed;  /* the first `needed` names have to be there */
+    const char *hint;     /* said behind what the header must name */
+    /* One row. column: where each name stands in the record, -1 for nowhere. A text in why ends it. */
+    void (*row)(const csv *c, const int *column, void *user, text *why);
+    void *user;
+} csv_table;
+
+/* Reads them all; 0 with "line N: ..." in why, which has to be empty, at the first mistake. */
+int csv_read(const csv_table *t, const text *file, text *why);
+
 #endif

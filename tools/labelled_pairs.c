@@ -108,9 +108,11 @@ typedef struct pair_row {
 typedef struct pair_rows {
     pair_row *at;
     size_t count, cap;
+    const char *root;
 } pair_rows;
 
-static void read_row(pair_rows *rows, const csv *c, const int column[3], const char *root, text *why) {
+static void read_row(const csv *c, const int *column, void *user, text *why) {
+    pair_rows *rows = user;
     const char *same = csv_field(c, column[2]);
     GROW(rows->at, rows->count, rows->cap);
     pair_row *row = &rows->at[rows->count];
@@ -124,40 +126,15 @@ static void read_row(pair_rows *rows, const csv *c, const int column[3], const c
     if (strcmp(csv_field(c, column[0]), csv_field(c, column[1])) == 0) text_puts(why, "a picture with itself");
     row->same = *same == '1';
     row->line = c->line;
-    for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), root);
+    for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), rows->root);
     rows->count++;
 }
 
-static int find_columns(const csv *c, int column[3], text *why) {
+static int read_rows(pair_rows *rows, const text *file, text *why) {
     static const char *const names[] = {"first", "second", "same"};
-    for (int k = 0; k < 3; k++) {
-        column[k] = -1;
-        for (int i = 0; i < c->count; i++)
-            if (strcmp(csv_field(c, i), names[k]) == 0) column[k] = i;
-        if (column[k] < 0) text_printf(why, "the header lacks \"%s\"; it must name first,second,same", names[k]);
-        if (column[k] < 0) return 0;
-    }
-    return 1;
-}
-
-static int read_rows(pair_rows *rows, const text *file, const char *root, text *why) {
-    csv c;
-    int column[3], fields;
-    text reason = TEXT_INIT;
-    csv_begin(&c, file->s, file->len);
-    if (!csv_record(&c)) text_puts(&reason, c.error ? c.error : "the file is empty");
-    else find_columns(&c, column, &reason);
-    fields = c.count;
-    while (!reason.len && csv_record(&c)) {
-        if (c.count == fields) read_row(rows, &c, column, root, &reason);
-        else text_printf(&reason, "%d fields where the header has %d", c.count, fields);
-    }
-    if (c.error && !reason.len) text_puts(&reason, c.error);
-    if (!reason.len && !rows->count) text_puts(&reason, "no pairs");
+    const csv_table table = {names, 3, 3, "", read_row, rows};
     text_clear(why);
-    if (reason.len) text_printf(why, "line %zu: %s", c.line ? c.line : 1, reason.s);
-    csv_free(&c);
-    text_free(&reason);
+    if (csv_read(&table, file, why) && !rows->count) text_puts(why, "line 1: no pairs");
     return why->len == 0;
 }
 
@@ -235,10 +212,10 @@ static int make_table(pair_table *t, label_set *labels, pair_rows *rows, text *w
 int pair_table_read(pair_table *t, label_set *labels, const char *path, const char *root) {
     static const size_t max_file = (size_t)1 << 32;
     text file = TEXT_INIT, why = TEXT_INIT;
-    pair_rows rows = {NULL, 0, 0};
+    pair_rows rows = {NULL, 0, 0, root};
     memset(t, 0, sizeof *t);
     memset(labels, 0, sizeof *labels);
-    int good = file_read(path, max_file, 1, &file, &why) && read_rows(&rows, &file, root, &why) &&
+    int good = file_read(path, max_file, 1, &file, &why) && read_rows(&rows, &file, &why) &&
                make_table(t, labels, &rows, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
     for (size_t i = 0; i < rows.count; i++) {

@@ -64,12 +64,12 @@ static void try_table(const text *file) {
 }
 
 static void try_pairs(const text *file) {
-    pair_rows rows = {NULL, 0, 0};
+    pair_rows rows = {NULL, 0, 0, NULL};
     pair_table table = {NULL, 0, 0};
     label_set labels;
     text why = TEXT_INIT;
     memset(&labels, 0, sizeof labels);
-    int good = read_rows(&rows, file, NULL, &why) && make_table(&table, &labels, &rows, &why);
+    int good = read_rows(&rows, file, &why) && make_table(&table, &labels, &rows, &why);
     MUST(good == (why.len == 0));
     for (size_t i = 0; i < table.count && good; i++) {
         MUST(table.at[i][0] < labels.count && table.at[i][1] < labels.count && table.at[i][0] != table.at[i][1]);
