@@ -276,7 +276,14 @@ typedef enum reid_result {
 
 typedef enum reid_device { REID_DEVICE_AUTO, REID_DEVICE_CPU, REID_DEVICE_CUDA } reid_device;
 typedef enum reid_precision { REID_PRECISION_DEFAULT, REID_FP32, REID_FP16, REID_BF16 } reid_precision;
-typedef enum reid_isa { REID_ISA_AUTO, REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512 } reid_isa;
+typedef enum reid_isa {
+    REID_ISA_AUTO,
+    REID_ISA_SCALAR,
+    REID_ISA_AVX2,
+    REID_ISA_AVX512,
+    REID_ISA_AVX512_BF16, /* for REID_BF16: its inner products */
+    REID_ISA_AMX_BF16     /* for REID_BF16: tiles of them */
+} reid_isa;
 typedef enum reid_format { REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8 } reid_format;
 typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
 
@@ -345,7 +352,7 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 on CPUs that have it */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
@@ -388,8 +395,8 @@ typedef struct reid_info {
     int flip, raw;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512", or the GPU's "sm_90" */
-    char precision[8];      /* "fp32", "fp16" */
+    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", or the GPU's "sm_90" */
+    char precision[8];      /* "fp32", "bf16", "fp16" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
     int64_t macs;           /* multiply-adds per image */
@@ -412,7 +419,7 @@ typedef struct reid_op_info {
     int scales_input;       /* 1: multiplies its input by squeeze-excite factors while loading it */
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
-    int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
+    int64_t bytes;          /* activations read and written per image plus weights read once; on a GPU as in FP32 */
     int fused;              /* 1: the next operation computes this one, and takes its time too (CPU) */
     const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
                                "winograd" or "" */
@@ -679,6 +686,7 @@ REID_API void reid_image_free(reid_image *image);
 #endif
 #if defined(__x86_64__)
 #include <immintrin.h>
+#include <sys/syscall.h>
 #endif
 
 #define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
@@ -2107,7 +2115,8 @@ typedef struct reid__buffer {
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
     int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
-    size_t floats;    /* per image */
+    int bytes;        /* of a value on the CPU: 4, or 2 for bf16 */
+    size_t floats;    /* per image, in units of 4 bytes */
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
@@ -2124,6 +2133,7 @@ typedef struct reid__op {
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
+    int bf16;                    /* a convolution of bf16 inputs and weights: see reid__plan_to_bf16 */
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
@@ -2158,7 +2168,7 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
         return 0;
     }
     reid__buffer *b = &p->buffers[p->buffer_count];
-    b->h = h, b->w = w, b->c = reid__padded(c);
+    b->h = h, b->w = w, b->c = reid__padded(c), b->bytes = 4;
     b->floats = (size_t)h * (size_t)w * (size_t)b->c;
     return p->buffer_count++;
 }
@@ -2246,7 +2256,12 @@ static int reid__add_image(reid__plan *p, int k, int stride) {
     return id;
 }
 
-/* Floats from one stored row of the image to the next. */
+/* Whether it reads the image. */
+static int reid__is_stem(const reid__plan *p, const reid__op *op) {
+    return op->kind == REID__CONV && p->buffers[op->in].c == 3;
+}
+
+/* Values from one stored row of the image to the next. */
 static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     const reid__buffer *b = &p->buffers[stem->in];
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
@@ -2438,6 +2453,19 @@ static size_t reid__place_buffers(const reid__plan *p, const size_t *size, size_
 /* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
 static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
 
+/* Runs of neighbouring inputs under a kernel, and their length. The stem's channels are not padded, so that a whole row
+   of its kernel is one run. */
+static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
+static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
+
+#define REID__BF16_RUN 32 /* inputs of a run in bf16 are padded to a multiple: what one step of AMX takes */
+
+/* Floats that a column of a bf16 matrix takes: two weights in each. */
+static size_t reid__bf16_depth(const reid__op *op, int stem) {
+    int length = reid__round_up(reid__run_length(op, stem), REID__BF16_RUN);
+    return (size_t)reid__runs(op, stem) * (size_t)length / 2;
+}
+
 #define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
 
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
@@ -2519,7 +2547,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     size_t size[REID__MAX_BUFFERS], offset[REID__MAX_BUFFERS];
     memset(size, 0, sizeof size);
     for (int i = 0; i < p->buffer_count; i++)
-        if (p->buffers[i].late == late) size[i] = p->buffers[i].floats;
+        if (p->buffers[i].late == late) size[i] = (p->buffers[i].floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1);
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
     size_t floats = reid__place_buffers(p, size, offset);
@@ -2531,6 +2559,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0);
     p->late_floats = reid__assign_arena(p, 1);
+    p->weight_floats = 0;
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
@@ -2538,6 +2567,7 @@ static void reid__assign_offsets(reid__plan *p) {
         if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
+        if (op->bf16) k = reid__bf16_depth(op, reid__is_stem(p, op));
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
@@ -2574,6 +2604,23 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
+/* The plan for a CPU that computes convolutions in bf16: activations and their weights are stored so, sums are FP32.
+   Sums over pixels, factors, pooled vectors and linear layers stay FP32, as on a GPU. */
+static void reid__plan_to_bf16(reid__plan *p) {
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 2;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        if (op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE)
+            p->buffers[op->out].bytes = 4;
+        if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
+    }
+    p->buffers[p->ops[0].in].floats += REID__LANES; /* the last run of the stem is read to an even number of inputs */
+    for (int i = 0; i < p->buffer_count; i++)
+        if (p->buffers[i].bytes == 2) p->buffers[i].floats /= 2;
+    for (int i = 0; i < p->op_count; i++) p->ops[i].bf16 = p->ops[i].kind == REID__CONV, p->ops[i].winograd = 0;
+    reid__assign_offsets(p);
+}
+
 static int64_t reid__op_macs(const reid__op *op) {
     int64_t pixels = (int64_t)op->oh * op->ow, taps = (int64_t)op->kh * op->kw;
     switch (op->kind) {
@@ -2599,13 +2646,13 @@ static int64_t reid__op_parameters(const reid__op *op) {
     return sum;
 }
 
-/* Activations in and out per image plus the operation's weights once, FP32. */
+/* Activations in and out per image plus the operation's weights once. */
 static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
-    int64_t floats = (int64_t)p->buffers[op->in].floats + (int64_t)op->oh * op->ow * reid__padded(op->oc);
+    int64_t floats = (int64_t)p->buffers[op->in].floats, written = (int64_t)op->oh * op->ow * reid__padded(op->oc);
     if (op->residual != REID__NONE) floats += (int64_t)p->buffers[op->residual].floats;
     if (op->scale != REID__NONE) floats += (int64_t)p->buffers[op->scale].floats;
     if (op->sums != REID__NONE) floats += (int64_t)p->buffers[op->sums].floats;
-    return 4 * (floats + reid__op_parameters(op));
+    return 4 * floats + p->buffers[op->out].bytes * written + (op->bf16 ? 2 : 4) * reid__op_parameters(op);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -2793,21 +2840,29 @@ static void reid__team_stop(reid__team *team, reid__mem *mem, int size, int fork
    bits; scalar code has no fused multiply-add and differs in the last place.
    ------------------------------------------------------------------------------------------------------------------ */
 
-/* One tile: up to `mr` pixels times one panel. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 where the convolution is. */
 typedef struct reid__tile {
-    const float *const *a; /* [rows][taps]: where kc inputs of one kernel position lie */
+    const void *const *a;  /* [rows][taps]: where kc inputs of one kernel position lie */
     int taps, kc;          /* K = taps * kc */
-    const float *b;        /* [K][panel width] */
+    const float *b;        /* [K][panel width]; in bf16 [taps][kc padded / 2][panel width] pairs, see reid__pack_bf16 */
     const float *bias;     /* [panel width] */
-    const float *residual; /* NULL, or added before the activation */
-    float *out;
-    ptrdiff_t residual_stride, out_stride; /* floats from pixel to pixel */
+    const void *residual;  /* NULL, or added before the activation */
+    void *out;
+    ptrdiff_t residual_stride, out_stride; /* bytes from pixel to pixel */
     reid__act act;
     int half;              /* the panel has half of the usual columns */
+    int wide;              /* bf16: `out` is FP32 all the same */
     const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
+    const char *matrix;    /* AMX: the inputs once more, REID__BF16_RUN for each row and step, */
+    ptrdiff_t row, step;   /* so many bytes apart */
 } reid__tile;
 
-typedef void (*reid__tile_fn)(const reid__tile *t);
+/* Computes tiles of 1 … mr rows. */
+typedef struct reid__gemm {
+    int mr;
+    void (*tile)(const reid__tile *t, int rows);
+    void (*gather)(const void *const *a, int rows, int taps, int kc, void *out); /* NULL: it reads t->a, not t->matrix */
+} reid__gemm;
 
 #define REID__MAX_MR 12
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
@@ -2818,15 +2873,17 @@ typedef void (*reid__tile_fn)(const reid__tile *t);
 typedef struct reid__kernels {
     char name[16];
     reid_isa isa;
-    int mr, nr;                             /* rows of a tile, columns of a panel */
-    reid__tile_fn tile[REID__MAX_MR];       /* [rows - 1] */
+    int nr;                                 /* columns of a panel */
+    reid__gemm fp32, bf16;               /* bf16.mr is 0 where convolutions are FP32: then all values are */
+    void (*load)(const void *in, int c, int pixels, int width, float *out);
+    void (*store)(const float *in, void *out, int count); /* NULL: values are FP32 */
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
-                      const float *bias, float *out, float *sums);
-    void (*maxpool)(const reid__op *op, int c, const float *in, int oy, float *out);
-    void (*pool)(const reid__op *op, int c, int from, int to, const float *in, int bin, const float *weights,
+                      const float *bias, void *out, float *sums);
+    void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
+    void (*pool)(const reid__op *op, int c, int from, int to, const void *in, int bin, const float *weights,
                  float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
-    void (*scale)(const float *in, const float *factors, float *out, int c);
+    void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
     void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
                          reid__act act);
@@ -2858,6 +2915,13 @@ static inline float reid__scalb(float p, float t) {
     pb += tb << 23;
     memcpy(&p, &pb, 4);
     return p;
+}
+
+/* Two bf16 inputs, for a vector of pairs. */
+static inline int reid__two(const uint16_t *p) {
+    int both;
+    memcpy(&both, p, 4);
+    return both;
 }
 
 static inline float reid__half(uint16_t half) {
@@ -2974,6 +3038,7 @@ static inline float reid__half(uint16_t half) {
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#define REID__KEEP /* these macros, for the next pass */
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
 #else
@@ -2985,20 +3050,54 @@ static inline float reid__half(uint16_t half) {
 #endif
 #include REID_SELF
 #undef REID__PASS
+#undef REID__KEEP
 #ifdef __clang__
 #pragma clang attribute pop
 #else
-#pragma GCC diagnostic pop
 #pragma GCC pop_options
+#endif
+
+/* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
+#define REID__PASS avx512_bf16
+#define REID__BF16
+#define REID__T uint16_t
+#define REID__GET(p)                                                                                                   \
+    _mm512_castsi512_ps(_mm512_slli_epi32(                                                                             \
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+#define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
+#define REID__STEP 2
+#define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__two(p)))
+#define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#ifdef __clang__
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma"))),        \
+                             apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
+#endif
+#include REID_SELF
+#undef REID__PASS
+#ifdef __clang__
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#pragma GCC diagnostic pop
 #endif
 #endif
 
 #if defined(__x86_64__)
-/* Conversion of halves; clang 14's __builtin_cpu_supports does not know its name. */
-static int reid__has_f16c(void) {
-    unsigned a = 1, b, c = 0, d;
-    __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-    return (int)(c >> 29 & 1);
+/* Bits of cpuid that __builtin_cpu_supports of some compilers has no name for. part: eax 0, ecx 2, edx 3. */
+static int reid__cpuid(unsigned leaf, unsigned subleaf, int part, int bit) {
+    unsigned r[4];
+    __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
+    return (int)(r[part] >> bit & 1);
+}
+
+/* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
+static int reid__amx_allowed(void) {
+    int saved = errno, allowed = syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
+    errno = saved;
+    return allowed;
 }
 #endif
 
@@ -3006,30 +3105,42 @@ static int reid__has_f16c(void) {
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__has_f16c();
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpuid(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+    int bf16 = avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+               reid__cpuid(7, 1, 0, 5);
+    if (isa == REID_ISA_AMX_BF16)
+        return bf16 && reid__cpuid(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
+    if (isa == REID_ISA_AVX512_BF16) return bf16 ? &reid__kernels_avx512_bf16 : NULL;
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-/* desc.cpu_isa, else REID_CPU_ISA, else the best there is. */
-static reid_result reid__kernels_choose(reid_isa isa, const reid__kernels **out, reid_error *e) {
-    static const char names[3][8] = {"scalar", "avx2", "avx512"};
+/* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in bf16 or in FP32. */
+static reid_result reid__kernels_choose(reid_isa isa, int bf16, const reid__kernels **out, reid_error *e) {
+    static const char names[5][12] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16"};
+    int first = bf16 ? REID_ISA_AVX512_BF16 : REID_ISA_SCALAR, last = bf16 ? REID_ISA_AMX_BF16 : REID_ISA_AVX512;
     const char *forced = getenv("REID_CPU_ISA");
     if (isa == REID_ISA_AUTO && forced && *forced) {
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 5; i++)
             if (strcmp(forced, names[i]) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
         if (isa == REID_ISA_AUTO)
-            return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2 or avx512", forced);
+            return reid__fail(e, REID_ERR_ISA,
+                              "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, avx512_bf16 or amx_bf16",
+                              forced);
     }
     if (isa == REID_ISA_AUTO) {
-        for (int i = REID_ISA_AVX512; i >= REID_ISA_SCALAR; i--)
+        for (int i = last; i >= first; i--)
             if ((*out = reid__kernels_for((reid_isa)i)) != NULL) return REID_OK;
+        return reid__fail(e, REID_ERR_PRECISION, "bf16 needs a CPU with AVX512_BF16; this one (or this build) has FP32");
     }
-    if (isa < REID_ISA_SCALAR || isa > REID_ISA_AVX512)
+    if (isa < REID_ISA_SCALAR || isa > REID_ISA_AMX_BF16)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
+    if ((int)isa < first || (int)isa > last)
+        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s",
+                          names[isa - REID_ISA_SCALAR], bf16 ? "bf16" : "FP32");
     *out = reid__kernels_for(isa);
     if (*out) return REID_OK;
     return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
@@ -3052,6 +3163,30 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
             const float *from = row + t;
             for (size_t i = 0; i < (size_t)ic; i++)
                 to[i * (size_t)width] = (float)(from[i * (size_t)taps] * factor);
+        }
+    }
+}
+
+/* FP32 to bf16, to nearest even. */
+static uint16_t reid__to_bf16(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* The same as bf16: each run of inputs (see reid__runs) as pairs, one below the other in a column, padded with zeros to
+   REID__BF16_RUN inputs. `merged` kernel positions are one run. */
+static void reid__pack_bf16(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
+                            const double *factors) {
+    size_t depth = (size_t)reid__round_up(ic * merged, REID__BF16_RUN), w = (size_t)width;
+    uint16_t *out = (uint16_t *)(void *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / 2 * w * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        for (int t = 0; t < taps; t++) {
+            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
+            for (int i = 0; i < ic; i++, k++)
+                out[k / 2 * 2 * w + 2 * (size_t)j + k % 2] = reid__to_bf16((float)(row[i * taps + t] * factors[j]));
         }
     }
 }
@@ -3129,6 +3264,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
+    int stem = op->kind == REID__CONV && ic == 3;
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
@@ -3138,6 +3274,9 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd)
             reid__pack_winograd(packed + (size_t)at * (size_t)ic * REID__POINTS, width, l->rows, columns, ic,
                                 factors + at);
+        else if (op->bf16)
+            reid__pack_bf16(packed + (size_t)at * reid__bf16_depth(op, stem), width, l->rows, columns, ic, taps,
+                            stem ? op->kw : 1, factors + at);
         else
             reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
     }
@@ -3256,11 +3395,17 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__BLOCK_POINTERS 4096
 #define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
 #define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
+#define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
+
+/* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
+static size_t reid__scaled_floats(const reid__op *op, int c) {
+    return (size_t)(op->bf16 ? reid__round_up(c, REID__BF16_RUN) / 2 : c);
+}
 
 /* What one thread needs for itself, carved out of the lane's memory. */
 typedef struct reid__thread_memory {
-    const float **rows; /* [REID__BLOCK_POINTERS] */
-    float *block;       /* scaled inputs of a block, squeeze-excite vectors */
+    const void **rows;  /* [REID__BLOCK_POINTERS] */
+    float *block;       /* inputs of a block, scaled or side by side; squeeze-excite vectors */
     uint8_t *pixels;    /* (height, width, 3): the network's view of an image */
     void *prep;         /* reid__prep_rows */
 } reid__thread_memory;
@@ -3305,6 +3450,15 @@ static float *reid__at(const reid__job *j, int buffer, int i) {
     return j->late + b->offset * (size_t)j->room + b->floats * (size_t)(j->at + i);
 }
 
+/* Value `index` of that image, or further on, whatever its type is. */
+static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t index) {
+    return (char *)reid__at(j, buffer, i) + index * j->net->plan->buffers[buffer].bytes;
+}
+
+static const reid__gemm *reid__gemm_of(const reid__job *j) {
+    return j->op->bf16 ? &j->net->kernels->bf16 : &j->net->kernels->fp32;
+}
+
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
     memset(&j, 0, sizeof j);
@@ -3330,28 +3484,29 @@ static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, 
 }
 
 /* Fills rows[r][tap] for the `count` output pixels from m on (counted over all images). */
-static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const float **rows, float *block) {
+static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **rows, float *block) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
     int oy = pixel / op->ow, ox = pixel % op->ow;
     int stem = in->c == 3, row = stem ? reid__image_row(j->net->plan, op) : in->w * in->c;
     for (int r = 0; r < count; r++) {
-        const float *base = reid__at(j, op->in, image);
+        const char *base = (const char *)reid__at(j, op->in, image);
         int y0 = oy * op->stride - op->pad_y, x0 = ox * op->stride - op->pad_x;
-        if (stem) { /* the border is stored: a whole kernel row is one run of kw * 3 floats */
+        if (stem) { /* the border is stored: a whole kernel row is one run of kw * 3 values */
             y0 += in->border_y, x0 += in->border_x;
-            for (int ky = 0; ky < op->kh; ky++) *rows++ = base + (ptrdiff_t)(y0 + ky) * row + x0 * 3;
+            for (int ky = 0; ky < op->kh; ky++) *rows++ = base + ((ptrdiff_t)(y0 + ky) * row + x0 * 3) * in->bytes;
         } else if (op->scale != REID__NONE) {
-            const float *pixel_in = base + (ptrdiff_t)y0 * row + x0 * in->c;
+            const char *pixel_in = base + ((ptrdiff_t)y0 * row + x0 * in->c) * in->bytes;
             j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
             *rows++ = block;
-            block += in->c;
+            block += reid__scaled_floats(op, in->c);
         } else {
             for (int ky = 0; ky < op->kh; ky++)
                 for (int kx = 0; kx < op->kw; kx++) {
                     int y = y0 + ky, x = x0 + kx, inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
-                    *rows++ = inside ? base + (ptrdiff_t)y * row + x * in->c : j->net->zeros;
+                    ptrdiff_t at = ((ptrdiff_t)y * row + x * in->c) * in->bytes;
+                    *rows++ = inside ? base + at : (const char *)j->net->zeros;
                 }
         }
         if (++ox == op->ow) ox = 0, oy++;
@@ -3359,64 +3514,96 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const float *
     }
 }
 
+/* What tiles of `count` output pixels from m on read: t->a, and for AMX t->matrix, which is the input itself where its
+   rows are as far apart as AMX wants them. */
+static void reid__inputs(const reid__job *j, ptrdiff_t m, int count, const void **rows, float *block, reid__tile *t) {
+    const reid__op *op = j->op;
+    const reid__gemm *gemm = reid__gemm_of(j);
+    int c = j->net->plan->buffers[op->in].c, stem = reid__is_stem(j->net->plan, op);
+    reid__rows(j, m, count, rows, block);
+    memset(t, 0, sizeof *t);
+    t->a = rows, t->act = op->act;
+    t->taps = reid__runs(op, stem), t->kc = reid__run_length(op, stem);
+    if (!gemm->gather) return;
+    t->matrix = (const char *)rows[0];
+    t->row = c * 2, t->step = 2 * REID__BF16_RUN;
+    if (op->scale != REID__NONE) {
+        t->row = (ptrdiff_t)(reid__scaled_floats(op, c) * sizeof *block);
+    } else if (op->kh * op->kw > 1 || op->stride > 1 || c % REID__BF16_RUN) {
+        gemm->gather(rows, count, t->taps, t->kc, block);
+        t->matrix = (const char *)block;
+        t->row = 2 * REID__BF16_RUN, t->step = t->row * count;
+    }
+}
+
 /* `count` rows of a panel, from where t stands: in tiles of equal height, give or take one row. */
-static void reid__tile_rows(const reid__kernels *k, reid__tile *t, int count) {
-    for (int tiles = reid__ceil_div(count, k->mr); tiles > 0; tiles--) {
+static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count) {
+    for (int tiles = reid__ceil_div(count, gemm->mr); tiles > 0; tiles--) {
         int height = reid__ceil_div(count, tiles);
-        k->tile[height - 1](t);
+        gemm->tile(t, height);
         t->a += (ptrdiff_t)height * t->taps;
-        t->out += height * t->out_stride;
-        if (t->residual) t->residual += height * t->residual_stride;
+        t->matrix += height * t->row;
+        t->out = (char *)t->out + height * t->out_stride;
+        if (t->residual) t->residual = (const char *)t->residual + height * t->residual_stride;
         count -= height;
     }
 }
 
-/* One panel of output channels for `count` pixels whose inputs are in `rows`. t: out, residual and their strides. */
-static void reid__conv_panel(const reid__job *j, const float *const *rows, int count, int panel, reid__tile *t) {
+/* One panel of output channels for `count` pixels. t: reid__inputs, out, residual and their strides. */
+static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    int stem = j->net->plan->buffers[op->in].c == 3, column = panel * k->nr;
-    t->taps = stem ? op->kh : op->kh * op->kw;
-    t->kc = stem ? op->kw * 3 : op->ic;
-    t->act = op->act;
+    int column = panel * k->nr;
+    size_t depth = (size_t)t->taps * (size_t)t->kc;
+    if (op->bf16) depth = reid__bf16_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
-    t->b = j->net->weights + op->weight + (size_t)column * (size_t)t->taps * (size_t)t->kc;
+    t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    t->a = rows;
-    reid__tile_rows(k, t, count);
+    reid__tile_rows(reid__gemm_of(j), t, count);
 }
 
 /* All panels [from, to) for one block of pixels, from m on. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const float *const *rows, int from, int to) {
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
-    const reid__plan *p = j->net->plan;
-    reid__tile t;
-    memset(&t, 0, sizeof t);
-    t.out_stride = p->buffers[op->out].c;
-    if (op->residual != REID__NONE) t.residual_stride = p->buffers[op->residual].c;
+    const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
+    if (op->residual != REID__NONE) residual = &j->net->plan->buffers[op->residual];
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
-        t.out = reid__at(j, op->out, 0) + m * t.out_stride + op->channel + column;
-        if (op->residual != REID__NONE) t.residual = reid__at(j, op->residual, 0) + m * t.residual_stride + column;
-        reid__conv_panel(j, rows, count, panel, &t);
+        reid__tile t = *inputs;
+        t.out_stride = out->c * out->bytes;
+        t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
+        if (residual) {
+            t.residual_stride = residual->c * residual->bytes;
+            t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
+        }
+        reid__conv_panel(j, count, panel, &t);
     }
+}
+
+/* Pixels of a block: as many as the cache and the scratch memory hold, in whole tiles. */
+static int reid__conv_rows(const reid__job *j) {
+    const reid__op *op = j->op;
+    const reid__gemm *gemm = reid__gemm_of(j);
+    int stem = reid__is_stem(j->net->plan, op), floats = j->net->plan->buffers[op->in].c * op->stride * op->stride;
+    int rows = REID__BLOCK_FLOATS / floats;
+    if (gemm->gather) rows = (int)(REID__GATHERED / reid__bf16_depth(op, stem));
+    rows = reid__min(rows, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    return reid__max(rows / gemm->mr, 1) * gemm->mr;
 }
 
 static void reid__conv_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
     const reid__thread_memory *s = &j->scratch[index];
-    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), mr = j->net->kernels->mr;
-    int floats = j->net->plan->buffers[op->in].c * op->stride * op->stride;
-    int rows = reid__min(REID__BLOCK_FLOATS / floats, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), rows = reid__conv_rows(j);
     ptrdiff_t from, to, first, last;
-    rows = reid__max(rows / mr, 1) * mr;
     reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
     reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
     for (ptrdiff_t m = from; m < to && first < last; m += rows) {
         int count = (int)(to - m < rows ? to - m : rows);
-        reid__rows(j, m, count, s->rows, s->block);
-        reid__conv_block(j, m, count, s->rows, (int)first, (int)last);
+        reid__tile inputs;
+        reid__inputs(j, m, count, s->rows, s->block, &inputs);
+        reid__conv_block(j, m, count, &inputs, (int)first, (int)last);
     }
 }
 
@@ -3436,7 +3623,7 @@ static void reid__spot_next(const reid__op *op, reid__spot *s) {
 }
 
 /* Inputs of `count` tiles, transformed: a matrix [count][c] for each point. rows[point * count + r]: its row r. */
-static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, const float **rows, float *out) {
+static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, const void **rows, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
     ptrdiff_t plane = (ptrdiff_t)count * c + REID__LANES; /* not a power of two, or all points met in one cache set */
@@ -3455,7 +3642,7 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
 
 /* One panel of output channels for these tiles: a product for each point to products [count][points][width], then
    back to pixels. The bias is added at point (1, 1), which counts once in every pixel. */
-static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *const *rows,
+static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const void *const *rows,
                                  float *products, int panel) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -3465,24 +3652,25 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     memset(&t, 0, sizeof t);
     t.taps = 1, t.kc = op->ic, t.half = width < k->nr, t.act = REID__LINEAR_ACT;
     t.b = j->net->weights + op->weight + (size_t)column * (size_t)op->ic * REID__POINTS;
-    t.out_stride = (ptrdiff_t)REID__POINTS * width;
+    t.out_stride = (ptrdiff_t)sizeof(float) * REID__POINTS * width;
     for (int p = 0; p < REID__POINTS; p++, t.b += (ptrdiff_t)op->ic * width) {
         t.a = rows + (ptrdiff_t)p * count;
         t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
         t.out = products + p * width;
-        reid__tile_rows(k, &t, count);
+        reid__tile_rows(&k->fp32, &t, count);
     }
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + r * t.out_stride, width, out, row, pixel, reid__min(4, op->oh - s.y),
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, width, out, row, pixel, reid__min(4, op->oh - s.y),
                         reid__min(4, op->ow - s.x), op->act);
     }
 }
 
 /* Tiles of a block. More would read the weights less often, and leave L2. */
 static int reid__winograd_block(int c, const reid__kernels *k) {
-    return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / k->mr * k->mr, REID__WINOGRAD_ROWS);
+    int mr = k->fp32.mr;
+    return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / mr * mr, REID__WINOGRAD_ROWS);
 }
 
 static void reid__winograd_part(void *task, int index) {
@@ -3510,7 +3698,7 @@ static void reid__winograd_part(void *task, int index) {
    equals the one that reads least (every part reads its pixels' inputs and its panels' weights). */
 static void reid__conv_grid(reid__job *j, int threads) {
     const reid__op *op = j->op;
-    int mr = j->net->kernels->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
+    int mr = reid__gemm_of(j)->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
     ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow;
     ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + mr - 1) / mr;
     double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * reid__taps(op), best = -1;
@@ -3529,7 +3717,8 @@ static void reid__conv_grid(reid__job *j, int threads) {
    A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
    panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
    computes each row straight into the ring: the expanded tensor, six times as wide as the block's input, is never
-   stored. Rows have their zero border beside them; above and below the image there is one row of zeros. */
+   stored. The ring is FP32 always. Rows have their zero border beside them; above and below the image there is one row
+   of zeros. */
 
 /* Floats of a row of the ring, for a panel of `width` channels. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int width) {
@@ -3537,23 +3726,22 @@ static ptrdiff_t reid__ring_row(const reid__op *op, int width) {
 }
 
 /* Row y of the panel's input, of one image, to `row`. */
-static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, const float **rows,
-                            float *row) {
+static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, const void **rows,
+                            float *block, float *row) {
     const reid__op *op = j->op;
     row += op->pad_x * width;
     if (op > j->net->plan->ops && op[-1].fused) {
         reid__job before = *j;
         reid__tile t;
-        memset(&t, 0, sizeof t);
         before.op = op - 1;
-        t.out = row, t.out_stride = width;
-        reid__rows(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, rows, NULL);
-        reid__conv_panel(&before, rows, op->iw, panel, &t);
+        reid__inputs(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, rows, block, &t);
+        t.out = row, t.out_stride = (ptrdiff_t)sizeof *row * width, t.wide = 1;
+        reid__conv_panel(&before, op->iw, panel, &t);
         return;
     }
     int c = j->net->plan->buffers[op->in].c;
-    const float *from = reid__at(j, op->in, image) + (ptrdiff_t)y * op->iw * c + panel * j->net->kernels->nr;
-    for (int x = 0; x < op->iw; x++, from += c, row += width) memcpy(row, from, (size_t)width * sizeof *row);
+    const char *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * j->net->kernels->nr);
+    j->net->kernels->load(from, c, op->iw, width, row);
 }
 
 /* Output rows [from, to) of one image and one panel. */
@@ -3569,13 +3757,13 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     for (int oy = from, next = 0; oy < to; oy++) {
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
         for (next = reid__max(next, top); next < bottom; next++)
-            reid__ring_fill(j, image, next, panel, width, s->rows, ring + next % op->kh * size);
+            reid__ring_fill(j, image, next, panel, width, s->rows, ring + op->kh * size, ring + next % op->kh * size);
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
             window[ky] = y >= 0 && y < op->ih ? ring + y % op->kh * size : zeros;
         }
         k->depthwise(op, c, width, window, j->net->weights + op->weight + column, j->net->weights + op->bias + column,
-                     reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c + column,
+                     reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c + column),
                      reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
     }
 }
@@ -3617,7 +3805,7 @@ static void reid__maxpool_part(void *task, int index) {
     for (ptrdiff_t row = from; row < to; row++) {
         int image = (int)(row / op->oh), oy = (int)(row % op->oh);
         j->net->kernels->maxpool(op, c, reid__at(j, op->in, image), oy,
-                                 reid__at(j, op->out, image) + (ptrdiff_t)oy * op->ow * c);
+                                 reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c));
     }
 }
 
@@ -3678,23 +3866,22 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
     const reid__prep *prep = j->net->prep;
     const reid__op *stem = j->op;
     const reid__buffer *b = &j->net->plan->buffers[stem->in];
-    int row = reid__image_row(j->net->plan, stem), rows = (int)(b->floats / (size_t)row);
-    float *out = reid__at(j, stem->in, i);
+    int row = reid__image_row(j->net->plan, stem);
     reid_box roi;
     reid__image_check(&j->images[i], j->first + i, &roi, NULL); /* cannot fail: the call checked it before */
     reid__prep_rows(prep, &j->images[i], &roi, j->flip, y0, y1, s->pixels, s->prep);
-    if (y0 == 0) memset(out, 0, (size_t)b->border_y * (size_t)row * sizeof *out);
+    if (y0 == 0) memset(reid__at(j, stem->in, i), 0, (size_t)(b->border_y * row * b->bytes));
     for (int y = y0; y < y1; y++) {
-        float *to = out + (ptrdiff_t)(b->border_y + y) * row;
-        int right = 3 * (b->border_x + prep->width);
-        memset(to, 0, (size_t)(3 * b->border_x) * sizeof *to);
         const uint8_t *pixels = s->pixels + (ptrdiff_t)(y - y0) * prep->width * 3;
-        reid__prep_normalise(prep, pixels, to + 3 * b->border_x, prep->width);
-        memset(to + right, 0, (size_t)(row - right) * sizeof *to);
+        char *to = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + y) * row);
+        float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
+        memset(line, 0, (size_t)row * sizeof *line);
+        reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
+        if (b->bytes < 4) j->net->kernels->store(line, to, row);
     }
-    int below = b->border_y + prep->height;
-    if (y1 == prep->height && below < rows)
-        memset(out + (ptrdiff_t)below * row, 0, (size_t)(rows - below) * (size_t)row * sizeof *out);
+    char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
+    char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
+    if (y1 == prep->height) memset(below, 0, (size_t)(end - below));
 }
 
 /* parts_m parts; each image is cut into parts_n bands of rows. */
@@ -3786,7 +3973,16 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
    >>kernels
    Included once per instruction set from >>cpu. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
+   REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifndef REID__BF16
+#define REID__T float
+#define REID__GET(p) REID__LOAD(p)
+#define REID__PUT(p, v) REID__STORE(p, v)
+#define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
+#define REID__INPUT(p) REID__SET1(*(p))
+#define REID__DOT(a, b, c) REID__FMA(a, b, c)
+#endif
 
 /* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
    1.5 * 2^23 rounds to the integer n, which then stands in the low bits of t, from where SCALB takes it; 2^f is the
@@ -3810,34 +4006,48 @@ REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
     return act == REID__SILU ? REID__F(over_sigmoid)(x, x) : x;
 }
 
+/* Channels `at` … of the residual under row r of a tile. */
+REID__INLINE REID__V REID__F(residual)(const reid__tile *t, ptrdiff_t r, int at) {
+    return REID__GET((const REID__T *)(const void *)((const char *)t->residual + r * t->residual_stride) + at);
+}
+
+/* A finished vector to row r of a tile. */
+REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__V v) {
+    void *out = (char *)t->out + r * t->out_stride;
+    if (sizeof(REID__T) == sizeof(float) || t->wide) REID__STORE((float *)out + at, v);
+    else REID__PUT((REID__T *)out + at, v);
+}
+
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
    weight vectors and mr inputs for mr * nv multiply-adds, and asks for weights that come later: the next panel is
-   fetched while this one is used, for the CPU's own prefetching ends at every page. */
+   fetched while this one is used, for the CPU's own prefetching ends at every page. In bf16 a step takes two inputs,
+   and skips the padding of their run. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
     const uintptr_t ahead = t->ahead ? (uintptr_t)t->ahead - (uintptr_t)b : REID__AHEAD * sizeof *b;
     int kc = t->kc, taps = t->taps;
+    const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__round_up(kc, REID__BF16_RUN) - kc) / 2 * nv * REID__W;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
-    for (int tap = 0; tap < taps; tap++) {
-        const float *a[REID__MR];
-        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = t->a[r * taps + tap];
-        for (ptrdiff_t k = 0; k < kc; k++, b += nv * REID__W) {
+    for (int tap = 0; tap < taps; tap++, b += padding) {
+        const REID__T *a[REID__MR];
+        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
+        for (ptrdiff_t k = 0; k < kc; k += REID__STEP, b += nv * REID__W) {
             REID__V w[REID__NV];
             REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
             REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16)
                 __builtin_prefetch((const void *)((uintptr_t)(b + j) + ahead), 0, 2);
             REID__UNROLL for (int r = 0; r < mr; r++) {
-                REID__V x = REID__SET1(a[r][k]);
-                REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__FMA(x, w[j], acc[r][j]);
+                REID__V x = REID__INPUT(a[r] + k);
+                REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
             }
         }
     }
     if (t->residual)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] = REID__ADD(acc[r][j], REID__LOAD(t->residual + r * t->residual_stride + j * REID__W));
+                acc[r][j] = REID__ADD(acc[r][j], REID__F(residual)(t, r, j * REID__W));
     if (t->act == REID__SILU)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
@@ -3845,15 +4055,22 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
     REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) REID__STORE(t->out + r * t->out_stride + j * REID__W, acc[r][j]);
+        REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
+}
+
+/* A panel of `pixels` pixels of c channels to FP32: (pixels, width). */
+static void REID__F(load)(const void *in, int c, int pixels, int width, float *out) {
+    const REID__T *from = (const REID__T *)in;
+    for (int x = 0; x < pixels; x++, from += c, out += width)
+        for (int v = 0; v < width; v += REID__W) REID__STORE(out + v, REID__GET(from + v));
 }
 
 /* `count` neighbouring output pixels of one channel vector; rows[ky] + at: the input under kernel position (ky, 0) of
    the first, of panels of `width` channels. k, stride and count are constants wherever this is inlined: sums stay in
    registers, and each weight is loaded once for all of them. Returns sum plus the outputs. */
 REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
-                                            ptrdiff_t at, const float *weight, REID__V bias, float *out, REID__V sum,
-                                            const int k, const int stride, const int count) {
+                                            ptrdiff_t at, const float *weight, REID__V bias, REID__T *out,
+                                            REID__V sum, const int k, const int stride, const int count) {
     REID__V acc[REID__RUN];
     REID__UNROLL for (int i = 0; i < count; i++) acc[i] = bias;
     REID__UNROLL for (int ky = 0; ky < k; ky++) {
@@ -3866,7 +4083,7 @@ REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_
     }
     REID__UNROLL for (int i = 0; i < count; i++) {
         acc[i] = REID__F(act)(acc[i], act);
-        REID__STORE(out + i * c, acc[i]);
+        REID__PUT(out + i * c, acc[i]);
         sum = REID__ADD(sum, acc[i]);
     }
     return sum;
@@ -3874,8 +4091,8 @@ REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_
 
 /* One output row of one channel vector. */
 REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
-                                         ptrdiff_t at, const float *weight, const float *bias, float *out, float *sums,
-                                         const int k, const int stride) {
+                                         ptrdiff_t at, const float *weight, const float *bias, REID__T *out,
+                                         float *sums, const int k, const int stride) {
     REID__V b = REID__LOAD(bias), sum = REID__SET1(0.0f);
     int ox = 0;
     for (; ox + REID__RUN <= op->ow; ox += REID__RUN)
@@ -3887,14 +4104,14 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdif
     REID__STORE(sums, sum);
 }
 
-/* One output row of `width` channels: rows[kh], each (pixels, width) and border included, -> out (ow, c), and sums
+/* One output row of `width` channels: rows[kh], each (pixels, width) FP32 and border included, -> out (ow, c), and sums
    (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2: there
    are no others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
-                               const float *bias, float *out, float *sums) {
+                               const float *bias, void *out, float *sums) {
     for (int v = 0; v < width; v += REID__W) {
-#define REID__ROW(k, stride) \
-    REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, out + v, sums + v, k, stride)
+#define REID__ROW(k, stride)                                                                                           \
+    REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, (REID__T *)out + v, sums + v, k, stride)
         if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
         else if (op->kw == 3) REID__ROW(3, 2);
         else if (op->stride == 1) REID__ROW(5, 1);
@@ -3905,19 +4122,21 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 
 /* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
    it: zero for every finite x, NaN for others, and an overflow cannot pass unseen. */
-static void REID__F(maxpool)(const reid__op *op, int c, const float *in, int oy, float *out) {
+static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy, void *to) {
+    const REID__T *in = (const REID__T *)from;
+    REID__T *out = (REID__T *)to;
     int y0 = oy * op->stride - op->pad_y, top = reid__max(0, y0), bottom = reid__min(y0 + op->kh, op->ih);
     for (int ox = 0; ox < op->ow; ox++, out += c) {
         int x0 = ox * op->stride - op->pad_x, left = reid__max(0, x0), right = reid__min(x0 + op->kw, op->iw);
         for (int v = 0; v < c; v += REID__W) {
-            REID__V best = REID__LOAD(in + ((ptrdiff_t)top * op->iw + left) * c + v), poison = REID__SET1(0.0f);
+            REID__V best = REID__GET(in + ((ptrdiff_t)top * op->iw + left) * c + v), poison = REID__SET1(0.0f);
             for (int y = top; y < bottom; y++)
                 for (int x = left; x < right; x++) {
-                    REID__V value = REID__LOAD(in + ((ptrdiff_t)y * op->iw + x) * c + v);
+                    REID__V value = REID__GET(in + ((ptrdiff_t)y * op->iw + x) * c + v);
                     best = REID__MAX(best, value);
                     poison = REID__FMA(value, REID__SET1(0.0f), poison);
                 }
-            REID__STORE(out + v, REID__ADD(best, poison));
+            REID__PUT(out + v, REID__ADD(best, poison));
         }
     }
 }
@@ -3931,7 +4150,7 @@ static void REID__F(power)(const float *x, float least, float p, float *out) {
    likewise. Each row is summed first, then the rows: shorter chains, smaller error. The average, or the generalised
    mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human annotation", equation 3; the
    least x is fast-reid's), then batch norm. */
-static void REID__F(pool)(const reid__op *op, int c, int from, int to, const float *in, int bin, const float *weights,
+static void REID__F(pool)(const reid__op *op, int c, int from, int to, const void *in, int bin, const float *weights,
                           float *out) {
     int by = bin / op->ow, bx = bin % op->ow;
     int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
@@ -3942,10 +4161,10 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const flo
         for (int y = top; y < bottom; y++) {
             REID__V row = REID__SET1(0.0f);
             for (int x = left; x < right; x++) {
-                const float *pixel = in + ((ptrdiff_t)y * op->iw + x) * c + v;
-                float raised[REID__W];
-                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], raised);
-                row = REID__ADD(row, REID__LOAD(op->gem ? raised : pixel));
+                float pixel[REID__W];
+                REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
+                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], pixel);
+                row = REID__ADD(row, REID__LOAD(pixel));
             }
             total = REID__ADD(total, row);
         }
@@ -3957,6 +4176,16 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const flo
     }
 }
 
+/* One pixel times its image's squeeze-excite factors. */
+static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
+    for (int v = 0; v < c; v += REID__W)
+        REID__PUT((REID__T *)out + v, REID__MUL(REID__GET((const REID__T *)in + v), REID__LOAD(factors + v)));
+#ifdef REID__BF16
+    if (c % REID__BF16_RUN) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
+#endif
+}
+
+#ifndef REID__BF16 /* what has FP32 on both sides is AVX-512's */
 /* out[nv vectors] = bias + x[k] * matrix[k][stride]. */
 REID__INLINE void REID__F(vector_matrix)(const float *x, int k_count, const float *matrix, int stride,
                                          const float *bias, float *out, const int nv) {
@@ -3995,11 +4224,6 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
         REID__V x = REID__LOAD(out + v), one = REID__FMA(x, REID__SET1(0.0f), REID__SET1(1.0f)); /* or NaN */
         REID__STORE(out + v, REID__F(over_sigmoid)(one, x));
     }
-}
-
-/* One pixel times its image's squeeze-excite factors. */
-static void REID__F(scale)(const float *in, const float *factors, float *out, int c) {
-    for (int v = 0; v < c; v += REID__W) REID__STORE(out + v, REID__MUL(REID__LOAD(in + v), REID__LOAD(factors + v)));
 }
 
 /* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
@@ -4130,6 +4354,7 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
         REID__STORE(out + at, most);
     }
 }
+#endif
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
@@ -4156,35 +4381,148 @@ REID__TILE_ROWS(12)
 #endif
 #undef REID__TILE_ROWS
 
+static void REID__F(product)(const reid__tile *t, int rows) {
+    static void (*const tiles[REID__MR])(const reid__tile *) = {
+        REID__F(tile_1), REID__F(tile_2),
+#if REID__MR > 2
+        REID__F(tile_3), REID__F(tile_4), REID__F(tile_5), REID__F(tile_6),
+#endif
+#if REID__MR > 6
+        REID__F(tile_7), REID__F(tile_8), REID__F(tile_9), REID__F(tile_10), REID__F(tile_11), REID__F(tile_12),
+#endif
+    };
+    tiles[rows - 1](t);
+}
+
+#ifndef REID__BF16
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
 #define REID__ISA_scalar REID_ISA_SCALAR
 #define REID__ISA_avx2 REID_ISA_AVX2
 #define REID__ISA_avx512 REID_ISA_AVX512
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__MR, REID__NV * REID__W,
-    {
-        REID__F(tile_1), REID__F(tile_2),
-#if REID__MR > 2
-        REID__F(tile_3), REID__F(tile_4), REID__F(tile_5), REID__F(tile_6),
-#else
-        0, 0, 0, 0,
-#endif
-#if REID__MR > 6
-        REID__F(tile_7), REID__F(tile_8), REID__F(tile_9), REID__F(tile_10), REID__F(tile_11), REID__F(tile_12),
-#else
-        0, 0, 0, 0, 0, 0,
-#endif
-    },
+    REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__NV * REID__W,
+    {REID__MR, REID__F(product), NULL}, {0, NULL, NULL}, REID__F(load), NULL,
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
     REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}, REID__F(widen),
     REID__F(dots), REID__F(maxima)};
-
 #undef REID__STRING
 #undef REID__STRING2
 #undef REID__ISA_scalar
 #undef REID__ISA_avx2
 #undef REID__ISA_avx512
+#undef REID__T
+#undef REID__GET
+#undef REID__PUT
+#undef REID__STEP
+#undef REID__INPUT
+#undef REID__DOT
+#else
+/* FP32 to bf16, any number of values. */
+static void REID__F(store)(const float *in, void *out, int count) {
+    for (int v = 0; v < count; v += 16) {
+        __mmask16 mask = count - v < 16 ? (__mmask16)((1u << (count - v)) - 1) : (__mmask16)0xffffu;
+        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
+        _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
+    }
+}
+
+/* --- AMX ---
+
+   Eight registers hold tiles of up to 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5
+   inputs, 16 pixels by 32 in bf16; 6 and 7 weights, 16 pairs of them by 16 channels. One instruction adds the product
+   of two tiles to a third: for each sum the even inputs and the odd ones in a chain each, and both to the sum (Intel,
+   "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS). */
+#define REID__AMX_ROWS 16
+#define REID__AMX_READ(tile, from, stride)                                                                             \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((ptrdiff_t)(stride)) : "memory")
+#define REID__AMX_WRITE(tile, to, stride)                                                                              \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
+#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
+
+/* Sets the registers for `top` and `low` rows of pixels: palette, rows and bytes of a row, as the manual lays it out. */
+static void reid__amx_shape(int top, int low) {
+    struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
+    const int rows[8] = {top, top, low, low, top, low, REID__AMX_ROWS, REID__AMX_ROWS};
+    memset(&shape, 0, sizeof shape);
+    shape.palette = 1;
+    for (int i = 0; i < 8; i++) shape.rows[i] = (uint8_t)rows[i], shape.bytes[i] = rows[i] ? 64 : 0;
+    __asm__ volatile("ldtilecfg %0" ::"m"(shape) : "memory");
+}
+
+/* Sums, to where the tile goes. */
+REID__INLINE void reid__amx_finish(const reid__tile *t, const float *sums, int rows, const reid__act act) {
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < (t->half ? 1 : 2); j++) {
+            REID__V v = REID__LOAD(sums + r * 32 + j * 16);
+            if (t->residual) v = REID__ADD(v, REID__F(residual)(t, r, j * 16));
+            REID__F(emit)(t, r, j * 16, REID__F(act)(v, act));
+        }
+}
+
+static void reid__amx_tile(const reid__tile *t, int rows) {
+    float sums[32 * 32] __attribute__((aligned(64)));
+    int top = rows > REID__AMX_ROWS ? (rows + 1) / 2 : rows, low = rows - top, full = !t->half;
+    ptrdiff_t width = full ? 128 : 64, steps = (ptrdiff_t)t->taps * ((t->kc + REID__BF16_RUN - 1) / REID__BF16_RUN);
+    const char *a = t->matrix, *b = (const char *)t->b;
+    reid__amx_shape(top, low);
+    REID__AMX_READ(0, t->bias, 0); /* the same row for every pixel */
+    if (full) REID__AMX_READ(1, t->bias + 16, 0);
+    if (low) REID__AMX_READ(2, t->bias, 0);
+    if (low && full) REID__AMX_READ(3, t->bias + 16, 0);
+    for (ptrdiff_t i = 0; i < steps; i++, a += t->step, b += 16 * width) {
+        for (ptrdiff_t line = 0; line < 16 * width; line += 64)
+            __builtin_prefetch((const void *)((uintptr_t)(b + line) + REID__AHEAD * sizeof(float)), 0, 2);
+        REID__AMX_READ(4, a, t->row);
+        REID__AMX_READ(6, b, width);
+        REID__AMX_DOT(0, 4, 6);
+        if (full) REID__AMX_READ(7, b + 64, width);
+        if (full) REID__AMX_DOT(1, 4, 7);
+        if (low) REID__AMX_READ(5, a + top * t->row, t->row);
+        if (low) REID__AMX_DOT(2, 5, 6);
+        if (low && full) REID__AMX_DOT(3, 5, 7);
+    }
+    REID__AMX_WRITE(0, sums, 128);
+    if (full) REID__AMX_WRITE(1, sums + 16, 128);
+    if (low) REID__AMX_WRITE(2, sums + top * 32, 128);
+    if (low && full) REID__AMX_WRITE(3, sums + top * 32 + 16, 128);
+    __asm__ volatile("tilerelease" ::: "memory");
+    if (t->act == REID__SILU) reid__amx_finish(t, sums, rows, REID__SILU);
+    else if (t->act == REID__RELU) reid__amx_finish(t, sums, rows, REID__RELU);
+    else reid__amx_finish(t, sums, rows, REID__LINEAR_ACT);
+}
+
+/* The inputs of `rows` pixels side by side: out [taps][steps][rows][REID__BF16_RUN], each run padded with zeros. */
+static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, void *out) {
+    uint16_t *to = (uint16_t *)out;
+    for (int tap = 0; tap < taps; tap++)
+        for (int k = 0; k < kc; k += REID__BF16_RUN) {
+            int left = kc - k;
+            __mmask32 mask = left < REID__BF16_RUN ? (__mmask32)((1u << left) - 1) : (__mmask32)0xffffffffu;
+            for (int r = 0; r < rows; r++, to += REID__BF16_RUN)
+                _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, (const uint16_t *)a[r * taps + tap] + k));
+        }
+}
+
+#define REID__BF16_KERNELS(name, isa, mr, tile, gather)                                                                \
+    static const reid__kernels reid__kernels_##name = {                                                                \
+        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL}, {mr, tile, gather}, REID__F(load),     \
+        REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512, REID__F(scale),     \
+        NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512, reid__dots_avx512,           \
+        reid__maxima_avx512}
+REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL);
+REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather);
+#undef REID__BF16_KERNELS
+#undef REID__BF16
+#undef REID__T
+#undef REID__GET
+#undef REID__PUT
+#undef REID__STEP
+#undef REID__INPUT
+#undef REID__DOT
+#endif
+
+#ifndef REID__KEEP
 #undef REID__V
 #undef REID__W
 #undef REID__MR
@@ -4211,6 +4549,7 @@ static const reid__kernels REID__F(kernels) = {
 #undef REID__IBYTES
 #undef REID__ROUND
 #undef REID__HALVES
+#endif
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -5229,10 +5568,6 @@ static size_t reid__gpu_aligned(size_t size) {
 }
 
 /* --- the plan for a GPU --- */
-
-static int reid__is_stem(const reid__plan *p, const reid__op *op) {
-    return op->kind == REID__CONV && p->buffers[op->in].c == 3;
-}
 
 /* Bytes of every buffer: activations in the chosen precision; sums, factors, pooled vectors and embeddings in FP32. */
 static void reid__gpu_buffers(reid__gpu_plan *g) {
@@ -6343,10 +6678,10 @@ static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
 }
 
 /* scores: (b->rows, width) of one panel of queries. */
-static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *const *rows,
+static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const void *const *rows,
                              int panel) {
     const reid__kernels *kernels = h->x->kernels;
-    int dim = h->x->rows.dim, step = h->panels ? kernels->mr : 1, count = (int)b->rows;
+    int dim = h->x->rows.dim, step = h->panels ? kernels->fp32.mr : 1, count = (int)b->rows;
     for (int at = 0; at < count; at += step) {
         float *out = t->scores + (ptrdiff_t)at * h->width;
         if (h->panels) {
@@ -6356,10 +6691,10 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
             tile.a = rows + at, tile.taps = 1, tile.kc = dim;
             tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
             tile.bias = reid__no_bias;
-            if (panel == 0 && !h->order && h->x->rows.floats) tile.ahead = rows[at] + (ptrdiff_t)REID__BLOCK * dim;
-            tile.out = out, tile.out_stride = h->width;
+            if (panel == 0 && !h->order && h->x->rows.floats) tile.ahead = (const float *)rows[at] + (ptrdiff_t)REID__BLOCK * dim;
+            tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
             tile.half = h->width < kernels->nr;
-            kernels->tile[some - 1](&tile);
+            kernels->fp32.tile(&tile, some);
         } else {
             const float *row = reid__row(h->x, reid__row_at(h, b->place + (size_t)at), t->spare);
             kernels->dots(row, dim, h->queries, h->n, out);
@@ -6388,7 +6723,7 @@ static void reid__take_span(const reid__hunt *h, int index, int query, const rei
 
 static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b) {
     const reid__scan *t = &h->scans[index];
-    const float *rows[REID__BLOCK];
+    const void *rows[REID__BLOCK];
     float most[REID__LANES * 2];
     for (size_t i = 0; h->panels && i < b->rows; i++)
         rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
@@ -6683,7 +7018,7 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
 
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid_result r = reid__kernels_choose(desc->cpu_isa, &x->kernels, e);
+    reid_result r = reid__kernels_choose(desc->cpu_isa, 0, &x->kernels, e);
     if (r != REID_OK) return r;
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
@@ -7117,10 +7452,18 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)k->mr;
+        const reid__gemm *gemm = op->bf16 ? &k->bf16 : &k->fp32;
+        size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd) need = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
+        if (op->bf16 && gemm->gather) {
+            size_t tile = reid__bf16_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
+            need = tile > REID__GATHERED ? tile : REID__GATHERED;
+        }
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
-        if (op->kind == REID__DEPTHWISE) need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
+        if (op->kind == REID__DEPTHWISE) {
+            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
+            if (i && op[-1].fused && op[-1].bf16) need += reid__bf16_depth(op - 1, 0) * (size_t)op->iw;
+        }
         if (need > most) most = need;
     }
     return most;
@@ -7131,7 +7474,8 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow : k->mr);
+        int mr = op->bf16 ? k->bf16.mr : k->fp32.mr;
+        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow : mr);
         if (need > most) most = need;
     }
     return most;
@@ -7148,7 +7492,7 @@ static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__pre
     memset(&s, 0, sizeof s);
     s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
     if (k) {
-        s.rows = reid__aligned(reid__block_rows(p, k) * sizeof(const float *));
+        s.rows = reid__aligned(reid__block_rows(p, k) * sizeof(const void *));
         s.block = reid__aligned(reid__block_floats(p, k) * sizeof(float));
         s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
     }
@@ -7167,7 +7511,7 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
     for (int i = 0; i < threads; i++) {
         char *at = lane->memory + (size_t)i * size.all;
-        lane->scratch[i].rows = (const float **)(void *)at;
+        lane->scratch[i].rows = (const void **)(void *)at;
         lane->scratch[i].block = (float *)(void *)(at + size.rows);
         lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
         lane->scratch[i].prep = at + size.rows + size.block + size.pixels;
@@ -7216,6 +7560,7 @@ static reid_result reid__choose_network(reid__build *b) {
     if (!reid__plan_build(ctx->plan, arch, ctx->prep->height, ctx->prep->width, last_stride, head))
         return reid__fail(b->e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", ctx->prep->height, ctx->prep->width,
                           arch->name);
+    if (ctx->net.kernels->bf16.mr) reid__plan_to_bf16(ctx->plan);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
@@ -7314,7 +7659,8 @@ static reid_result reid__choose_device(reid__build *b) {
     if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_BF16)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
                           (int)desc->precision);
-    reid_result r = reid__kernels_choose(desc->cpu_isa, &ctx->net.kernels, b->e);
+    int bf16 = desc->precision == REID_BF16 && desc->device != REID_DEVICE_CUDA;
+    reid_result r = reid__kernels_choose(desc->cpu_isa, bf16, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
 }
@@ -7381,7 +7727,7 @@ static void reid__fill_info(reid__build *b) {
         snprintf(info->device, sizeof info->device, "cpu");
         reid__chip_name(info->chip, sizeof info->chip);
         snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-        snprintf(info->precision, sizeof info->precision, "fp32");
+        snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
     }
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -7414,8 +7760,8 @@ static reid_result reid__size_lanes(reid__build *b) {
 static reid_result reid__create_cpu(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     size_t bytes = ctx->plan->weight_floats * sizeof(float);
-    if (b->desc->precision != REID_PRECISION_DEFAULT && b->desc->precision != REID_FP32)
-        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 only");
+    if (b->desc->precision == REID_FP16)
+        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 or bf16");
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
     reid_result r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__choose_batch(b);
