@@ -2853,8 +2853,13 @@ typedef struct reid__tile {
     int half;              /* the panel has half of the usual columns */
     int wide;              /* bf16: `out` is FP32 all the same */
     const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
-    const char *matrix;    /* AMX: the inputs once more, REID__BF16_RUN for each row and step, */
-    ptrdiff_t row, step;   /* so many bytes apart */
+    int again;             /* the panel's weights have just been read */
+    /* AMX, instead of `a`: row r's inputs from step i of run `tap` on are at matrix + tap_at[tap] + r * row + i * step */
+    const char *matrix;
+    const ptrdiff_t *tap_at; /* [taps] */
+    ptrdiff_t row, step;
+    int grid, x;           /* not 0: rows are positions of lines of `grid`, the last two of each no pixels; x: the first's */
+    int *in_use;           /* whether this thread's registers are set up */
 } reid__tile;
 
 /* Computes tiles of 1 … mr rows. */
@@ -2862,6 +2867,7 @@ typedef struct reid__gemm {
     int mr;
     void (*tile)(const reid__tile *t, int rows);
     void (*gather)(const void *const *a, int rows, int taps, int kc, void *out); /* NULL: it reads t->a, not t->matrix */
+    void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
 #define REID__MAX_MR 12
@@ -3068,6 +3074,7 @@ static inline float reid__half(uint16_t half) {
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__two(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define REID__QUOTIENT(a, b) _mm512_mul_ps(a, _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma"))),        \
                              apply_to = function)
@@ -3395,7 +3402,9 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__BLOCK_POINTERS 4096
 #define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
 #define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
+#define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
+#define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
@@ -3408,6 +3417,8 @@ typedef struct reid__thread_memory {
     float *block;       /* inputs of a block, scaled or side by side; squeeze-excite vectors */
     uint8_t *pixels;    /* (height, width, 3): the network's view of an image */
     void *prep;         /* reid__prep_rows */
+    ptrdiff_t tap_at[REID__MAX_TAPS]; /* reid__tile.tap_at */
+    int in_use;         /* AMX's registers */
 } reid__thread_memory;
 
 /* One set of activations and threads: what one call computes with. */
@@ -3490,6 +3501,11 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
     int oy = pixel / op->ow, ox = pixel % op->ow;
     int stem = in->c == 3, row = stem ? reid__image_row(j->net->plan, op) : in->w * in->c;
+    if (op->kh * op->kw == 1 && op->stride == 1 && op->scale == REID__NONE) { /* pixels follow each other */
+        const char *at = reid__value_at(j, op->in, 0, m * in->c);
+        for (int r = 0; r < count; r++, at += in->c * in->bytes) rows[r] = at;
+        return;
+    }
     for (int r = 0; r < count; r++) {
         const char *base = (const char *)reid__at(j, op->in, image);
         int y0 = oy * op->stride - op->pad_y, x0 = ox * op->stride - op->pad_x;
@@ -3514,42 +3530,107 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* What tiles of `count` output pixels from m on read: t->a, and for AMX t->matrix, which is the input itself where its
-   rows are as far apart as AMX wants them. */
-static void reid__inputs(const reid__job *j, ptrdiff_t m, int count, const void **rows, float *block, reid__tile *t) {
+/* AMX multiplies rows of inputs that are equally far apart. For a 3x3 window of stride 1 they are so in a copy with
+   a zero border of one pixel: position (y, x) of the copy's lines of w + 2 pixels stands for the output whose window
+   begins there. The last two of a line are computed in vain, which is cheaper than nine copies where lines are long. */
+static int reid__uses_grid(const reid__op *op, int c) {
+    return op->kh == 3 && op->kw == 3 && op->stride == 1 && op->pad_y == 1 && op->pad_x == 1 && op->oh == op->ih &&
+           op->ow == op->iw && op->ow >= 12 && c % REID__BF16_RUN == 0;
+}
+
+static int reid__grid_at(const reid__op *op, ptrdiff_t pixel) {
+    return (int)(pixel / op->ow * (op->ow + 2) + pixel % op->ow);
+}
+
+/* That copy, for `count` pixels of one image from m on. Returns how many positions they take. */
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t) {
     const reid__op *op = j->op;
-    const reid__gemm *gemm = reid__gemm_of(j);
-    int c = j->net->plan->buffers[op->in].c, stem = reid__is_stem(j->net->plan, op);
-    reid__rows(j, m, count, rows, block);
-    memset(t, 0, sizeof *t);
-    t->a = rows, t->act = op->act;
-    t->taps = reid__runs(op, stem), t->kc = reid__run_length(op, stem);
-    if (!gemm->gather) return;
-    t->matrix = (const char *)rows[0];
-    t->row = c * 2, t->step = 2 * REID__BF16_RUN;
-    if (op->scale != REID__NONE) {
-        t->row = (ptrdiff_t)(reid__scaled_floats(op, c) * sizeof *block);
-    } else if (op->kh * op->kw > 1 || op->stride > 1 || c % REID__BF16_RUN) {
-        gemm->gather(rows, count, t->taps, t->kc, block);
+    int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow, from = (int)(m % pixels), to = from + count - 1;
+    int top = from / op->ow - 1, bottom = to / op->ow + 1, first = reid__grid_at(op, from);
+    size_t pixel = (size_t)c * 2, inside = (size_t)op->iw * pixel, line = inside + 2 * pixel;
+    for (int y = top; y <= bottom; y++) {
+        char *row = block + (size_t)(y - top) * line;
+        memset(row, 0, pixel);
+        if (y >= 0 && y < op->ih)
+            memcpy(row + pixel, reid__value_at(j, op->in, (int)(m / pixels), (ptrdiff_t)y * op->iw * c), inside);
+        else memset(row + pixel, 0, inside);
+        memset(row + pixel + inside, 0, pixel);
+    }
+    t->grid = op->ow + 2, t->x = from % op->ow;
+    t->matrix = block + (size_t)t->x * pixel, t->row = (ptrdiff_t)pixel;
+    for (int tap = 0; tap < 9; tap++) s->tap_at[tap] = tap / 3 * (ptrdiff_t)line + tap % 3 * t->row;
+    return reid__grid_at(op, to) - first + 1;
+}
+
+/* The same for other windows, whose inputs are put side by side, and for what lies well already. */
+static void reid__place_inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
+                               reid__tile *t) {
+    const reid__op *op = j->op;
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), y = (int)(m % pixels) / op->ow, x = (int)(m % op->ow);
+    t->row = in->c * 2, s->tap_at[0] = 0;
+    if (in->c == 3) { /* what follows a run is finite, and has weights of zero */
+        ptrdiff_t row = reid__image_row(j->net->plan, op);
+        y = y * op->stride - op->pad_y + in->border_y, x = x * op->stride - op->pad_x + in->border_x;
+        t->matrix = reid__value_at(j, op->in, image, y * row + x * 3);
+        t->row = 6 * op->stride;
+        for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = 2 * ky * row;
+    } else if (op->kh * op->kw == 1 && op->stride == 1 && in->c % REID__BF16_RUN == 0 && op->scale == REID__NONE) {
+        t->matrix = reid__value_at(j, op->in, 0, m * in->c);
+    } else {
+        reid__rows(j, m, count, s->rows, block);
         t->matrix = (const char *)block;
+        if (op->scale != REID__NONE) {
+            t->row = (ptrdiff_t)(reid__scaled_floats(op, in->c) * sizeof *block);
+            return;
+        }
+        j->net->kernels->bf16.gather(s->rows, count, t->taps, t->kc, block);
         t->row = 2 * REID__BF16_RUN, t->step = t->row * count;
+        for (int tap = 0; tap < t->taps; tap++)
+            s->tap_at[tap] = tap * t->step * reid__ceil_div(t->kc, REID__BF16_RUN);
     }
 }
 
-/* `count` rows of a panel, from where t stands: in tiles of equal height, give or take one row. */
+/* What tiles of `count` output pixels from m on read. Returns how many rows they have. */
+static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
+                        reid__tile *t) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->in].c, stem = reid__is_stem(j->net->plan, op);
+    memset(t, 0, sizeof *t);
+    t->act = op->act, t->taps = reid__runs(op, stem), t->kc = reid__run_length(op, stem);
+    t->a = s->rows, t->tap_at = s->tap_at, t->step = 2 * REID__BF16_RUN, t->in_use = &s->in_use;
+    if (!reid__gemm_of(j)->gather) reid__rows(j, m, count, s->rows, block);
+    else if (reid__uses_grid(op, c)) return reid__copy_grid(j, m, count, s, (char *)block, t);
+    else reid__place_inputs(j, m, count, s, block, t);
+    return count;
+}
+
+/* Pixels among `rows` rows of a tile. */
+static int reid__tile_pixels(const reid__tile *t, int rows) {
+    int pixels = rows;
+    for (int i = 0, x = t->x; t->grid && i < rows; i++, x = x + 1 == t->grid ? 0 : x + 1) pixels -= x >= t->grid - 2;
+    return pixels;
+}
+
+/* `count` rows of a panel, from where t stands: in tiles of equal height, give or take one row; AMX takes as long for
+   fewer. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count) {
     for (int tiles = reid__ceil_div(count, gemm->mr); tiles > 0; tiles--) {
-        int height = reid__ceil_div(count, tiles);
+        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
+        int pixels = reid__tile_pixels(t, height);
+        t->again = 1;
         t->a += (ptrdiff_t)height * t->taps;
         t->matrix += height * t->row;
-        t->out = (char *)t->out + height * t->out_stride;
-        if (t->residual) t->residual = (const char *)t->residual + height * t->residual_stride;
+        if (t->grid) t->x = (t->x + height) % t->grid;
+        t->out = (char *)t->out + pixels * t->out_stride;
+        if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
         count -= height;
     }
 }
 
-/* One panel of output channels for `count` pixels. t: reid__inputs, out, residual and their strides. */
+/* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -3562,8 +3643,8 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     reid__tile_rows(reid__gemm_of(j), t, count);
 }
 
-/* All panels [from, to) for one block of pixels, from m on. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const reid__tile *inputs, int from, int to) {
+/* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
     if (op->residual != REID__NONE) residual = &j->net->plan->buffers[op->residual];
@@ -3576,35 +3657,41 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int count, const r
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
         }
-        reid__conv_panel(j, count, panel, &t);
+        reid__conv_panel(j, rows, panel, &t);
     }
 }
 
-/* Pixels of a block: as many as the cache and the scratch memory hold, in whole tiles. */
-static int reid__conv_rows(const reid__job *j) {
+/* Pixels of the block that begins at m: as many as the cache and the scratch memory hold, in whole tiles. */
+static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     const reid__op *op = j->op;
     const reid__gemm *gemm = reid__gemm_of(j);
-    int stem = reid__is_stem(j->net->plan, op), floats = j->net->plan->buffers[op->in].c * op->stride * op->stride;
-    int rows = REID__BLOCK_FLOATS / floats;
-    if (gemm->gather) rows = (int)(REID__GATHERED / reid__bf16_depth(op, stem));
-    rows = reid__min(rows, REID__BLOCK_POINTERS / (op->kh * op->kw));
-    return reid__max(rows / gemm->mr, 1) * gemm->mr;
+    int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow;
+    int most = reid__min(REID__BLOCK_FLOATS / (c * op->stride * op->stride), REID__BLOCK_POINTERS / (op->kh * op->kw));
+    if (gemm->gather) {
+        most = (int)(REID__GATHERED / reid__bf16_depth(op, c == 3));
+        most = reid__min(most, reid__max(REID__BLOCK_FLOATS / op->oc, 128)); /* outputs and residual stay in L2, too */
+        int run = c == 3 ? op->ow : reid__uses_grid(op, c) ? pixels : 0; /* what rows must not leave */
+        if (run && left > run - m % run) left = run - m % run;
+    }
+    most = reid__max(most / gemm->mr, 1) * gemm->mr;
+    return left < most ? (int)left : most;
 }
 
 static void reid__conv_part(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
     const reid__op *op = j->op;
-    const reid__thread_memory *s = &j->scratch[index];
-    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), rows = reid__conv_rows(j);
+    reid__thread_memory *s = &j->scratch[index];
+    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), count;
     ptrdiff_t from, to, first, last;
     reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
     reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    for (ptrdiff_t m = from; m < to && first < last; m += rows) {
-        int count = (int)(to - m < rows ? to - m : rows);
+    for (ptrdiff_t m = from; m < to && first < last; m += count) {
         reid__tile inputs;
-        reid__inputs(j, m, count, s->rows, s->block, &inputs);
-        reid__conv_block(j, m, count, &inputs, (int)first, (int)last);
+        count = reid__conv_pixels(j, m, to - m);
+        int rows = reid__inputs(j, m, count, s, s->block, &inputs);
+        reid__conv_block(j, m, rows, &inputs, (int)first, (int)last);
     }
+    if (reid__gemm_of(j)->release) reid__gemm_of(j)->release(&s->in_use);
 }
 
 /* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
@@ -3726,7 +3813,7 @@ static ptrdiff_t reid__ring_row(const reid__op *op, int width) {
 }
 
 /* Row y of the panel's input, of one image, to `row`. */
-static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, const void **rows,
+static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, reid__thread_memory *s,
                             float *block, float *row) {
     const reid__op *op = j->op;
     row += op->pad_x * width;
@@ -3734,7 +3821,7 @@ static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int
         reid__job before = *j;
         reid__tile t;
         before.op = op - 1;
-        reid__inputs(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, rows, block, &t);
+        reid__inputs(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, block, &t);
         t.out = row, t.out_stride = (ptrdiff_t)sizeof *row * width, t.wide = 1;
         reid__conv_panel(&before, op->iw, panel, &t);
         return;
@@ -3746,7 +3833,7 @@ static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int
 
 /* Output rows [from, to) of one image and one panel. */
 static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
-                                  const reid__thread_memory *s) {
+                                  reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
@@ -3757,7 +3844,7 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     for (int oy = from, next = 0; oy < to; oy++) {
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
         for (next = reid__max(next, top); next < bottom; next++)
-            reid__ring_fill(j, image, next, panel, width, s->rows, ring + op->kh * size, ring + next % op->kh * size);
+            reid__ring_fill(j, image, next, panel, width, s, ring + op->kh * size, ring + next % op->kh * size);
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
             window[ky] = y >= 0 && y < op->ih ? ring + y % op->kh * size : zeros;
@@ -3782,6 +3869,7 @@ static void reid__depthwise_part(void *task, int index) {
             reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[index]);
         from += count;
     }
+    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[index].in_use);
 }
 
 /* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
@@ -3982,6 +4070,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
 #define REID__INPUT(p) REID__SET1(*(p))
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
+#define REID__QUOTIENT(a, b) REID__DIV(a, b)
 #endif
 
 /* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
@@ -3998,7 +4087,7 @@ REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     p = REID__FMA(p, f, REID__SET1(2.4022120237e-1f));
     p = REID__FMA(p, f, REID__SET1(6.9314694404e-1f));
     p = REID__FMA(p, f, REID__SET1(1.0000001192f));
-    return REID__DIV(a, REID__ADD(REID__SET1(1.0f), REID__SCALB(p, t)));
+    return REID__QUOTIENT(a, REID__ADD(REID__SET1(1.0f), REID__SCALB(p, t)));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -4402,7 +4491,7 @@ static void REID__F(product)(const reid__tile *t, int rows) {
 #define REID__ISA_avx512 REID_ISA_AVX512
 static const reid__kernels REID__F(kernels) = {
     REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__NV * REID__W,
-    {REID__MR, REID__F(product), NULL}, {0, NULL, NULL}, REID__F(load), NULL,
+    {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL}, REID__F(load), NULL,
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
     REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}, REID__F(widen),
     REID__F(dots), REID__F(maxima)};
@@ -4417,6 +4506,7 @@ static const reid__kernels REID__F(kernels) = {
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
+#undef REID__QUOTIENT
 #else
 /* FP32 to bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
@@ -4440,56 +4530,81 @@ static void REID__F(store)(const float *in, void *out, int count) {
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 
-/* Sets the registers for `top` and `low` rows of pixels: palette, rows and bytes of a row, as the manual lays it out. */
-static void reid__amx_shape(int top, int low) {
+#define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
+
+/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster, and
+   setting up anew for every height is slow. */
+static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
-    const int rows[8] = {top, top, low, low, top, low, REID__AMX_ROWS, REID__AMX_ROWS};
     memset(&shape, 0, sizeof shape);
     shape.palette = 1;
-    for (int i = 0; i < 8; i++) shape.rows[i] = (uint8_t)rows[i], shape.bytes[i] = rows[i] ? 64 : 0;
+    for (int i = 0; i < 8; i++) shape.rows[i] = REID__AMX_ROWS, shape.bytes[i] = 64;
     __asm__ volatile("ldtilecfg %0" ::"m"(shape) : "memory");
+    *in_use = 1;
 }
 
-/* Sums, to where the tile goes. */
-REID__INLINE void reid__amx_finish(const reid__tile *t, const float *sums, int rows, const reid__act act) {
-    for (int r = 0; r < rows; r++)
-        for (int j = 0; j < (t->half ? 1 : 2); j++) {
-            REID__V v = REID__LOAD(sums + r * 32 + j * 16);
-            if (t->residual) v = REID__ADD(v, REID__F(residual)(t, r, j * 16));
-            REID__F(emit)(t, r, j * 16, REID__F(act)(v, act));
-        }
+static void reid__amx_release(int *in_use) {
+    if (*in_use) __asm__ volatile("tilerelease" ::: "memory");
+    *in_use = 0;
 }
 
+/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes. */
+REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows,
+                                   const reid__act act, const int residual) {
+    const int full = !t->half;
+    REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
+    for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
+        REID__V v = REID__ADD(REID__LOAD(sums), bias), w = REID__ADD(REID__LOAD(sums + 16), bias2);
+        if (residual) v = REID__ADD(v, REID__F(residual)(t, pixel, 0));
+        if (residual && full) w = REID__ADD(w, REID__F(residual)(t, pixel, 16));
+        REID__F(emit)(t, pixel, 0, REID__F(act)(v, act));
+        if (full) REID__F(emit)(t, pixel, 16, REID__F(act)(w, act));
+    }
+}
+
+REID__INLINE void reid__amx_finish(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows) {
+    if (t->act == REID__SILU) reid__amx_pixels(t, sums, pixel, rows, REID__SILU, t->residual != NULL);
+    else if (t->act == REID__RELU && t->residual) reid__amx_pixels(t, sums, pixel, rows, REID__RELU, 1);
+    else if (t->act == REID__RELU) reid__amx_pixels(t, sums, pixel, rows, REID__RELU, 0);
+    else reid__amx_pixels(t, sums, pixel, rows, REID__LINEAR_ACT, t->residual != NULL);
+}
+
+/* Rows past the tile's are computed in vain, from what lies behind the inputs: see REID__AMX_BEHIND. */
 static void reid__amx_tile(const reid__tile *t, int rows) {
     float sums[32 * 32] __attribute__((aligned(64)));
-    int top = rows > REID__AMX_ROWS ? (rows + 1) / 2 : rows, low = rows - top, full = !t->half;
-    ptrdiff_t width = full ? 128 : 64, steps = (ptrdiff_t)t->taps * ((t->kc + REID__BF16_RUN - 1) / REID__BF16_RUN);
-    const char *a = t->matrix, *b = (const char *)t->b;
-    reid__amx_shape(top, low);
-    REID__AMX_READ(0, t->bias, 0); /* the same row for every pixel */
-    if (full) REID__AMX_READ(1, t->bias + 16, 0);
-    if (low) REID__AMX_READ(2, t->bias, 0);
-    if (low && full) REID__AMX_READ(3, t->bias + 16, 0);
-    for (ptrdiff_t i = 0; i < steps; i++, a += t->step, b += 16 * width) {
-        for (ptrdiff_t line = 0; line < 16 * width; line += 64)
-            __builtin_prefetch((const void *)((uintptr_t)(b + line) + REID__AHEAD * sizeof(float)), 0, 2);
-        REID__AMX_READ(4, a, t->row);
-        REID__AMX_READ(6, b, width);
-        REID__AMX_DOT(0, 4, 6);
-        if (full) REID__AMX_READ(7, b + 64, width);
-        if (full) REID__AMX_DOT(1, 4, 7);
-        if (low) REID__AMX_READ(5, a + top * t->row, t->row);
-        if (low) REID__AMX_DOT(2, 5, 6);
-        if (low && full) REID__AMX_DOT(3, 5, 7);
+    const int low = rows > REID__AMX_ROWS, full = !t->half;
+    const ptrdiff_t width = full ? 128 : 64;
+    const char *b = (const char *)t->b;
+    if (!*t->in_use) reid__amx_begin(t->in_use);
+    REID__AMX_ZERO(0);
+    if (full) REID__AMX_ZERO(1);
+    if (low) REID__AMX_ZERO(2);
+    if (low && full) REID__AMX_ZERO(3);
+    for (int tap = 0; tap < t->taps; tap++) {
+        const char *a = t->matrix + t->tap_at[tap];
+        for (int k = 0; k < t->kc; k += REID__BF16_RUN, a += t->step, b += 16 * width) {
+            if (!t->again) for (ptrdiff_t line = 0; line < 16 * width; line += 64)
+                __builtin_prefetch((const void *)((uintptr_t)(b + line) + REID__AHEAD * sizeof(float)), 0, 2);
+            REID__AMX_READ(4, a, t->row);
+            REID__AMX_READ(6, b, width);
+            REID__AMX_DOT(0, 4, 6);
+            if (full) REID__AMX_READ(7, b + 64, width);
+            if (full) REID__AMX_DOT(1, 4, 7);
+            if (low) REID__AMX_READ(5, a + REID__AMX_ROWS * t->row, t->row);
+            if (low) REID__AMX_DOT(2, 5, 6);
+            if (low && full) REID__AMX_DOT(3, 5, 7);
+        }
     }
     REID__AMX_WRITE(0, sums, 128);
     if (full) REID__AMX_WRITE(1, sums + 16, 128);
-    if (low) REID__AMX_WRITE(2, sums + top * 32, 128);
-    if (low && full) REID__AMX_WRITE(3, sums + top * 32 + 16, 128);
-    __asm__ volatile("tilerelease" ::: "memory");
-    if (t->act == REID__SILU) reid__amx_finish(t, sums, rows, REID__SILU);
-    else if (t->act == REID__RELU) reid__amx_finish(t, sums, rows, REID__RELU);
-    else reid__amx_finish(t, sums, rows, REID__LINEAR_ACT);
+    if (low) REID__AMX_WRITE(2, sums + 16 * 32, 128);
+    if (low && full) REID__AMX_WRITE(3, sums + 16 * 32 + 16, 128);
+    for (int r = 0, x = t->x, pixel = 0, run = rows; r < rows; r += run, x = 0) {
+        if (t->grid) run = reid__min(reid__max(t->grid - 2 - x, 0), rows - r); /* up to the end of the line */
+        reid__amx_finish(t, sums + 32 * r, pixel, run);
+        pixel += run;
+        if (t->grid) r += t->grid - x - run;
+    }
 }
 
 /* The inputs of `rows` pixels side by side: out [taps][steps][rows][REID__BF16_RUN], each run padded with zeros. */
@@ -4504,14 +4619,16 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
         }
 }
 
-#define REID__BF16_KERNELS(name, isa, mr, tile, gather)                                                                \
+#define REID__BF16_KERNELS(name, isa, mr, tile, gather, release)                                                                \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL}, {mr, tile, gather}, REID__F(load),     \
+        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL},                                   \
+        {mr, tile, gather, release}, REID__F(load),     \
         REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512, REID__F(scale),     \
         NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512, reid__dots_avx512,           \
         reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL);
-REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather);
+REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL, NULL);
+REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather,
+                   reid__amx_release);
 #undef REID__BF16_KERNELS
 #undef REID__BF16
 #undef REID__T
@@ -4520,6 +4637,7 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
+#undef REID__QUOTIENT
 #endif
 
 #ifndef REID__KEEP
@@ -7447,6 +7565,18 @@ static reid_result reid__pack_all(reid__build *b) {
     return REID_OK;
 }
 
+/* Channels of the widest pixel. */
+static size_t reid__widest(const reid__plan *p) {
+    int most = 1;
+    for (int i = 0; i < p->buffer_count; i++) most = reid__max(most, p->buffers[i].c);
+    return (size_t)most;
+}
+
+/* Floats that AMX may read past an arena or a block. */
+static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
+    return k->bf16.gather ? REID__AMX_BEHIND * (reid__widest(p) + REID__BF16_RUN) / 2 : 0;
+}
+
 /* Floats of `scratch.block` for one thread. */
 static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
@@ -7466,7 +7596,7 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         }
         if (need > most) most = need;
     }
-    return most;
+    return most + reid__floats_behind(p, k);
 }
 
 /* Entries of `scratch.rows` for one thread. */
@@ -7511,6 +7641,7 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
     for (int i = 0; i < threads; i++) {
         char *at = lane->memory + (size_t)i * size.all;
+        memset(&lane->scratch[i], 0, sizeof lane->scratch[i]);
         lane->scratch[i].rows = (const void **)(void *)at;
         lane->scratch[i].block = (float *)(void *)(at + size.rows);
         lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
@@ -7578,9 +7709,10 @@ static reid_result reid__choose_batch(reid__build *b) {
     const reid__plan *p = ctx->plan;
     size_t early = p->early_floats * sizeof(float), late = p->late_floats * sizeof(float);
     size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
-    size_t bookkeeping = 65536 + lanes * threads * 256; /* small arrays, more than they take */
+    size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
+    size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
     size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
-    fixed += lanes * ctx->lane_bytes;
+    fixed += lanes * (ctx->lane_bytes + behind);
     int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
     if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
     if (batch < slots) slots = 1;
@@ -7596,7 +7728,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     }
     if (!reid__mul(early, (size_t)slots, &early) || !reid__mul(late, (size_t)batch, &late) || early + late < late)
         return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "a batch of %d is larger than the address space", batch);
-    ctx->arena_bytes = early + late;
+    ctx->arena_bytes = early + late + behind;
     ctx->net.batch = batch, ctx->net.slots = slots;
     return REID_OK;
 }
@@ -7767,9 +7899,7 @@ static reid_result reid__create_cpu(reid__build *b) {
     if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
 
-    ctx->zeros_floats = 1;
-    for (int i = 0; i < ctx->plan->buffer_count; i++)
-        if ((size_t)ctx->plan->buffers[i].c > ctx->zeros_floats) ctx->zeros_floats = (size_t)ctx->plan->buffers[i].c;
+    ctx->zeros_floats = reid__widest(ctx->plan);
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc(&ctx->mem, ctx->zeros_floats * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
