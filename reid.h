@@ -2854,6 +2854,7 @@ typedef struct reid__tile {
     int wide;              /* bf16: `out` is FP32 all the same */
     const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
     int again;             /* the panel's weights have just been read */
+    ptrdiff_t soon;        /* not 0: as far from `out` lie outputs of the next block; and from `residual` */
     /* AMX, instead of `a`: row r's inputs from step i of run `tap` on are at matrix + tap_at[tap] + r * row + i * step */
     const char *matrix;
     const ptrdiff_t *tap_at; /* [taps] */
@@ -3625,6 +3626,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count) {
         t->matrix += height * t->row;
         if (t->grid) t->x = (t->x + height) % t->grid;
         t->out = (char *)t->out + pixels * t->out_stride;
+        if (t->soon) t->soon -= pixels * (t->out_stride - 64);
         if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
         count -= height;
     }
@@ -3653,6 +3655,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
         reid__tile t = *inputs;
         t.out_stride = out->c * out->bytes;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
+        t.soon = rows * t.out_stride + (panel - from) * (rows * (ptrdiff_t)64 - 64);
         if (residual) {
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
@@ -4554,6 +4557,8 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     const int full = !t->half;
     REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
     for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
+        if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * 64, 1, 2);
+        if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * 64, 0, 2);
         REID__V v = REID__ADD(REID__LOAD(sums), bias), w = REID__ADD(REID__LOAD(sums + 16), bias2);
         if (residual) v = REID__ADD(v, REID__F(residual)(t, pixel, 0));
         if (residual && full) w = REID__ADD(w, REID__F(residual)(t, pixel, 16));
