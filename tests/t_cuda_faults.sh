@@ -188,7 +188,7 @@ refused() {
     shift 5
     try "$what" "$from" "$set" "$with" cuda "$result" "$@"
     try "$what" "$from" "$set" "$with" auto REID_OK "$@"
-    try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32 only" "$@"
+    try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32 or bf16" "$@"
 }
 E=REID_EMULATOR
 
