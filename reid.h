@@ -2865,11 +2865,11 @@ typedef struct reid__tile {
     const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
     int again;             /* the panel's weights have just been read */
     ptrdiff_t soon;        /* not 0: as far from `out` lie outputs of the next block; and from `residual` */
-    /* AMX, instead of `a`: row r's inputs from step i of run `tap` on are at matrix + tap_at[tap] + r * row + i * step */
+    /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
     const char *matrix;
     const ptrdiff_t *tap_at; /* [taps] */
     ptrdiff_t row, step;
-    int grid, x;           /* not 0: rows are positions of lines of `grid`, the last two of each no pixels; x: the first's */
+    int grid, x;           /* not 0: rows are places in lines of `grid`, the last two of them no pixels; x: the first */
     int *in_use;           /* whether this thread's registers are set up */
 } reid__tile;
 
@@ -2877,7 +2877,7 @@ typedef struct reid__tile {
 typedef struct reid__gemm {
     int mr;
     void (*tile)(const reid__tile *t, int rows);
-    void (*gather)(const void *const *a, int rows, int taps, int kc, void *out); /* NULL: it reads t->a, not t->matrix */
+    void (*gather)(const void *const *a, int rows, int taps, int kc, void *out); /* NULL: tiles read t->a */
     void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
@@ -3156,7 +3156,7 @@ static reid_result reid__kernels_choose(reid_isa isa, int bf16, const reid__kern
     if (isa == REID_ISA_AUTO) {
         for (int i = last; i >= first; i--)
             if ((*out = reid__kernels_for((reid_isa)i)) != NULL) return REID_OK;
-        return reid__fail(e, REID_ERR_PRECISION, "bf16 needs a CPU with AVX512_BF16; this one (or this build) has FP32");
+        return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
     }
     if (isa < REID_ISA_SCALAR || isa > REID_ISA_AMX_BF16)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
@@ -3767,8 +3767,8 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, width, out, row, pixel, reid__min(4, op->oh - s.y),
-                        reid__min(4, op->ow - s.x), op->act);
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, width, out, row, pixel,
+                        reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
     }
 }
 
@@ -4537,10 +4537,10 @@ static void REID__F(store)(const float *in, void *out, int count) {
 
 /* --- AMX ---
 
-   Eight registers hold tiles of up to 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5
-   inputs, 16 pixels by 32 in bf16; 6 and 7 weights, 16 pairs of them by 16 channels. One instruction adds the product
-   of two tiles to a third: for each sum the even inputs and the odd ones in a chain each, and both to the sum (Intel,
-   "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS). */
+   Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
+   inputs, of 16 pixels by 32 in bf16; 6 and 7 weights, 16 pairs of them by 16 channels. One instruction adds the
+   product of two tiles to a third: for each sum the even inputs and the odd ones in a chain each, and both to the sum
+   (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS). */
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((ptrdiff_t)(stride)) : "memory")
@@ -4550,8 +4550,8 @@ static void REID__F(store)(const float *in, void *out, int count) {
 
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
-/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster, and
-   setting up anew for every height is slow. */
+/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster,
+   and setting up anew for every height is slow. */
 static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
@@ -4639,13 +4639,12 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
         }
 }
 
-#define REID__BF16_KERNELS(name, isa, mr, tile, gather, release)                                                                \
+#define REID__BF16_KERNELS(name, isa, mr, tile, gather, release)                                                       \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL},                                   \
-        {mr, tile, gather, release}, REID__F(load),     \
-        REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512, REID__F(scale),     \
-        NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512, reid__dots_avx512,           \
-        reid__maxima_avx512}
+        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
+        REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
+        REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512,              \
+        reid__dots_avx512, reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL, NULL);
 REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather,
                    reid__amx_release);
@@ -6829,7 +6828,8 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
             tile.a = rows + at, tile.taps = 1, tile.kc = dim;
             tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
             tile.bias = reid__no_bias;
-            if (panel == 0 && !h->order && h->x->rows.floats) tile.ahead = (const float *)rows[at] + (ptrdiff_t)REID__BLOCK * dim;
+            if (panel == 0 && !h->order && h->x->rows.floats)
+                tile.ahead = (const float *)rows[at] + (ptrdiff_t)REID__BLOCK * dim;
             tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
             tile.half = h->width < kernels->nr;
             kernels->fp32.tile(&tile, some);
