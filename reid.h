@@ -3415,6 +3415,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 #define REID__BLOCK_FLOATS 65536 /* inputs of a block of pixels: 256 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
+#define REID__BLOCK_BYTES 131072 /* outputs of a block: with the residual they stay in L2, too */
 #define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
 #define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
@@ -3686,10 +3687,10 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     int most = REID__BLOCK_FLOATS / (c * op->stride * op->stride);
     if (gemm->gather) {
         most = (int)(REID__GATHERED / reid__bf16_depth(op, c == 3));
-        most = reid__min(most, reid__max(REID__BLOCK_FLOATS / op->oc, 128)); /* outputs and residual stay in L2, too */
         int run = c == 3 ? op->ow : reid__uses_grid(op, c) ? pixels : 0; /* what rows must not leave */
         if (run && left > run - m % run) left = run - m % run;
     }
+    most = reid__min(most, reid__max(REID__BLOCK_BYTES / (op->oc * j->net->plan->buffers[op->out].bytes), 128));
     most = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
     most = reid__max(most / gemm->mr, 1) * gemm->mr;
     return left < most ? (int)left : most;
