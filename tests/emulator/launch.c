@@ -94,7 +94,7 @@ const struct reid_emulator_calls emu_kernel_calls = {
     barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
     timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
     emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
-    emu_bulk_wait};
+    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch};
 
 /* ---- a block ---- */
 
