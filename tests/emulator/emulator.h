@@ -109,7 +109,7 @@ int emu_stacks_create(emu_worker *worker);
 void emu_stacks_destroy(emu_worker *worker);
 void emu_thread_start(emu_worker *worker, unsigned index);
 void emu_thread_resume(emu_worker *worker, emu_thread *thread); /* returns when it waits, exits or faults */
-void emu_thread_yield(emu_worker *worker);                      /* back to the scheduler */
+void emu_thread_yield(emu_worker *worker);                      /* to the next lane, or back to the scheduler */
 EMU_NORETURN void emu_thread_abandon(emu_worker *worker);
 enum { EMU_STACK_BYTES = EMU_ASAN ? 512 * 1024 : 128 * 1024 };
 
@@ -169,6 +169,7 @@ struct emu_worker {
     emu_thread *current; /* NULL: the scheduler runs */
     emu_thread threads[EMU_MAX_THREADS];
     emu_warp warps[EMU_WARPS];
+    unsigned char lane_order[32], lane_place[32]; /* how the lanes of a warp take turns; where a lane is in that */
     unsigned barrier_arrived[EMU_BARRIERS], barrier_threads[EMU_BARRIERS], exited;
     emu_mbarrier mbarriers[EMU_MBARRIERS];
     unsigned mbarrier_count, idle_rounds;
