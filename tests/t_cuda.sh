@@ -50,7 +50,7 @@ make -s build/reid build/seeded build/demo_images || bad 'the reid command does 
 embed() { # embed OUT OPTION...
     to=$1
     shift
-    run build/reid embed -m "$out/weights.safetensors" --size 64x48 --batch 4 "$out"/pictures/*.png \
+    run build/reid embed -m "$out/weights.safetensors" --size 64x32 --batch 4 "$out"/pictures/*.png \
         -o "$out/$to.npy" "$@"
 }
 build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
@@ -68,11 +68,11 @@ grep -q 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good |
 run "$programs/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
 run "$programs/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
 cmp -s "$out/fp16.npy" "$out/auto.npy" && good || bad 'auto and cuda differ'
-run build/reid inspect --device cuda --size 64x48 --batch 4 "$out/weights.safetensors"
+run build/reid inspect --device cuda --size 64x32 --batch 4 "$out/weights.safetensors"
 for line in '^gpu .*(sm_90), 132 multi' '^driver .*13.0' '^nvrtc .*13.0, .*libnvrtc.so.13' 'built in; .*/cuda_cache'; do
     grep -q "$line" "$out/log" && good || bad "inspect does not print $line"
 done
-run build/reid pack -m "$out/weights.safetensors" --size 64x48 --batch 4 -o "$out/pack"
+run build/reid pack -m "$out/weights.safetensors" --size 64x32 --batch 4 -o "$out/pack"
 grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
 embed packed --device cuda --pack "$out/pack"
 cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
@@ -84,7 +84,7 @@ for who in Alder Birch; do
     mkdir "$out/herd/$who"
     find "$out/all/$who" -type f | sort | head -n 3 | while read -r file; do cp "$file" "$out/herd/$who/"; done
 done
-run build/reid eval -m "$out/weights.safetensors" --size 64x48 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
+run build/reid eval -m "$out/weights.safetensors" --size 64x32 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
     "$out/herd" --limit 100
 for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
     '^cuda/fp16 .* 0.999[0-9]*  pass'; do
