@@ -318,12 +318,13 @@ static void test_silu(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_stem),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_maxpool),
         cmocka_unit_test(test_pool),     cmocka_unit_test(test_squeeze),      cmocka_unit_test(test_linear),
         cmocka_unit_test(test_fused),   cmocka_unit_test(test_silu),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
