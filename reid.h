@@ -2410,14 +2410,14 @@ static void reid__lifetimes(reid__plan *p) {
 
 /* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
    start is the end of some placed buffer (or zero), so only those are tried. */
-static size_t reid__buffer_offset(const reid__plan *p, int id, const size_t *size, const size_t *offset) {
-    const reid__buffer *b = &p->buffers[id];
+static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const size_t *size, const size_t *offset) {
+    const reid__buffer *b = &buffers[id];
     size_t best = SIZE_MAX;
     for (int candidate = -1; candidate < id; candidate++) {
         size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
         int free_here = at < best;
         for (int i = 0; free_here && i < id; i++) {
-            const reid__buffer *o = &p->buffers[i];
+            const reid__buffer *o = &buffers[i];
             int together = b->first <= o->last && o->first <= b->last;
             if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
         }
@@ -2427,10 +2427,10 @@ static size_t reid__buffer_offset(const reid__plan *p, int id, const size_t *siz
 }
 
 /* Gives every buffer of `size` its place in one arena, and returns the arena's size. */
-static size_t reid__place_buffers(const reid__plan *p, const size_t *size, size_t *offset) {
+static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, size_t *offset) {
     size_t end = 0;
-    for (int i = 0; i < p->buffer_count; i++) {
-        offset[i] = reid__buffer_offset(p, i, size, offset);
+    for (int i = 0; i < count; i++) {
+        offset[i] = reid__buffer_offset(buffers, i, size, offset);
         if (offset[i] + size[i] > end) end = offset[i] + size[i];
     }
     return end;
@@ -2523,7 +2523,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
         if (p->buffers[i].late == late) size[i] = p->buffers[i].floats;
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
-    size_t floats = reid__place_buffers(p, size, offset);
+    size_t floats = reid__place_buffers(p->buffers, p->buffer_count, size, offset);
     for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].late == late) p->buffers[i].offset = offset[i];
     return floats;
@@ -5186,6 +5186,8 @@ typedef struct reid__gpu_plan {
     const reid__prep *prep;
     int half, flip, raw, batch;
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
+    int with[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold_shortcuts; REID__NONE */
+    reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
@@ -5275,7 +5277,14 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
     }
     for (int i = 0; i < p->buffer_count; i++) g->size[i] = reid__gpu_aligned(g->size[i]);
-    g->arena = reid__place_buffers(p, g->size, g->offset);
+    memcpy(g->buffers, p->buffers, sizeof g->buffers);
+    for (int i = 0; i < p->op_count; i++) {
+        if (g->into[i] == REID__NONE) continue;
+        reid__buffer *in = &g->buffers[p->ops[i].in];
+        in->last = reid__max(in->last, g->into[i]);
+        g->size[p->ops[i].out] = 0;
+    }
+    g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, g->offset);
 }
 
 /* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
@@ -5298,6 +5307,32 @@ static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
     return op->kh * (reid__is_stem(g->plan, op) ? g->stem_kw : op->kw) * reid__gpu_channels(g, op);
 }
 
+/* K of a row of packed weights: of an operation and of what is folded into it. */
+static int reid__gpu_row(const reid__gpu_plan *g, int index) {
+    int main = g->into[index] == REID__NONE ? index : g->into[index], with = g->with[main];
+    return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
+           (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
+}
+
+/* Where a block's shortcut is a convolution whose result only the block's last one adds, that one computes it as more
+   K: g->with of the one is the other, g->into of the other the one. Nothing is stored, nor rounded, between them. */
+static void reid__fold_shortcuts(reid__gpu_plan *g) {
+    const reid__plan *p = g->plan;
+    for (int i = 0; i < p->op_count; i++) g->with[i] = g->into[i] = REID__NONE;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *a = &p->ops[i];
+        int last = REID__NONE, uses = 0;
+        if (!reid__takes_wgmma(g, a) || a->kh * a->kw > 1 || a->act != REID__LINEAR_ACT || a->residual != REID__NONE)
+            continue;
+        for (int k = 0; k < p->op_count; k++) {
+            const reid__op *b = &p->ops[k];
+            uses += (b->in == a->out) + (b->residual == a->out);
+            if (b->residual == a->out && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1) last = k;
+        }
+        if (uses == 1 && last != REID__NONE) g->with[last] = i, g->into[i] = last;
+    }
+}
+
 static size_t reid__gpu_place(size_t *end, size_t bytes) {
     size_t at = *end;
     *end = at + reid__gpu_aligned(bytes);
@@ -5311,14 +5346,14 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV)
-            matrix = (size_t)reid__round_up((int)depth, reid__gpu_bk(g)) * oc * (g->half ? 2 : 4);
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (!matrix) continue;
-        g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->into[i] == REID__NONE) g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
         g->bias2[i] = reid__gpu_place(&g->weights, second ? oc * sizeof(float) : 0);
@@ -5363,12 +5398,18 @@ typedef struct reid__wgmma_tile {
     unsigned shared;
 } reid__wgmma_tile;
 
-static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, const reid__op *op, int blocks, int groups) {
+/* Does its launch add another activation? */
+static int reid__adds(const reid__gpu_plan *g, int index) {
+    return g->plan->ops[index].residual != REID__NONE && g->with[index] == REID__NONE;
+}
+
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups) {
+    const reid__op *op = &g->plan->ops[index];
     int bytes = 232448 - 1024, a, b; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = op->oc > 64 ? 128 : 64, t.across = reid__ceil_div(op->oc, t.bn);
-    t.chunks = reid__gpu_depth(g, op) / 64, t.slots = op->residual == REID__NONE ? 2 : 4;
+    t.chunks = reid__gpu_row(g, index) / 64, t.slots = reid__adds(g, index) ? 4 : 2;
     a = t.bm * 128, b = t.bn * 128, bytes -= 2 * t.slots * 8192;
     t.resident = bytes - t.chunks * b >= 3 * a;
     t.stages = reid__min(8, t.resident ? (bytes - t.chunks * b) / a : bytes / (a + b));
@@ -5391,22 +5432,27 @@ static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, in
     return cost;
 }
 
-static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, const reid__op *op, int arch, int large) {
-    reid__wgmma_tile best = reid__wgmma_fit(g, op, 2, 2);
+static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
+    const reid__op *op = &g->plan->ops[index];
+    reid__wgmma_tile best = reid__wgmma_fit(g, index, 2, 2);
     for (int i = 1; i < 4; i++) {
-        reid__wgmma_tile t = reid__wgmma_fit(g, op, 1 + i / 2, 2 - i % 2);
+        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 2 - i % 2);
         if (reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
     return best;
 }
 
-static void reid__wgmma_step(const reid__wgmma_tile *t, reid__program *p, reid__step *s) {
+static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
+                             reid__step *s) {
+    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     s->bm = t->bm, s->bn = t->bn, s->threads = 384, s->shared = t->shared;
     s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA");
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident);
+    reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
+    reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
 
 static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
@@ -5429,7 +5475,8 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
 }
 
 /* What all convolution kernels want to know. */
-static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
+static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
+    const reid__op *op = &g->plan->ops[index];
     const reid__buffer *in = &g->plan->buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
     reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
@@ -5439,19 +5486,20 @@ static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, reid_
     reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
     reid__define(p, "STRIDE", op->stride);
     reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", op->residual != REID__NONE);
+    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", reid__adds(g, index));
 }
 
 /* Constants and launch of a convolution. */
-static void reid__conv_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
+static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
                             reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     if (reid__takes_wgmma(g, op)) {
-        reid__wgmma_tile t = reid__choose_wgmma_tile(g, op, arch, large);
-        reid__wgmma_step(&t, p, s);
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
+        reid__wgmma_step(g, index, &t, p, s);
     } else {
         reid__mma_step(g, op, arch, large, p, s);
     }
-    reid__define_conv(g, op, p);
+    reid__define_conv(g, index, p);
 }
 
 /* Input, output and window of depthwise convolutions and pools. */
@@ -5463,11 +5511,11 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
     reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
 }
 
-static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
-                          reid__step *s) {
+static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     s->threads = 256, s->label[0] = 0;
     switch (op->kind) {
-    case REID__CONV: reid__conv_step(g, op, arch, large, p, s); break;
+    case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
     case REID__DEPTHWISE:
         s->function = "reid_depthwise";
         reid__option(p, "-DREID_DEPTHWISE");
@@ -5538,7 +5586,12 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__program p;
             memset(&p, 0, sizeof p);
             if (op->kind == REID__NORMALISE) continue;
-            reid__op_step(g, op, j->arch, large, &p, &g->step[large][i]);
+            if (g->into[i] != REID__NONE) {
+                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
+                         plan->ops[g->into[i]].name);
+                continue;
+            }
+            reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE) reid__option(&p, "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
@@ -5555,6 +5608,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
     g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half && wgmma, g->flip = flip, g->raw = raw;
+    reid__fold_shortcuts(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
 }
@@ -5620,8 +5674,11 @@ static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid_
 }
 
 /* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by 64 channels. */
-static int reid__map_window(const reid__driver *cu, reid__tensor_map *map, reid__address address, const reid__op *op,
-                            int c, int n, int box) {
+static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const reid__op *op, int n, int box,
+                           reid__tensor_map *map) {
+    const reid__driver *cu = &g->device.cu;
+    int c = g->plan.plan->buffers[op->in].c;
+    reid__address address = l->buffer[op->in];
     const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
     const uint64_t strides[3] = {2 * sizes[0], 2 * sizes[0] * sizes[1], 2 * sizes[0] * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
@@ -5629,6 +5686,7 @@ static int reid__map_window(const reid__driver *cu, reid__tensor_map *map, reid_
     const int lower[2] = {-op->pad_x, -op->pad_y};
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
+    if (op->kh * op->kw * op->stride == 1) return reid__map_matrix(cu, map, address, n * op->oh * op->ow, c, box);
     return cu->TensorMapEncodeIm2col(map, 6, 4, address, sizes, strides, lower, upper, 64, (unsigned)box, steps, 0, 3,
                                      3, 0);
 }
@@ -5638,18 +5696,18 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
                                        reid_error *e) {
     const reid__op *op = &g->plan.plan->ops[index];
     const reid__driver *cu = &g->device.cu;
-    int c = g->plan.plan->buffers[op->in].c, oc = reid__padded(op->oc), pixels = n * op->oh * op->ow;
+    int oc = reid__padded(op->oc), pixels = n * op->oh * op->ow, with = g->plan.with[index];
     reid__address weights = g->weights + g->plan.weight[index], bias = g->weights + g->plan.bias[index];
-    reid__tensor_map in, w, residual, out;
-    void *parameters[] = {&in, &w, &residual, &out, &bias, &pixels};
-    int code = op->kh * op->kw * op->stride == 1
-                   ? reid__map_matrix(cu, &in, l->buffer[op->in], pixels, c, s->bm)
-                   : reid__map_window(cu, &in, l->buffer[op->in], op, c, n, s->bm);
-    if (!code) code = reid__map_matrix(cu, &w, weights, oc, reid__gpu_depth(&g->plan, op), s->bn);
+    reid__address more_bias = with == REID__NONE ? 0 : g->weights + g->plan.bias[with];
+    reid__tensor_map in, w, rest, out; /* rest: what is added, or the input of what is folded in */
+    void *parameters[] = {&in, &w, &rest, &out, &bias, &more_bias, &pixels};
+    int code = reid__map_input(g, l, op, n, s->bm, &in);
+    if (!code) code = reid__map_matrix(cu, &w, weights, oc, reid__gpu_row(&g->plan, index), s->bn);
     if (!code) code = reid__map_matrix(cu, &out, l->buffer[op->out], pixels, oc, 64);
-    residual = out;
-    if (!code && op->residual != REID__NONE)
-        code = reid__map_matrix(cu, &residual, l->buffer[op->residual], pixels, oc, 64);
+    rest = out;
+    if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
+    else if (!code && op->residual != REID__NONE)
+        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(oc, s->bn), tiles = reid__blocks(pixels, s->bm) * across;
     int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
@@ -5677,6 +5735,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
+        if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
         return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream,
                             conv, e);
@@ -5801,7 +5860,7 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     const reid__op *op = &g->plan->ops[index];
     int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
     int kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
-    int k = reid__round_up(reid__gpu_depth(g, op), reid__gpu_bk(g)), step = g->half ? 1 : oc;
+    int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
     return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
@@ -8079,8 +8138,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
     if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
         return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
-    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, half, 0, desc->flip != 0, desc->raw != 0);
-    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
+    k->gpu.half = half;
     return REID_OK;
 }
 
@@ -8100,7 +8158,9 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
                           REID__OLDEST_ARCH);
     reid_result r = reid__packing_plan(k, desc);
     if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
-    k->gpu.wgmma = k->gpu.half && reid__has_wgmma(&k->jit);
+    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
+                        desc->raw != 0);
+    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);

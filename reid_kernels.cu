@@ -706,13 +706,15 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
    fit and stay; gridDim.x is then a multiple of the tiles side by side. Outputs go through SLOTS places of 64 pixels by
-   64 channels for each warpgroup, where their residuals have been put before.
+   64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on with as many channels
+   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`.
 
    Shared memory, in this order: the slices, resident weights, slots, mbarriers. */
 #define BK 64
 #define BM (64 * BLOCKS_M * GROUPS)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
-#define CHUNKS (KH * KW * C_CHUNKS)
+#define OWN_CHUNKS (KH * KW * C_CHUNKS)
+#define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
 #define A_BYTES (BM * BK * 2)
 #define B_BYTES (BN * BK * 2)
@@ -763,8 +765,11 @@ DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
 DEVICE int pixel_of(int tile, int group) { return tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M); }
 
 /* One thread: the operands of all tiles of the block. */
-DEVICE void copy_operands(const tensor_map *in, const tensor_map *weights, layout l, int tiles) {
+DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights, layout l,
+                          int tiles) {
     cursor<STAGES> s;
+    reid_tensor_prefetch(in);
+    reid_tensor_prefetch(weights);
     if (RESIDENT) {
         reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES);
         for (int k = 0; k < CHUNKS; k++)
@@ -772,14 +777,21 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *weights, layou
     }
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
-        int y = m0 % (OH * OW) / OW * STRIDE - PAD_Y, x = m0 % OW * STRIDE - PAD_X;
+        int row = m0 % (OH * OW) / OW, column = m0 % OW;
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
-            int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS;
+            int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
             unsigned to = l.stage(s.at), full = l.full(s.at);
             wait_for(l.empty(s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(full, STAGE_BYTES);
-            if (KH * KW * STRIDE == 1) reid_tensor_load_2d(to, in, c, m0, full);
-            else reid_tensor_load_im2col_4d(to, in, c, x, y, image, tap % KW, tap / KW, full);
+            bool own = k < OWN_CHUNKS;
+            if (own ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
+                reid_tensor_load_2d(to, own ? in : more, own ? c : c_more, m0, full);
+            else if (own)
+                reid_tensor_load_im2col_4d(to, in, c, column * STRIDE - PAD_X, row * STRIDE - PAD_Y, image, tap % KW,
+                                           tap / KW, full);
+            else
+                reid_tensor_load_im2col_4d(to, more, c_more, column * MORE_STRIDE, row * MORE_STRIDE, image, 0, 0,
+                                           full);
             if (!RESIDENT) reid_tensor_load_2d(to + A_BYTES, weights, k * BK, tile % TILES_N * BN, full);
         }
     }
@@ -846,7 +858,8 @@ DEVICE void put_sums(const float *d, unsigned slot) {
 }
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, layout l, int tiles, int group) {
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
+                          int group) {
     float acc[BLOCKS_M][BN / 2];
     int lane = threadIdx.x % 32;
     bool leader = threadIdx.x % 128 == 0;
@@ -861,6 +874,7 @@ DEVICE void compute_tiles(const tensor_map *out, const float *bias, layout l, in
         for (int j = 0; j < BN / 8; j++) {
             int n = n0 + j * 8 + lane % 4 * 2;
             float2 b = n < OC_PADDED ? *(const float2 *)(bias + n) : make_float2(0, 0);
+            if (MORE_C && n < OC_PADDED) b = make_float2(b.x + more_bias[n], b.y + more_bias[n + 1]);
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 acc[i][4 * j] = acc[i][4 * j + 2] = b.x, acc[i][4 * j + 1] = acc[i][4 * j + 3] = b.y;
@@ -906,8 +920,8 @@ DEVICE void compute_tiles(const tensor_map *out, const float *bias, layout l, in
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
-                const __grid_constant__ tensor_map residual, const __grid_constant__ tensor_map out,
-                const float *__restrict__ bias, int pixels) {
+                const __grid_constant__ tensor_map rest, const __grid_constant__ tensor_map out,
+                const float *__restrict__ bias, const float *__restrict__ more_bias, int pixels) {
     layout l = {reid_shared_address(shared)};
     int group = threadIdx.x / 128, tiles = (pixels + BM - 1) / BM * TILES_N;
     if (threadIdx.x == 0) {
@@ -926,12 +940,12 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     __syncthreads();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
-        if (threadIdx.x == 256) copy_operands(&in, &weights, l, tiles);
-        if (RESIDUAL && threadIdx.x == 288) copy_residuals(&residual, l, tiles, 0);
-        if (RESIDUAL && threadIdx.x == 320) copy_residuals(&residual, l, tiles, 1);
+        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, l, tiles);
+        if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
+        if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
     } else {
         reid_setmaxnreg_inc<232>();
-        compute_tiles(&out, bias, l, tiles, group);
+        compute_tiles(&out, bias, more_bias, l, tiles, group);
     }
 }
 #endif

@@ -12,11 +12,12 @@ static reid__prep prep;
 static reid__gpu gpu;
 static reid__gpu_lane lane;
 
-/* A layer's operands on the device; halves. */
+/* The operands of one operation on the device; halves. */
 typedef struct operands {
     int index, images, pixels, oc;
-    CUdeviceptr in, rest, bias, rows, columns, out; /* rows: weights (OC, K) in slices of 64; columns: (K, OC) */
-    uint16_t *want;                                 /* what reid_conv_plain makes of them */
+    CUdeviceptr in, rest, bias, columns; /* rest: what is added; columns: weights (K, OC) */
+    uint16_t *weights;                   /* (OC, K) in slices of 64 */
+    uint16_t *want;                      /* what reid_conv_plain makes of them */
 } operands;
 
 static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
@@ -24,7 +25,7 @@ static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
 /* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
 static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
     static uint16_t values[1025];
-    unsigned seed = 11;
+    static unsigned seed = 11; /* others in every tensor */
     uint16_t *h = (uint16_t *)calloc(rows * stride, sizeof *h);
     if (!h) exit(1);
     for (int i = 0; i < 1025; i++) values[i] = emu_half_from((i - 512) / 512.0 * scale);
@@ -41,17 +42,30 @@ static CUdeviceptr random_tensor(size_t rows, size_t width, size_t stride, doubl
 }
 
 /* The same weights in both layouts. */
-static void upload_weights(operands *o) {
+static void make_weights(operands *o) {
     const reid__op *op = op_of(o);
     size_t c = (size_t)plan.buffers[op->in].c, wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
     size_t taps = (size_t)(op->kh * op->kw);
-    uint16_t *rows = random_halves(oc * taps, c, wide, 0.0625);
     uint16_t *columns = (uint16_t *)malloc(taps * c * oc * sizeof *columns);
+    o->weights = random_halves(oc * taps, c, wide, 0.0625);
     for (size_t n = 0; n < oc; n++)
-        for (size_t k = 0; k < taps * c; k++) columns[k * oc + n] = rows[n * taps * wide + k / c * wide + k % c];
-    o->rows = emu_upload(rows, oc * taps * wide * sizeof *rows);
+        for (size_t k = 0; k < taps * c; k++)
+            columns[k * oc + n] = o->weights[n * taps * wide + k / c * wide + k % c];
     o->columns = emu_upload(columns, taps * c * oc * sizeof *columns);
-    free(rows), free(columns);
+    free(columns);
+}
+
+/* As the launch reads them: rows of its own and of what is folded into it. */
+static CUdeviceptr upload_weights(const operands *o, const operands *more) {
+    size_t own = (size_t)reid__gpu_depth(&gpu.plan, op_of(o)), row = (size_t)reid__gpu_row(&gpu.plan, o->index);
+    uint16_t *rows = (uint16_t *)malloc((size_t)o->oc * row * sizeof *rows);
+    for (size_t n = 0; n < (size_t)o->oc; n++) {
+        memcpy(rows + n * row, o->weights + n * own, own * sizeof *rows);
+        if (more) memcpy(rows + n * row + own, more->weights + n * (row - own), (row - own) * sizeof *rows);
+    }
+    CUdeviceptr p = emu_upload(rows, (size_t)o->oc * row * sizeof *rows);
+    free(rows);
+    return p;
 }
 
 static CUfunction function_of(const char *name, const reid__program *p, unsigned shared) {
@@ -61,70 +75,103 @@ static CUfunction function_of(const char *name, const reid__program *p, unsigned
     return emu_function_of(program_with(name, options, n), name, shared);
 }
 
-static void run_plain(operands *o) {
-    const reid__op *op = op_of(o);
+static void run_plain(operands *o, int adds) {
     CUdeviceptr scale = 0, out = emu_upload(NULL, (size_t)o->pixels * (size_t)o->oc * 2);
     reid__program p;
     memset(&p, 0, sizeof p);
     reid__option(&p, "-DREID_CONV_PLAIN"), reid__option(&p, "-DVALUE_F16");
     reid__define(&p, "OC", o->oc), reid__define(&p, "OUT_STRIDE", o->oc);
     reid__define(&p, "CHANNEL", 0), reid__define(&p, "SCALE", 0), reid__define(&p, "BK", 16);
-    reid__define_conv(&gpu.plan, op, &p);
+    reid__define_conv(&gpu.plan, o->index, &p);
+    if (adds) reid__option(&p, "-URESIDUAL"), reid__define(&p, "RESIDUAL", 1);
     void *params[] = {&o->in, &o->columns, &o->bias, &o->rest, &scale, &out, &o->pixels};
     run_kernel(function_of("reid_conv_plain", &p, 0), (o->pixels * o->oc + 255) / 256, 1, 256, 0, params);
     emu_download(o->want, out, (size_t)o->pixels * (size_t)o->oc * 2);
 }
 
-static operands operands_of(int index, int images) {
+/* more: what is folded into it, or NULL. */
+static operands operands_of(int index, int images, const operands *more) {
     operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
     const reid__op *op = op_of(&o);
-    size_t inputs = (size_t)(images * op->ih * op->iw);
+    size_t inputs = (size_t)(images * op->ih * op->iw), c = (size_t)plan.buffers[op->in].c, oc = (size_t)o.oc;
     o.pixels = images * op->oh * op->ow;
-    o.in = random_tensor(inputs, (size_t)plan.buffers[op->in].c, (size_t)plan.buffers[op->in].c, 1);
-    o.rest = random_tensor((size_t)o.pixels, (size_t)o.oc, (size_t)o.oc, 2);
-    o.want = (uint16_t *)malloc((size_t)o.pixels * (size_t)o.oc * 2);
-    unsigned seed = 3;
-    tensor bias = tensor_of((size_t)o.oc, 0, &seed, 1);
+    o.in = random_tensor(inputs, c, c, 1);
+    o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
+    o.want = (uint16_t *)malloc((size_t)o.pixels * oc * 2);
+    unsigned seed = (unsigned)index;
+    tensor bias = tensor_of(oc, 0, &seed, 1);
     o.bias = bias.device;
     free(bias.host);
-    upload_weights(&o);
-    run_plain(&o);
+    make_weights(&o);
+    run_plain(&o, more != NULL);
     return o;
 }
 
 static void drop_operands(operands *o) {
-    const CUdeviceptr all[] = {o->in, o->rest, o->bias, o->rows, o->columns};
+    const CUdeviceptr all[] = {o->in, o->rest, o->bias, o->columns};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) NEED(cuMemFree_v2(all[i]));
-    free(o->want);
+    free(o->weights), free(o->want);
 }
 
-/* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. On the
-   emulator both kernels add up in the order of K: the bits are the same. */
-static void run_tile(const operands *o, const reid__wgmma_tile *t, int multiprocessors) {
+/* On the emulator both kernels add up in the order of K: the bits are the same. But where more is folded in, only the
+   plain kernel rounds it. */
+static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
+    double worst = 0;
+    if (same) {
+        CHECK(memcmp(got, want, count * sizeof *got) == 0);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) compare(&worst, emu_half_value(got[i]), emu_half_value(want[i]));
+    printf("    largest error %.1e\n", worst);
+    CHECK(worst < 2e-3);
+}
+
+/* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. */
+static void run_tile(const operands *o, const operands *more, const reid__wgmma_tile *t, int multiprocessors) {
     const reid__op *op = op_of(o);
     reid_error error = REID_INIT;
     reid__program p;
     reid__step s;
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
-    reid__wgmma_step(t, &p, &s), reid__define_conv(&gpu.plan, op, &p), reid__option(&p, "-DVALUE_F16");
+    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s), reid__define_conv(&gpu.plan, o->index, &p);
+    reid__option(&p, "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
-    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d\n", op->name,
-           plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn, t->groups,
-           t->resident, t->stages);
-    gpu.weights = o->rows, gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - o->rows;
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d\n",
+           op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
+           t->groups, t->resident, t->stages, t->chunks);
+    gpu.weights = upload_weights(o, more);
+    gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
+    if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
     lane.buffer[op->in] = o->in;
-    if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
+    if (more) lane.buffer[op_of(more)->in] = more->in;
+    else if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
     for (int images = o->images; images > 0; images -= reid__max(o->images - 1, 1)) {
-        size_t bytes = (size_t)(images * op->oh * op->ow) * (size_t)o->oc * 2;
-        uint16_t *got = (uint16_t *)malloc(bytes);
-        lane.buffer[op->out] = emu_upload(NULL, bytes);
+        size_t count = (size_t)(images * op->oh * op->ow) * (size_t)o->oc;
+        uint16_t *got = (uint16_t *)malloc(count * 2);
+        lane.buffer[op->out] = emu_upload(NULL, count * 2);
         gpu.device.multiprocessors = images == o->images ? multiprocessors : 132;
         NEED(reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
         NEED(cuCtxSynchronize());
-        emu_download(got, lane.buffer[op->out], bytes);
-        CHECK(memcmp(got, o->want, bytes) == 0);
+        emu_download(got, lane.buffer[op->out], count * 2);
+        check_result(got, o->want, count, !more);
         free(got);
     }
+    NEED(cuMemFree_v2(gpu.weights));
+}
+
+/* One operation, with what is folded into it, with the tile for large batches or small ones; every tile: large -1. */
+static void test_op(int index, int images, int large, int multiprocessors) {
+    int with = gpu.plan.with[index], all = large < 0;
+    operands more, o;
+    if (with != REID__NONE) more = operands_of(with, images, NULL);
+    o = operands_of(index, images, with != REID__NONE ? &more : NULL);
+    for (int tile = 0; tile < (all ? 4 : 1); tile++) {
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
+                                 : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
+        run_tile(&o, with != REID__NONE ? &more : NULL, &t, multiprocessors + (all ? tile : 0));
+    }
+    drop_operands(&o);
+    if (with != REID__NONE) drop_operands(&more);
 }
 
 static void plan_of(const char *network, int height, int width) {
@@ -135,46 +182,33 @@ static void plan_of(const char *network, int height, int width) {
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 1, 0, 0);
 }
 
-/* Has an operation before this one the same shape? */
-static int seen_before(int index) {
+/* Is it launched, and was no operation before this one of the same shape? */
+static int is_new(int index) {
     const reid__op *a = &plan.ops[index];
+    if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.into[index] != REID__NONE) return 0;
     for (int i = 0; i < index; i++) {
         const reid__op *b = &plan.ops[i];
         if (reid__takes_wgmma(&gpu.plan, b) && a->kh == b->kh && a->stride == b->stride && a->ih == b->ih &&
             a->iw == b->iw && a->ic == b->ic && a->oc == b->oc && a->act == b->act &&
-            (a->residual == REID__NONE) == (b->residual == REID__NONE)) return 1;
+            reid__adds(&gpu.plan, index) == reid__adds(&gpu.plan, i)) return 0;
     }
-    return 0;
+    return 1;
 }
 
 /* Every layer with the tile for large batches, or for small ones. */
 static void test_layers(const char *network, int large) {
     int layers = 0;
     plan_of(network, 224, 224);
-    for (int i = 0; i < plan.op_count; i++) {
-        if (!reid__takes_wgmma(&gpu.plan, &plan.ops[i]) || seen_before(i)) continue;
-        operands o = operands_of(i, 1);
-        reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu.plan, &plan.ops[i], 90, large);
-        run_tile(&o, &t, large ? 7 : 132);
-        drop_operands(&o);
-        layers++;
-    }
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i)) test_op(i, 1, large, large ? 7 : 132), layers++;
     CHECK(layers >= 4);
 }
 
 /* Odd sizes, all tiles, on so few multiprocessors that blocks have several tiles and rings go round. */
 static void test_sizes(int height, int width, int most_channels) {
     plan_of("resnet50", height, width);
-    for (int i = 0; i < plan.op_count; i++) {
-        const reid__op *op = &plan.ops[i];
-        if (!reid__takes_wgmma(&gpu.plan, op) || seen_before(i) || op->ic > most_channels) continue;
-        operands o = operands_of(i, 3);
-        for (int tile = 0; tile < 4; tile++) {
-            reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, op, 1 + tile / 2, 1 + tile % 2);
-            run_tile(&o, &t, 1 + tile);
-        }
-        drop_operands(&o);
-    }
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
 }
 
 /* `few`, and where every access is checked: only the smallest sizes. */

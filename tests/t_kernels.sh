@@ -73,7 +73,9 @@ plant wgmma "a slot is written while it is stored" 's/if (leader) reid_bulk_wait
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
-plant wgmma "rows and columns of the window exchanged" 's/tap % KW, tap \/ KW, full/tap \/ KW, tap % KW, full/'
+plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
+plant wgmma "the shortcut's bias is lost" 's/if (MORE_C && n < OC_PADDED) b = .*//'
+plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
 plant wgmma "no fence before the products" 's/^    reid_wgmma_fence();//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
