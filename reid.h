@@ -5186,7 +5186,7 @@ typedef struct reid__gpu_plan {
     const reid__prep *prep;
     int half, flip, raw, batch;
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
-    int with[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold_shortcuts; REID__NONE */
+    int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -5309,27 +5309,38 @@ static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
 
 /* K of a row of packed weights: of an operation and of what is folded into it. */
 static int reid__gpu_row(const reid__gpu_plan *g, int index) {
-    int main = g->into[index] == REID__NONE ? index : g->into[index], with = g->with[main];
+    int into = g->into[index], main = into != REID__NONE && g->with[into] == index ? into : index, with = g->with[main];
     return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
 
-/* Where a block's shortcut is a convolution whose result only the block's last one adds, that one computes it as more
-   K: g->with of the one is the other, g->into of the other the one. Nothing is stored, nor rounded, between them. */
-static void reid__fold_shortcuts(reid__gpu_plan *g) {
+/* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
+   or its launch computes another one already. */
+static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
+    int found = REID__NONE, uses = 0;
+    for (int k = 0; k < g->plan->op_count; k++) {
+        const reid__op *b = &g->plan->ops[k];
+        int takes = (adds ? b->residual : b->in) == a->out;
+        uses += (b->in == a->out) + (b->residual == a->out);
+        if (takes && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+    }
+    return uses == 1 ? found : REID__NONE;
+}
+
+/* What one launch computes. Where a block's shortcut is a convolution, the block's last one computes it as more K:
+   g->with of the one is the other. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a
+   tile: g->inner. g->into says so to those that have no launch. */
+static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
-    for (int i = 0; i < p->op_count; i++) g->with[i] = g->into[i] = REID__NONE;
+    for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
-        int last = REID__NONE, uses = 0;
-        if (!reid__takes_wgmma(g, a) || a->kh * a->kw > 1 || a->act != REID__LINEAR_ACT || a->residual != REID__NONE)
-            continue;
-        for (int k = 0; k < p->op_count; k++) {
-            const reid__op *b = &p->ops[k];
-            uses += (b->in == a->out) + (b->residual == a->out);
-            if (b->residual == a->out && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1) last = k;
-        }
-        if (uses == 1 && last != REID__NONE) g->with[last] = i, g->into[i] = last;
+        if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
+        if (user == REID__NONE) continue;
+        if (adds) g->with[user] = i, g->into[i] = user;
+        if (adds || (a->oc != 64 && a->oc != 128) || p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        g->inner[user] = i, g->into[i] = user;
     }
 }
 
@@ -5352,7 +5363,8 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (!matrix) continue;
-        if (g->into[i] == REID__NONE) g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
+        if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
@@ -5394,7 +5406,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, stages, slots, resident;
+    int chunks, passes, stages, slots, resident;
     unsigned shared;
 } reid__wgmma_tile;
 
@@ -5403,17 +5415,25 @@ static int reid__adds(const reid__gpu_plan *g, int index) {
     return g->plan->ops[index].residual != REID__NONE && g->with[index] == REID__NONE;
 }
 
+/* The operation with which its launch begins. */
+static int reid__launch_first(const reid__gpu_plan *g, int index) {
+    return g->inner[index] == REID__NONE ? index : g->inner[index];
+}
+
 static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups) {
-    const reid__op *op = &g->plan->ops[index];
-    int bytes = 232448 - 1024, a, b; /* of shared memory; 1024 for the barriers */
+    int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
+    int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    t.bn = op->oc > 64 ? 128 : 64, t.across = reid__ceil_div(op->oc, t.bn);
-    t.chunks = reid__gpu_row(g, index) / 64, t.slots = reid__adds(g, index) ? 4 : 2;
-    a = t.bm * 128, b = t.bn * 128, bytes -= 2 * t.slots * 8192;
-    t.resident = bytes - t.chunks * b >= 3 * a;
-    t.stages = reid__min(8, t.resident ? (bytes - t.chunks * b) / a : bytes / (a + b));
-    t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * t.chunks * b + 2 * t.slots * 8192 + 1024);
+    t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
+    t.chunks = reid__gpu_row(g, first) / 64, t.slots = reid__adds(g, index) ? 4 : 2;
+    t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
+    a = t.bm * 128, b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
+    fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
+    t.resident = bytes - fixed - kept >= 3 * a;
+    t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
+    if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
+    t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     return t;
 }
 
@@ -5422,7 +5442,8 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
    while the other one stores. */
 static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
     int copied = t->bm + (t->resident ? 0 : t->bn), slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
-    double cost = 0, all = t->chunks * slice, store = 400 + t->bm * t->bn / 14;
+    double cost = 0, store = (t->passes ? 2 * t->passes : 1) * (400 + t->bm * t->bn / 14);
+    double all = (t->chunks + t->passes * t->bn / 64) * slice;
     for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
         ptrdiff_t tiles = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm * t->across;
         double waves = (double)((tiles - 1) / reid__usual_processors(arch));
@@ -5434,10 +5455,12 @@ static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, in
 
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     const reid__op *op = &g->plan->ops[index];
-    reid__wgmma_tile best = reid__wgmma_fit(g, index, 2, 2);
-    for (int i = 1; i < 4; i++) {
-        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 2 - i % 2);
-        if (reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
+    reid__wgmma_tile best;
+    memset(&best, 0, sizeof best);
+    for (int i = 0; i < 4; i++) {
+        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 1 + i % 2);
+        if (t.stages < 3 || (t.passes && !t.resident && t.groups == 1)) continue; /* a turn would take all passes */
+        if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
     return best;
 }
@@ -5451,6 +5474,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident);
+    reid__define(p, "NEXT", t->passes * 128);
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
@@ -5475,8 +5499,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
 }
 
 /* What all convolution kernels want to know. */
-static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
-    const reid__op *op = &g->plan->ops[index];
+static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
     const reid__buffer *in = &g->plan->buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
     reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
@@ -5486,7 +5509,7 @@ static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program 
     reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
     reid__define(p, "STRIDE", op->stride);
     reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", reid__adds(g, index));
+    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
 }
 
 /* Constants and launch of a convolution. */
@@ -5499,7 +5522,7 @@ static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int la
     } else {
         reid__mma_step(g, op, arch, large, p, s);
     }
-    reid__define_conv(g, index, p);
+    reid__define_conv(g, &g->plan->ops[reid__launch_first(g, index)], reid__adds(g, index), p);
 }
 
 /* Input, output and window of depthwise convolutions and pools. */
@@ -5608,7 +5631,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
     g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half && wgmma, g->flip = flip, g->raw = raw;
-    reid__fold_shortcuts(g);
+    reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
 }
@@ -5691,25 +5714,29 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      3, 0);
 }
 
-/* A convolution of n images by reid_conv_wgmma. */
+/* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
-    const reid__op *op = &g->plan.plan->ops[index];
     const reid__driver *cu = &g->device.cu;
-    int oc = reid__padded(op->oc), pixels = n * op->oh * op->ow, with = g->plan.with[index];
-    reid__address weights = g->weights + g->plan.weight[index], bias = g->weights + g->plan.bias[index];
-    reid__address more_bias = with == REID__NONE ? 0 : g->weights + g->plan.bias[with];
-    reid__tensor_map in, w, rest, out; /* rest: what is added, or the input of what is folded in */
-    void *parameters[] = {&in, &w, &rest, &out, &bias, &more_bias, &pixels};
-    int code = reid__map_input(g, l, op, n, s->bm, &in);
-    if (!code) code = reid__map_matrix(cu, &w, weights, oc, reid__gpu_row(&g->plan, index), s->bn);
+    int first = reid__launch_first(&g->plan, index), with = g->plan.with[index];
+    const reid__op *op = &g->plan.plan->ops[index], *begin = &g->plan.plan->ops[first];
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * op->oh * op->ow;
+    reid__address weights = g->weights + g->plan.weight[first], bias = g->weights + g->plan.bias[first];
+    reid__address next_weights = g->weights + g->plan.weight[index];
+    reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
+    reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
+    void *parameters[] = {&in, &w, &next, &rest, &out, &bias, &more_bias, &pixels};
+    int code = reid__map_input(g, l, begin, n, s->bm, &in);
+    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
     if (!code) code = reid__map_matrix(cu, &out, l->buffer[op->out], pixels, oc, 64);
-    rest = out;
+    next = rest = out;
+    if (!code && first != index)
+        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(oc, s->bn), tiles = reid__blocks(pixels, s->bm) * across;
+    int64_t across = reid__blocks(width, s->bn), tiles = reid__blocks(pixels, s->bm) * across;
     int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }

@@ -707,9 +707,11 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
    fit and stay; gridDim.x is then a multiple of the tiles side by side. Outputs go through SLOTS places of 64 pixels by
    64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on with as many channels
-   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`.
+   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`. NEXT: the
+   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
+   each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
-   Shared memory, in this order: the slices, resident weights, slots, mbarriers. */
+   Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #define BK 64
 #define BM (64 * BLOCKS_M * GROUPS)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
@@ -720,7 +722,14 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define B_BYTES (BN * BK * 2)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
 #define BLOCK_BYTES (64 * BK * 2)
-#define SLOTS_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
+#define PASSES (NEXT / 128)
+#define NEXT_CHUNKS (NEXT ? BN / BK : 0)
+#define NEXT_BYTES (128 * BK * 2)
+#define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
+#define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
+#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
+#define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
+#define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
 
 /* What cuTensorMapEncode... filled in. */
@@ -736,6 +745,10 @@ struct layout {
     DEVICE unsigned full(int i) const { return barrier(i); }
     DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
     DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
+    DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
+    DEVICE unsigned inner(int group, int chunk) const {
+        return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
+    }
     DEVICE unsigned resident() const { return barrier(2 * STAGES); }
     DEVICE unsigned slot(int group, int i) const { return base + SLOTS_AT + (group * SLOTS + i) * BLOCK_BYTES; }
     DEVICE unsigned turn(int group) const { return barrier(2 * STAGES + 1 + group); }
@@ -765,15 +778,17 @@ DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
 DEVICE int pixel_of(int tile, int group) { return tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M); }
 
 /* One thread: the operands of all tiles of the block. */
-DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights, layout l,
-                          int tiles) {
+DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights,
+                          const tensor_map *next, layout l, int tiles) {
     cursor<STAGES> s;
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
-        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES);
+        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
         for (int k = 0; k < CHUNKS; k++)
             reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
+        for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
+            reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
     }
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
         int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
@@ -794,6 +809,11 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
                                            full);
             if (!RESIDENT) reid_tensor_load_2d(to + A_BYTES, weights, k * BK, tile % TILES_N * BN, full);
         }
+        for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
+            reid_tensor_load_2d(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.full(s.at));
+        }
     }
 }
 
@@ -801,11 +821,13 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
     for (int tile = first_tile(group); tile < tiles; tile += tile_step())
-        for (int i = 0; i < BLOCKS_M * (BN / 64); i++, s.advance(1)) {
+        for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / 64); i++, s.advance(1)) {
+            int pass = i / (BLOCKS_M * (OUT_N / 64)), block = i / (OUT_N / 64) % BLOCKS_M;
             wait_for(l.stored(group, s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), BLOCK_BYTES);
-            reid_tensor_load_2d(l.slot(group, s.at), residual, tile % TILES_N * BN + i % (BN / 64) * 64,
-                                pixel_of(tile, group) + i / (BN / 64) * 64, l.filled(group, s.at));
+            reid_tensor_load_2d(l.slot(group, s.at), residual,
+                                (NEXT ? pass : tile % TILES_N) * OUT_N + i % (OUT_N / 64) * 64,
+                                pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
 }
 
@@ -815,31 +837,47 @@ DEVICE unsigned long long operand(unsigned address) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
 }
 
-DEVICE void hold_sums(float (*acc)[BN / 2]) {
+/* A warpgroup's sums, (64 BLOCKS_M pixels, n channels). */
+template <int n> struct sums {
+    float d[BLOCKS_M][n / 2];
+    DEVICE void hold() {
 #pragma unroll
-    for (int i = 0; i < BLOCKS_M * BN / 2; i++) reid_wgmma_hold(acc[i / (BN / 2)][i % (BN / 2)]);
-}
+        for (int i = 0; i < BLOCKS_M * n / 2; i++) reid_wgmma_hold(d[i / (n / 2)][i % (n / 2)]);
+    }
+    /* To the bias of the channels from n0 on. */
+    DEVICE void begin(const float *bias, const float *more_bias, int n0, int channels) {
+#pragma unroll
+        for (int j = 0; j < n / 8; j++) {
+            int c = n0 + j * 8 + threadIdx.x % 4 * 2;
+            float2 b = c < channels ? *(const float2 *)(bias + c) : make_float2(0, 0);
+            if (more_bias && c < channels) b = make_float2(b.x + more_bias[c], b.y + more_bias[c + 1]);
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                d[i][4 * j] = d[i][4 * j + 2] = b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = b.y;
+        }
+    }
+    /* A slice: 64 more k for the blocks at a, (64, 64) each, and the channels at b, (n, 64). */
+    DEVICE void add_slice(unsigned a, unsigned b) {
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < BK / 16; step++)
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                reid_wgmma<n>(d[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
+        reid_wgmma_commit();
+        hold();
+    }
+};
 
-/* A slice: 64 more k for the blocks at a, (64, 64) each, and the channels at b, (BN, 64). */
-DEVICE void multiply_slice(float (*acc)[BN / 2], unsigned a, unsigned b) {
-    hold_sums(acc);
-    reid_wgmma_fence();
-#pragma unroll
-    for (int step = 0; step < BK / 16; step++)
-#pragma unroll
-        for (int i = 0; i < BLOCKS_M; i++)
-            reid_wgmma<BN>(acc[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
-    reid_wgmma_commit();
-    hold_sums(acc);
-}
-
-/* A warp's sums of 16 pixels by 64 channels, to halves in a slot, over the residual. wgmma leaves them as 8 x 8
-   matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next 8. */
-DEVICE void put_sums(const float *d, unsigned slot) {
+/* A warp's sums of 16 pixels by 64 channels, to halves in a slot, over the residual if `adds`. wgmma leaves them as
+   8 x 8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next
+   8. */
+template <bool adds> DEVICE void put_sums(const float *d, unsigned slot) {
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
     unsigned rest[4][4];
 #pragma unroll
-    for (int j = 0; j < 4 && RESIDUAL; j++)
+    for (int j = 0; j < 4 && adds; j++)
         reid_ldmatrix_x4(rest[j], slot + row * 128 + ((j * 2 + lane / 16) ^ row % 8) * 16);
 #pragma unroll
     for (int j = 0; j < 4; j++) {
@@ -847,7 +885,7 @@ DEVICE void put_sums(const float *d, unsigned slot) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float low = d[8 * j + 2 * i], high = d[8 * j + 2 * i + 1];
-            if (RESIDUAL) {
+            if (adds) {
                 low += reid_f32_from_f16((unsigned short)(rest[j][i] & 0xffff));
                 high += reid_f32_from_f16((unsigned short)(rest[j][i] >> 16));
             }
@@ -857,70 +895,102 @@ DEVICE void put_sums(const float *d, unsigned slot) {
     }
 }
 
-/* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
-                          int group) {
-    float acc[BLOCKS_M][BN / 2];
-    int lane = threadIdx.x % 32;
-    bool leader = threadIdx.x % 128 == 0;
+/* What a warpgroup goes by. */
+struct consumer {
+    layout l;
+    int group;
     cursor<STAGES> s;
     cursor<SLOTS> o;
-    unsigned turn = 1 - group;
-    if (GROUPS == 1) s.advance(group * CHUNKS);
-    if (RESIDENT) wait_for(l.resident(), 0);
-    for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
-        int n0 = tile % TILES_N * BN, last = 0;
-#pragma unroll
-        for (int j = 0; j < BN / 8; j++) {
-            int n = n0 + j * 8 + lane % 4 * 2;
-            float2 b = n < OC_PADDED ? *(const float2 *)(bias + n) : make_float2(0, 0);
-            if (MORE_C && n < OC_PADDED) b = make_float2(b.x + more_bias[n], b.y + more_bias[n + 1]);
-#pragma unroll
-            for (int i = 0; i < BLOCKS_M; i++)
-                acc[i][4 * j] = acc[i][4 * j + 2] = b.x, acc[i][4 * j + 1] = acc[i][4 * j + 3] = b.y;
+    bool stores; /* has stored before */
+    DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
+
+    /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
+       hand_over: the other warpgroup's turn comes after them. */
+    template <int n> DEVICE void multiply(sums<n> &acc, int count, int pass, bool hand_over) {
+        bool ring = pass < 0 || !RESIDENT, first_lane = threadIdx.x % 32 == 0;
+        int last = 0;
+        for (int k = 0; k < count; k++) {
+            unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
+            unsigned b = !RESIDENT ? stage + A_BYTES : pass < 0 ? l.weights(k) : l.next(pass * NEXT_CHUNKS + k);
+            if (ring) wait_for(l.full(s.at), s.parity);
+            acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
+            if (!ring) continue;
+            if (k) reid_wgmma_wait<1>();
+            if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
+            last = s.at, s.advance(1);
         }
-        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
-        for (int k = 0; k < CHUNKS; k++, last = s.at, s.advance(1)) {
-            unsigned a = l.stage(s.at), b = RESIDENT ? l.weights(k) : a + A_BYTES;
-            wait_for(l.full(s.at), s.parity);
-            multiply_slice(acc, GROUPS == 1 ? a : a + group * BLOCKS_M * BLOCK_BYTES, b);
-            if (k == 0) continue;
-            reid_wgmma_wait<1>();
-            if (lane == 0) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
-        }
-        if (GROUPS == 1 && lane == 0) reid_mbarrier_arrive(l.turn(1 - group));
+        if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
         reid_wgmma_wait<0>();
-        hold_sums(acc);
-        if (lane == 0) reid_mbarrier_arrive(l.empty(last));
-        if (GROUPS == 1) s.advance(CHUNKS); /* the other warpgroup's */
+        acc.hold();
+        if (ring && first_lane) reid_mbarrier_arrive(l.empty(last));
+    }
+
+    /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
+    template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
 #pragma unroll
-        for (int i = 0; i < BLOCKS_M * (BN / 64); i++) {
+        for (int i = 0; i < BLOCKS_M * (n / 64); i++) {
             int before = (o.at + SLOTS - 1) % SLOTS;
             if (RESIDUAL) {
                 wait_for(l.filled(group, o.at), o.parity);
             } else {
-                if (leader) reid_bulk_wait_read<SLOTS - 1>();
+                if (leader()) reid_bulk_wait_read<SLOTS - 1>();
                 reid_bar_sync(1 + group, 128); /* the slot is free */
             }
-            put_sums(acc[i / (BN / 64)] + i % (BN / 64) * 32, l.slot(group, o.at));
+            put_sums<RESIDUAL>(acc.d[i / (n / 64)] + i % (n / 64) * 32, l.slot(group, o.at));
             reid_fence_proxy_async();
             reid_bar_sync(1 + group, 128);
-            if (leader) {
-                reid_tensor_store_2d(out, n0 + i % (BN / 64) * 64, pixel_of(tile, group) + i / (BN / 64) * 64,
-                                     l.slot(group, o.at));
+            if (leader()) {
+                reid_tensor_store_2d(out, n0 + i % (n / 64) * 64, m0 + i / (n / 64) * 64, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
-                if (RESIDUAL && (i || tile != first_tile(group))) reid_mbarrier_arrive(l.stored(group, before));
+                if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
+            stores = true;
             o.advance(1);
         }
     }
-    if (leader) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
+
+    /* The sums go on into a 1x1 convolution, as its input. */
+    DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, const float *bias, int m0) {
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M * (BN / 64); i++)
+            put_sums<false>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * 32,
+                            l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES);
+        reid_fence_proxy_async();
+        reid_bar_sync(1 + group, 128);
+        for (int pass = 0; pass < PASSES; pass++) {
+            sums<128> next;
+            next.begin(bias, 0, pass * 128, NEXT);
+            multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && !RESIDENT && pass == PASSES - 1);
+            store(next, out, pass * 128, m0);
+        }
+    }
+};
+
+/* A warpgroup: sums, epilogue and stores of its tiles. */
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
+                          int group) {
+    consumer c = {l, group, {}, {}, false};
+    unsigned turn = 1 - group;
+    if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
+    if (RESIDENT) wait_for(l.resident(), 0);
+    for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
+        int n0 = tile % TILES_N * BN, m0 = pixel_of(tile, group);
+        sums<BN> acc;
+        acc.begin(bias, MORE_C ? more_bias : 0, n0, OC_PADDED);
+        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
+        c.multiply(acc, CHUNKS, -1, GROUPS == 1 && (!NEXT || RESIDENT));
+        if (NEXT) c.go_on(acc, out, more_bias, m0);
+        else c.store(acc, out, n0, m0);
+        if (GROUPS == 1) c.s.advance(RING_CHUNKS); /* the other warpgroup's */
+    }
+    if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1)
 reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
-                const __grid_constant__ tensor_map rest, const __grid_constant__ tensor_map out,
+                const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
+                const __grid_constant__ tensor_map out,
                 const float *__restrict__ bias, const float *__restrict__ more_bias, int pixels) {
     layout l = {reid_shared_address(shared)};
     int group = threadIdx.x / 128, tiles = (pixels + BM - 1) / BM * TILES_N;
@@ -940,7 +1010,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     __syncthreads();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
-        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, l, tiles);
+        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
         if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
         if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
     } else {

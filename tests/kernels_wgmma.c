@@ -82,20 +82,19 @@ static void run_plain(operands *o, int adds) {
     reid__option(&p, "-DREID_CONV_PLAIN"), reid__option(&p, "-DVALUE_F16");
     reid__define(&p, "OC", o->oc), reid__define(&p, "OUT_STRIDE", o->oc);
     reid__define(&p, "CHANNEL", 0), reid__define(&p, "SCALE", 0), reid__define(&p, "BK", 16);
-    reid__define_conv(&gpu.plan, o->index, &p);
-    if (adds) reid__option(&p, "-URESIDUAL"), reid__define(&p, "RESIDUAL", 1);
+    reid__define_conv(&gpu.plan, op_of(o), adds, &p);
     void *params[] = {&o->in, &o->columns, &o->bias, &o->rest, &scale, &out, &o->pixels};
     run_kernel(function_of("reid_conv_plain", &p, 0), (o->pixels * o->oc + 255) / 256, 1, 256, 0, params);
     emu_download(o->want, out, (size_t)o->pixels * (size_t)o->oc * 2);
 }
 
-/* more: what is folded into it, or NULL. */
-static operands operands_of(int index, int images, const operands *more) {
+/* more: what is folded into it, before: what its launch begins with; or NULL. */
+static operands operands_of(int index, int images, const operands *more, const operands *before) {
     operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
     const reid__op *op = op_of(&o);
     size_t inputs = (size_t)(images * op->ih * op->iw), c = (size_t)plan.buffers[op->in].c, oc = (size_t)o.oc;
     o.pixels = images * op->oh * op->ow;
-    o.in = random_tensor(inputs, c, c, 1);
+    o.in = before ? emu_upload(before->want, inputs * c * 2) : random_tensor(inputs, c, c, 1);
     o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
     o.want = (uint16_t *)malloc((size_t)o.pixels * oc * 2);
     unsigned seed = (unsigned)index;
@@ -103,7 +102,7 @@ static operands operands_of(int index, int images, const operands *more) {
     o.bias = bias.device;
     free(bias.host);
     make_weights(&o);
-    run_plain(&o, more != NULL);
+    run_plain(&o, op->residual != REID__NONE);
     return o;
 }
 
@@ -127,22 +126,28 @@ static void check_result(const uint16_t *got, const uint16_t *want, size_t count
 }
 
 /* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. */
-static void run_tile(const operands *o, const operands *more, const reid__wgmma_tile *t, int multiprocessors) {
+static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
+                     int multiprocessors) {
     const reid__op *op = op_of(o);
     reid_error error = REID_INIT;
     reid__program p;
     reid__step s;
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
-    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s), reid__define_conv(&gpu.plan, o->index, &p);
+    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
+    reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
     reid__option(&p, "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
-    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d\n",
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d + %d\n",
            op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
-           t->groups, t->resident, t->stages, t->chunks);
+           t->groups, t->resident, t->stages, t->chunks, t->passes * t->bn / 64);
     gpu.weights = upload_weights(o, more);
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
     if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
+    CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
+    if (before) gpu.plan.weight[before->index] = first - gpu.weights;
+    if (before) gpu.plan.bias[before->index] = before->bias - gpu.weights;
     lane.buffer[op->in] = o->in;
+    if (before) lane.buffer[op_of(before)->in] = before->in;
     if (more) lane.buffer[op_of(more)->in] = more->in;
     else if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
     for (int images = o->images; images > 0; images -= reid__max(o->images - 1, 1)) {
@@ -157,21 +162,25 @@ static void run_tile(const operands *o, const operands *more, const reid__wgmma_
         free(got);
     }
     NEED(cuMemFree_v2(gpu.weights));
+    if (before) NEED(cuMemFree_v2(first));
 }
 
-/* One operation, with what is folded into it, with the tile for large batches or small ones; every tile: large -1. */
+/* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
 static void test_op(int index, int images, int large, int multiprocessors) {
-    int with = gpu.plan.with[index], all = large < 0;
-    operands more, o;
-    if (with != REID__NONE) more = operands_of(with, images, NULL);
-    o = operands_of(index, images, with != REID__NONE ? &more : NULL);
+    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, tiles = 0;
+    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
+    o = operands_of(index, images, more, before);
     for (int tile = 0; tile < (all ? 4 : 1); tile++) {
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
-        run_tile(&o, with != REID__NONE ? &more : NULL, &t, multiprocessors + (all ? tile : 0));
+        if (t.stages < 2) continue; /* does not fit */
+        run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
+        tiles++;
     }
+    CHECK(tiles > 0);
     drop_operands(&o);
-    if (with != REID__NONE) drop_operands(&more);
+    if (more || before) drop_operands(&other);
 }
 
 static void plan_of(const char *network, int height, int width) {

@@ -63,20 +63,21 @@ plant() { # plant PART WHAT SED [SETTING]
 }
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* slice s is there.*$//'
-plant wgmma "slices are not waited for" 's/^ *wait_for(l.full(s.at), s.parity);//'
+plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
 plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
 plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
 plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
 plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
-plant wgmma "a slot is written while it is stored" 's/if (leader) reid_bulk_wait_read<SLOTS - 1>();//'
+plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wait_read<SLOTS - 1>();//'
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
-plant wgmma "the shortcut's bias is lost" 's/if (MORE_C && n < OC_PADDED) b = .*//'
+plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
+plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
 plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
-plant wgmma "no fence before the products" 's/^    reid_wgmma_fence();//'
+plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
