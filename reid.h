@@ -6134,6 +6134,10 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    scored again in double, and only those scores decide. Hence no thread, instruction set or order of work shows in the
    result.
 
+   A GPU has the rows in half precision and tells the best product of each query with any of 32 rows, a tile. That is
+   off by less than a known bound, too; so only tiles that can matter are looked at, the best ones first, by the code
+   that otherwise looks at all.
+
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
@@ -6143,6 +6147,10 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__SLACK 128           /* candidates beyond the k best */
 #define REID__FEW 4               /* queries for which memory is the limit: no panel is packed */
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
+#define REID__TILE_ROWS 32        /* rows of which the GPU tells the best: of a warp of reid_search; a block has 128 */
+#define REID__COARSE 64           /* tiles that are looked at together when the best ones are chosen */
+#define REID__SCOUT_PAYS ((size_t)1 << 24)  /* values: with fewer REID_DEVICE_AUTO takes the CPU */
+#define REID__SCOUT_MEMORY ((size_t)1 << 26) /* bytes that the GPU tells at a time, unless 16 queries need more */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
 
@@ -6158,6 +6166,10 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
+    struct reid__scout *scout; /* the GPU; NULL: the CPU looks at everything */
+    size_t tiles, scout_bytes;
+    int told;                 /* queries that the GPU is asked at a time */
+    uint32_t *firsts;         /* [tiles + 1]: the first group that starts in a tile or later; NULL without groups */
 };
 
 /* A unit that may be among the best. */
@@ -6181,6 +6193,7 @@ typedef struct reid__scan {
     float *scores;        /* (REID__BLOCK, width) */
     float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
     reid__tally *tallies; /* [queries], for groups larger than a block */
+    struct reid__candidate *coarse; /* [tiles / REID__COARSE], with a GPU */
 } reid__scan;
 
 /* One chunk of queries. */
@@ -6191,9 +6204,12 @@ typedef struct reid__hunt {
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
     int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
+    int scouted;                    /* the GPU tells where to look */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
+    float *maxima;                  /* (n, tiles): what it told */
+    double *steps, *slack;          /* [n]: the score that a maximum of 1 stands for; how much more it may be in FP32 */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
     reid__scan *scans;              /* [threads] */
@@ -6400,21 +6416,91 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     }
 }
 
+/* The same for one query. */
+static void reid__scan_query(const reid__hunt *h, int index, int query, const reid__span *b) {
+    const reid__scan *t = &h->scans[index];
+    int dim = h->x->rows.dim;
+    for (size_t i = 0; i < b->rows; i++)
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), dim,
+                            h->queries + (ptrdiff_t)query * dim, 1, t->scores + i);
+    reid__take_span(h, index, query, b, t->scores);
+}
+
+/* Units from ... end - 1, for one query or for all of them (-1). */
+static void reid__scan_units(const reid__hunt *h, int index, int query, size_t from, size_t end) {
+    reid__span b;
+    b.unit = from, b.place = reid__start(h, from);
+    while (b.unit < end) {
+        reid__span_fill(h, &b, end);
+        if (query < 0) reid__scan_span(h, index, &b);
+        else reid__scan_query(h, index, query, &b);
+        b.place += b.rows;
+        if (b.ends) b.unit = b.last + 1;
+    }
+}
+
 /* Units are taken as threads get to them: the result does not depend on who looked at what. */
 static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
     for (;;) {
         size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
         if (from >= h->units) return;
-        size_t end = h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP;
-        reid__span b;
-        b.unit = from, b.place = reid__start(h, from);
-        while (b.unit < end) {
-            reid__span_fill(h, &b, end);
-            reid__scan_span(h, index, &b);
-            b.place += b.rows;
-            if (b.ends) b.unit = b.last + 1;
-        }
+        reid__scan_units(h, index, -1, from,
+                         h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP);
+    }
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* Makes each tile's maximum that of the units which start in it: a group reaches into later tiles, and is no better
+   than its best row. */
+static void reid__raise_tiles(const reid__hunt *h, float *tile) {
+    const uint32_t *firsts = h->x->firsts;
+    for (size_t i = 0; i < h->x->tiles; i++) {
+        if (firsts[i] == firsts[i + 1]) tile[i] = -3e38f;
+        else
+            for (size_t k = i + 1; k <= (h->starts[firsts[i + 1]] - 1) / REID__TILE_ROWS; k++)
+                if (tile[k] > tile[i]) tile[i] = tile[k];
+    }
+}
+
+/* The units that start in a tile. */
+static void reid__scan_tile(const reid__hunt *h, int index, int query, size_t tile) {
+    size_t from = tile * REID__TILE_ROWS, end = from + REID__TILE_ROWS;
+    if (h->starts) from = h->x->firsts[tile], end = h->x->firsts[tile + 1];
+    reid__scan_units(h, index, query, from, end < h->units ? end : h->units);
+}
+
+/* Looks at tiles, best first, until the rest cannot matter: all above a cut, then all below it and above the next one.
+   Cuts are the k-th, 4k-th ... best of coarse pieces, so that about as many tiles are above one. */
+static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
+    const reid__scan *t = &h->scans[index];
+    size_t tiles = h->x->tiles, pieces = (tiles + REID__COARSE - 1) / REID__COARSE;
+    size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index;
+    float *tile = h->maxima + (size_t)query * tiles, *limit = &t->limits[query], last = 3.4e38f, cut;
+    double step = h->steps[query], slack = h->slack[query];
+    if (h->starts) reid__raise_tiles(h, tile);
+    for (size_t i = 0; i < tiles; i++) {
+        reid__candidate *piece = &t->coarse[i / REID__COARSE];
+        if (i % REID__COARSE == 0 || tile[i] > piece->near) piece->near = tile[i];
+    }
+    for (size_t want = h->k;; want *= 4, last = cut) {
+        if (want < pieces) reid__select(t->coarse, pieces, want);
+        cut = want < pieces ? t->coarse[want - 1].near : -3.4e38f;
+        for (size_t i = 0; i < tiles; i++)
+            if (tile[i] >= cut && tile[i] < last && tile[i] * step + slack >= (double)*limit)
+                reid__scan_tile(h, index, query, i);
+        h->counts[list] = reid__prune(h, query, h->candidates + list * h->cap, h->counts[list], t->spare, limit);
+        if (want >= pieces || cut * step + slack < (double)*limit) return;
+    }
+}
+
+static void reid__tiles_part(void *task, int index) {
+    reid__hunt *h = (reid__hunt *)task;
+    for (;;) {
+        size_t query = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED);
+        if (query >= (size_t)h->n) return;
+        reid__hunt_tiles(h, index, (int)query);
     }
 }
 
@@ -6458,8 +6544,9 @@ static size_t reid__carve(size_t *at, size_t count, size_t size) {
 static size_t reid__hunt_layout(reid__hunt *h, char *base) {
     size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width, at = 0;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
-    size_t panels = reid__carve(&at, n > REID__FEW ? padded * dim : 0, sizeof(float));
-    size_t bounds = reid__carve(&at, n, sizeof(double));
+    int packed = n > REID__FEW && !h->scouted;
+    size_t panels = reid__carve(&at, packed ? padded * dim : 0, sizeof(float));
+    size_t bounds = reid__carve(&at, 3 * n, sizeof(double));
     size_t candidates = reid__carve(&at, n * threads * h->cap, sizeof(reid__candidate));
     size_t counts = reid__carve(&at, n * threads, sizeof(size_t));
     size_t scans = reid__carve(&at, threads, sizeof(reid__scan));
@@ -6469,15 +6556,18 @@ static size_t reid__hunt_layout(reid__hunt *h, char *base) {
         size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
         size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
         size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
+        size_t coarse = reid__carve(&at, h->scouted ? h->x->tiles / REID__COARSE + 1 : 0, sizeof(reid__candidate));
         if (!base) continue;
         t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
         t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
         t.tallies = (reid__tally *)(void *)(base + tallies);
+        t.coarse = (reid__candidate *)(void *)(base + coarse);
         memcpy(base + scans + i * sizeof t, &t, sizeof t);
     }
     if (!base) return at;
-    h->panels = n > REID__FEW ? (float *)(void *)(base + panels) : NULL;
+    h->panels = packed ? (float *)(void *)(base + panels) : NULL;
     h->bounds = (double *)(void *)(base + bounds);
+    h->steps = h->bounds + n, h->slack = h->steps + n;
     h->candidates = (reid__candidate *)(void *)(base + candidates);
     h->counts = (size_t *)(void *)(base + counts);
     h->scans = (reid__scan *)(void *)(base + scans);
@@ -6512,34 +6602,275 @@ static void reid__hunt_begin(reid__hunt *h) {
                 q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
+/* --- a GPU -------------------------------------------------------------------------------------------------------- */
+
+static uint16_t reid__to_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        memcpy(&x, &size, 4);
+        x += 0.5f;
+        memcpy(&bits, &x, 4);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    size += 0xfff + (size >> 13 & 1);
+    return (uint16_t)(sign | (size - 0x38000000) >> 13);
+}
+
+#ifndef REID_NO_CUDA
+/* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
+   length. Rows that are halves already stay as they are. */
+typedef struct reid__scout {
+    reid__device device;
+    void *modules[2], *functions[2];    /* for up to 16 queries, for more */
+    void *stream;
+    reid__address rows, queries, maxima; /* one block: (padded rows, depth), (queries, depth) halves; floats */
+    unsigned char *pinned;               /* rows, queries or maxima on their way */
+    size_t row_bytes, query_bytes, pinned_bytes;
+    int depth;                           /* dim, padded */
+    double scale;                        /* of the rows */
+} reid__scout;
+
+static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
+
+static double reid__scale_for(double length) {
+    int exponent;
+    frexp(length, &exponent);
+    return ldexp(1, -exponent);
+}
+
+/* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either, where halves are normal numbers,
+   2^-25 for each component where they are not; tensor cores truncate sums, for which 2^-21 an addition is ample. */
+static double reid__scout_bound(int dim, double query, double row) {
+    return query * row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
+}
+
+/* One program for each width. */
+static int reid__scout_programs(reid__jit *j, int depth) {
+    int ok = 1;
+    for (int i = 0; i < 2 && ok; i++) {
+        reid__program p;
+        memset(&p, 0, sizeof p);
+        reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
+        reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
+        ok = reid__program_add(j, &p) == i;
+    }
+    return ok;
+}
+
+/* Which rows go up next. */
+typedef struct reid__upload {
+    const reid_index *x;
+    size_t first, rows;
+} reid__upload;
+
+static void reid__upload_part(void *task, int index) {
+    const reid__upload *u = (const reid__upload *)task;
+    const reid_index *x = u->x;
+    const reid__scout *s = x->scout;
+    size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
+    ptrdiff_t from, to;
+    reid__share((ptrdiff_t)u->rows, x->threads, index, &from, &to);
+    for (ptrdiff_t i = from; i < to; i++) {
+        uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
+        size_t place = u->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
+        memset(out, 0, depth * sizeof *out);
+        if (place >= x->rows.count) continue;
+        if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
+        else for (size_t k = 0; k < dim; k++) out[k] = reid__to_half((float)(x->rows.floats[row * dim + k] * s->scale));
+    }
+}
+
+static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *e) {
+    reid__scout *s = x->scout;
+    reid__driver *cu = &s->device.cu;
+    size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
+    int code = 0;
+    for (size_t at = 0; at < padded && !code; at += most) {
+        reid__upload u = {x, at, padded - at < most ? padded - at : most};
+        reid__parallel(&x->team, reid__upload_part, &u, x->threads);
+        code = cu->MemcpyHtoDAsync(s->rows + at * row, s->pinned, u.rows * row, s->stream);
+        int waited = cu->StreamSynchronize(s->stream);
+        if (!code) code = waited;
+    }
+    return reid__gpu_check(&s->device, code, "uploading rows", e);
+}
+
+/* Modules and memory. */
+static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
+    reid__scout *s = x->scout;
+    reid__driver *cu = &s->device.cu;
+    size_t maxima = (size_t)x->told * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
+    void *pinned = NULL;
+    int code = cu->StreamCreate(&s->stream, 1);
+    for (int i = 0; i < 2 && !code; i++) {
+        code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
+        if (!code) code = cu->ModuleGetFunction(&s->functions[i], s->modules[i], "reid_search");
+    }
+    if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
+    s->pinned_bytes = s->query_bytes + maxima;
+    x->scout_bytes = all + s->pinned_bytes;
+    if (x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
+        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
+                          (unsigned long long)(x->mem.used + x->scout_bytes));
+    code = cu->MemAlloc(&s->rows, all);
+    if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
+    if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
+    s->pinned = (unsigned char *)pinned;
+    s->queries = s->rows + s->row_bytes, s->maxima = s->queries + s->query_bytes;
+    return reid__scout_upload(x, padded, e);
+}
+
+/* In which group each tile begins. */
+static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
+    size_t bytes = (x->tiles + 1) * sizeof *x->firsts, group = 0;
+    if (!x->order) return REID_OK;
+    x->firsts = (uint32_t *)reid__alloc(&x->mem, bytes);
+    if (!x->firsts) return reid__no_memory(e, "tiles", bytes);
+    for (size_t i = 0; i <= x->tiles; i++) {
+        while (group < x->groups && x->starts[group] < i * REID__TILE_ROWS) group++;
+        x->firsts[i] = (uint32_t)group;
+    }
+    return REID_OK;
+}
+
+static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_error *e) {
+    size_t padded = (x->rows.count / 128 + 1) * 128, told;
+    reid__jit j;
+    reid__scout *s = x->scout = (reid__scout *)reid__alloc(&x->mem, sizeof *s);
+    if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
+    memset(s, 0, sizeof *s);
+    memset(&j, 0, sizeof j);
+    s->depth = reid__round_up(x->rows.dim, 32);
+    s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
+    s->row_bytes = padded * (size_t)s->depth * sizeof(uint16_t);
+    x->tiles = padded / REID__TILE_ROWS;
+    told = REID__SCOUT_MEMORY / (x->tiles * sizeof(float)) / 16 * 16;
+    x->told = told < 16 ? 16 : told < REID__SEARCH_CHUNK ? (int)told : REID__SEARCH_CHUNK;
+    s->query_bytes = (size_t)reid__round_up(x->told, 64) * (size_t)s->depth * sizeof(uint16_t);
+    reid_result r = reid__scout_tiles(x, e);
+    if (r == REID_OK) r = reid__device_open(&s->device, desc, e);
+    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
+    if (r == REID_OK && !reid__scout_programs(&j, s->depth)) r = reid__no_memory(e, "programs", sizeof j);
+    if (r == REID_OK) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
+    if (r == REID_OK) {
+        r = reid__scout_load(x, &j, padded, e);
+        reid__gpu_leave(&s->device);
+    }
+    reid__jit_free(&j);
+    if (r == REID_OK)
+        reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", s->device.index, s->device.name,
+                  s->device.arch);
+    return r;
+}
+
+/* Was it the GPU that had no memory? */
+static int reid__scout_full(const reid_index *x) { return x->scout && x->scout->device.no_memory; }
+
+static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
+    reid__scout *s = x->scout;
+    if (!s) return;
+    reid__driver *cu = &s->device.cu;
+    if (!forked && s->device.context && cu->CtxPushCurrent(s->device.context) == 0) {
+        if (s->stream) cu->StreamDestroy(s->stream); /* nothing is on its way */
+        if (s->rows) cu->MemFree(s->rows);
+        if (s->pinned) cu->MemFreeHost(s->pinned);
+        for (int i = 0; i < 2; i++)
+            if (s->modules[i]) cu->ModuleUnload(s->modules[i]);
+        reid__gpu_leave(&s->device);
+    }
+    if (!forked) reid__device_close(&s->device);
+    reid__free(mem, x->firsts, (x->tiles + 1) * sizeof *x->firsts);
+    reid__free(mem, s, sizeof *s);
+    x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
+}
+
+/* The queries as halves, and what that means for their maxima. */
+static void reid__scout_queries(reid__hunt *h, size_t bytes) {
+    const reid__scout *s = h->x->scout;
+    uint16_t *out = (uint16_t *)(void *)s->pinned;
+    int dim = h->x->rows.dim;
+    memset(out, 0, bytes);
+    for (int q = 0; q < h->n; q++, out += s->depth) {
+        const float *query = h->queries + (ptrdiff_t)q * dim;
+        double length = sqrt(reid__exact_dot(query, query, dim)), scale = reid__scale_for(length);
+        for (int k = 0; k < dim; k++) out[k] = reid__to_half((float)(query[k] * scale));
+        h->steps[q] = 1 / scale / s->scale;
+        h->slack[q] = h->bounds[q] + reid__scout_bound(dim, length, h->x->longest);
+    }
+}
+
+/* Sets h->maxima. */
+static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
+    reid__scout *s = h->x->scout;
+    reid__driver *cu = &s->device.cu;
+    int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which], tiles = (int)h->x->tiles;
+    size_t bytes = (size_t)reid__round_up(n, width) * (size_t)s->depth * sizeof(uint16_t);
+    size_t told = (size_t)n * h->x->tiles * sizeof(float);
+    unsigned blocks = (unsigned)(tiles / 4) * (unsigned)reid__ceil_div(n, width);
+    void *parameters[] = {&s->rows, &s->queries, &s->maxima, &n, &tiles};
+    reid_result r = reid__gpu_enter(&s->device, e);
+    if (r != REID_OK) return r;
+    reid__scout_queries(h, bytes);
+    h->maxima = (float *)(void *)(s->pinned + s->query_bytes);
+    int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
+    if (!code)
+        code = cu->LaunchKernel(s->functions[which], blocks, 1, 1, 128, 1, 1, (unsigned)(256 * (128 + width)),
+                                s->stream, parameters, NULL);
+    if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, told, s->stream);
+    int waited = cu->StreamSynchronize(s->stream); /* also after an error: nothing may still be on its way */
+    r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
+    reid__gpu_leave(&s->device);
+    return r;
+}
+#else
+static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, reid_error *e) {
+    (void)x, (void)desc;
+    return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+}
+static int reid__scout_full(const reid_index *x) { return x->scout != NULL; }
+static void reid__scout_close(const reid_index *x, reid__mem *mem, int forked) { (void)x, (void)mem, (void)forked; }
+static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
+    (void)h, (void)e;
+    return REID_OK;
+}
+#endif
+
 /* Chunks of queries as large as memory allows. */
 static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
-    size_t least = x->memory_limit ? x->memory_limit - x->mem.used : SIZE_MAX;
+    size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->scout_bytes : SIZE_MAX;
     size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
-    for (h->n = reid__min(n, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
-        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+    reid_result r = REID_OK;
+    for (h->n = reid__min(n, h->scouted ? x->told : REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->scouted ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
     }
     size_t bytes = reid__hunt_layout(h, NULL) + REID__ALIGN + sizeof(void *);
     if (bytes > least)
         return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + bytes));
+                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes));
     bytes -= REID__ALIGN + sizeof(void *);
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
-    for (int first = 0, chunk = h->n; first < n; first += chunk) {
+    for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
         h->first = first;
         h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__hunt_layout(h, base);
         reid__hunt_begin(h);
-        reid__parallel(&x->team, reid__scan_part, h, x->threads);
+        if (h->scouted) r = reid__scout_tell(h, e);
+        if (r != REID_OK) break;
+        reid__parallel(&x->team, h->scouted ? reid__tiles_part : reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
     }
     reid__free(&x->mem, base, bytes);
-    return REID_OK;
+    return r;
 }
 
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
@@ -6576,7 +6907,9 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid_result r = reid__check_search(index, queries, n, search, error);
     memset(&h, 0, sizeof h);
     h.x = index, h.d = search, h.hits = hits, h.found = found;
-    h.order = grouped ? index->order : NULL, h.starts = grouped ? index->starts : NULL;
+    h.scouted = index->scout && search->scoring != REID_GROUP_MEAN; /* a best row says little about a mean */
+    h.order = grouped || h.scouted ? index->order : NULL; /* the GPU has the rows in this order */
+    h.starts = grouped ? index->starts : NULL;
     h.units = grouped ? index->groups : index->rows.count;
     h.k = h.units < (size_t)search->k ? h.units : (size_t)search->k;
     h.cap = h.units - h.k < REID__SLACK ? h.units : h.k + REID__SLACK;
@@ -6585,6 +6918,10 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
         pthread_mutex_lock(&index->mutex);
         r = reid__search(index, &h, n, queries, error);
         pthread_mutex_unlock(&index->mutex);
+    }
+    if (r != REID_OK && n) {
+        if (search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
+        memset(found, 0, (size_t)n * sizeof *found);
     }
     reid__fp_leave(fp);
     errno = saved_errno;
@@ -6672,12 +7009,30 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if (desc->threads < 0 || desc->threads > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
+    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
         return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats: at most 4294967294 of 1 to %d",
                           (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
         return reid__fail(e, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves has to be given");
+    return REID_OK;
+}
+
+/* A GPU, if it was asked for or can be had and pays. */
+static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
+    int automatic = desc->device == REID_DEVICE_AUTO;
+    reid_error why;
+    size_t values = x->rows.count * (size_t)x->rows.dim;
+    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__SCOUT_PAYS)) return REID_OK;
+    reid__clear_error(&why);
+    reid_result r = reid__scout_open(x, desc, &why);
+    if (r == REID_OK) return r;
+    int no_gpu = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || reid__scout_full(x));
+    reid__scout_close(x, &x->mem, 0);
+    if (!automatic || !no_gpu) return reid__fail(desc->error, r, "%s", why.text);
+    reid__log(desc, REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
 }
 
@@ -6692,8 +7047,10 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     x->threads = x->team.size;
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
-    if (r == REID_OK && x->memory_limit && x->mem.used > x->memory_limit)
-        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)x->mem.used);
+    if (r == REID_OK) r = reid__index_device(x, desc);
+    if (r == REID_OK && x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
+        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
+                       (unsigned long long)(x->mem.used + x->scout_bytes));
     return r;
 }
 
@@ -6702,6 +7059,7 @@ REID_API void reid_index_destroy(reid_index *index) {
     reid__mem mem = index->mem;
     int forked = index->pid != getpid();
     reid__team_stop(&index->team, &mem, index->asked, forked);
+    reid__scout_close(index, &mem, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
     reid__free(&mem, index->starts, (index->rows.count + 1) * sizeof *index->starts);
     reid__free(&mem, index->order, index->rows.count * sizeof *index->order);
@@ -6735,22 +7093,6 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
 }
 
 /* --- halves ------------------------------------------------------------------------------------------------------- */
-
-static uint16_t reid__to_half(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
-    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        memcpy(&x, &size, 4);
-        x += 0.5f;
-        memcpy(&bits, &x, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | (size - 0x38000000) >> 13);
-}
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
     unsigned fp = reid__fp_enter();

@@ -26,7 +26,7 @@
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
-   reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 512 (128 + BN)
+   reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
 
