@@ -124,9 +124,11 @@
 
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
-       of a gallery in memory for any number of queries, by inner product, on the CPU. All rows are looked at and the
-       result is that of a sort in double precision: no threshold of an approximate index has to be trusted. Rows are
-       FP32 or FP16, borrowed and never copied; a callback leaves out rows (the same picture, the same camera).
+       of a gallery in memory for any number of queries, by inner product. All rows count and the result is that of a
+       sort in double precision: no threshold of an approximate index has to be trusted. Rows are FP32 or FP16 and
+       borrowed; a callback leaves out rows (the same picture, the same camera). A GPU gets an FP16 copy of them and
+       says where in the gallery the CPU has to look: the result is the same to the bit. Means of groups are computed
+       on the CPU alone.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -598,12 +600,14 @@ typedef struct reid_hit {
 
 typedef struct reid_index reid_index;
 
-/* Prepares a search on the CPU: looks at every row once, sorts the groups' rows, starts threads.
+/* Prepares a search: looks at every row once, sorts the groups' rows, starts threads, copies the rows to a GPU.
 
-   Parameters      desc: cpu_isa, threads, parallel_fn, memory_limit, allocator, log and error are used; it needs no
-                   weights. rows: copied, what it points at is not. out: NULL on failure.
+   Parameters      desc: device, device_index, what concerns kernels, cpu_isa, threads, parallel_fn, memory_limit,
+                   allocator, log and error are used; it needs no weights. REID_DEVICE_AUTO takes a GPU that can be used
+                   for galleries of 2^24 values or more; device memory counts for memory_limit. A pack of a network
+                   holds the kernels for its embeddings. rows: copied, what it points at is not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM; of a GPU those of reid_create.
    Thread safety   any thread. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
@@ -616,7 +620,8 @@ REID_API void reid_index_destroy(reid_index *index);
    Parameters      queries: (n, dim). hits: (n, k), best first, unused places zeroed. found: [n], hits of each query.
                    error: may be NULL.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_FORKED; hits and found are then zeroed.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED; hits and found are then
+                   zeroed.
    Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
@@ -6148,7 +6153,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__FEW 4               /* queries for which memory is the limit: no panel is packed */
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
 #define REID__TILE_ROWS 32        /* rows of which the GPU tells the best: of a warp of reid_search; a block has 128 */
-#define REID__COARSE 64           /* tiles that are looked at together when the best ones are chosen */
+#define REID__PIECES 512          /* of the tiles: the best of each is known before tiles are chosen */
 #define REID__SCOUT_PAYS ((size_t)1 << 24)  /* values: with fewer REID_DEVICE_AUTO takes the CPU */
 #define REID__SCOUT_MEMORY ((size_t)1 << 26) /* bytes that the GPU tells at a time, unless 16 queries need more */
 
@@ -6193,7 +6198,7 @@ typedef struct reid__scan {
     float *scores;        /* (REID__BLOCK, width) */
     float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
     reid__tally *tallies; /* [queries], for groups larger than a block */
-    struct reid__candidate *coarse; /* [tiles / REID__COARSE], with a GPU */
+    struct reid__candidate *pieces; /* [REID__PIECES], with a GPU */
 } reid__scan;
 
 /* One chunk of queries. */
@@ -6472,21 +6477,23 @@ static void reid__scan_tile(const reid__hunt *h, int index, int query, size_t ti
 }
 
 /* Looks at tiles, best first, until the rest cannot matter: all above a cut, then all below it and above the next one.
-   Cuts are the k-th, 4k-th ... best of coarse pieces, so that about as many tiles are above one. */
+   Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above one. */
 static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
     const reid__scan *t = &h->scans[index];
-    size_t tiles = h->x->tiles, pieces = (tiles + REID__COARSE - 1) / REID__COARSE;
+    size_t tiles = h->x->tiles, each = tiles / REID__PIECES + 1, pieces = (tiles + each - 1) / each;
     size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index;
     float *tile = h->maxima + (size_t)query * tiles, *limit = &t->limits[query], last = 3.4e38f, cut;
     double step = h->steps[query], slack = h->slack[query];
     if (h->starts) reid__raise_tiles(h, tile);
-    for (size_t i = 0; i < tiles; i++) {
-        reid__candidate *piece = &t->coarse[i / REID__COARSE];
-        if (i % REID__COARSE == 0 || tile[i] > piece->near) piece->near = tile[i];
+    for (size_t p = 0, i = 0; p < pieces; p++) {
+        float *most = &t->pieces[p].near;
+        *most = tile[i];
+        for (size_t end = i + each < tiles ? i + each : tiles; i < end; i++)
+            if (tile[i] > *most) *most = tile[i];
     }
     for (size_t want = h->k;; want *= 4, last = cut) {
-        if (want < pieces) reid__select(t->coarse, pieces, want);
-        cut = want < pieces ? t->coarse[want - 1].near : -3.4e38f;
+        if (want < pieces) reid__select(t->pieces, pieces, want);
+        cut = want < pieces ? t->pieces[want - 1].near : -3.4e38f;
         for (size_t i = 0; i < tiles; i++)
             if (tile[i] >= cut && tile[i] < last && tile[i] * step + slack >= (double)*limit)
                 reid__scan_tile(h, index, query, i);
@@ -6556,12 +6563,12 @@ static size_t reid__hunt_layout(reid__hunt *h, char *base) {
         size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
         size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
         size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
-        size_t coarse = reid__carve(&at, h->scouted ? h->x->tiles / REID__COARSE + 1 : 0, sizeof(reid__candidate));
+        size_t pieces = reid__carve(&at, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
         if (!base) continue;
         t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
         t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
         t.tallies = (reid__tally *)(void *)(base + tallies);
-        t.coarse = (reid__candidate *)(void *)(base + coarse);
+        t.pieces = (reid__candidate *)(void *)(base + pieces);
         memcpy(base + scans + i * sizeof t, &t, sizeof t);
     }
     if (!base) return at;
@@ -6656,7 +6663,7 @@ static int reid__scout_programs(reid__jit *j, int depth) {
         memset(&p, 0, sizeof p);
         reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
         reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
-        ok = reid__program_add(j, &p) == i;
+        ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
 }
@@ -6754,8 +6761,7 @@ static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_e
     reid_result r = reid__scout_tiles(x, e);
     if (r == REID_OK) r = reid__device_open(&s->device, desc, e);
     if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
-    if (r == REID_OK && !reid__scout_programs(&j, s->depth)) r = reid__no_memory(e, "programs", sizeof j);
-    if (r == REID_OK) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK && reid__scout_programs(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
     if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
     if (r == REID_OK) {
         r = reid__scout_load(x, &j, padded, e);
@@ -8287,6 +8293,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+    if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
+        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
     for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
         const reid__program *p = &k->jit.programs[i];

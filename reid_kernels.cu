@@ -815,9 +815,9 @@ reid_normalise(const float *in, const float *first, float *out) { /* out may be 
 
 /* --------------------------------------------------------------------------------------------------------------------
    Search: for each query the best product with any of 32 rows, which says where reid.h has to look. (rows, K) and
-   (queries, K) are halves, K a multiple of BK = 32, rows padded to 128 and queries to BN. A block has 128 rows, a warp 32
-   of them, times BN queries; blocks that share rows are neighbours, so that memory gives them once. Slices arrive as in
-   reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
+   (queries, K) are halves, K a multiple of BK = 32, rows padded to 128 and queries to BN. A block has 128 rows, a warp
+   32 of them, times BN queries; blocks that share rows are neighbours, so that memory gives them once. Slices arrive as
+   in reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SEARCH
 #define BM 128
