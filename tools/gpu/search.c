@@ -146,8 +146,8 @@ static int bench(int argc, char **argv) {
         int n = atoi(argv[i]);
         double ms = milliseconds(gpu, &g, n, hits), values = (double)rows * dim;
         int same = memcmp(hits, first, sizeof first) == 0;
-        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, \"ours_ms\": %.4f, "
-               "\"rows_gbs\": %.2f", (unsigned long long)rows, dim, n, TOP, ms, 2e-6 * values / ms);
+        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, "
+               "\"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)rows, dim, n, TOP, ms, 2e-6 * values / ms);
         share("of_memory", 2e-6 * values / ms, gbs);
         printf(", \"gflops\": %.1f", 2e-6 * values * n / ms);
         share("of_arithmetic", 2e-6 * values * n / ms, gflops);
