@@ -117,6 +117,10 @@
            resnet50-fastreid      2048   the same, and the first max pool has no padding (fast-reid)
            resnet50-fastreid-gem  2048   the same, and the last pool is a generalised mean, exponent `pool_layer.p`
            tf_efficientnet_b0 ... b3     epsilon 1e-3 and TensorFlow's padding; otherwise efficientnet_b0 ... b3
+           resnet50-fastreid-512   512   resnet50-fastreid's pool, then a linear layer without bias, `reduction.weight`,
+                                         and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
+           resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
+           resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
        resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
        the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
@@ -2012,8 +2016,10 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 
+typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
+
 typedef struct reid__arch {
-    char name[24];
+    char name[28];
     reid__family family;
     double width, depth;  /* EfficientNet's multipliers of channels and of repeats */
     double bn_eps;        /* 1e-5 in torchvision; weights that come from TensorFlow want 1e-3 */
@@ -2023,28 +2029,34 @@ typedef struct reid__arch {
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
     int gem;              /* ResNet: the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
     int neck;             /* ResNet: a batch norm behind the last pool, `bottleneck.*`; the embedding comes after it */
+    int reduce;           /* ResNet: a linear layer with batch norm behind the last pool, reid__reductions */
     int by_name;          /* 1: its tensors are another network's; it has to be named, by desc.network or the file */
     char preset[24];      /* default preprocessing */
 } reid__arch;
 
 static const reid__arch reid__archs[] = {
-    /* name                   family          width depth bn_eps multi s1x1 mpad same gem neck name preset */
-    {"resnet50",              REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
-    {"resnet50-multiscale",   REID__RESNET,       1, 1,     1e-5, 1,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
-    {"efficientnet_b0",       REID__EFFICIENTNET, 1, 1,     1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b0"},
-    {"efficientnet_b1",       REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b1"},
-    {"efficientnet_b2",       REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b2"},
-    {"efficientnet_b3",       REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b3"},
+    /* name                      family              w, depth  eps   mul s11 pad sam gem nck red nam  preset */
+    {"resnet50",                  REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
+    {"resnet50-multiscale",       REID__RESNET,       1, 1,     1e-5, 1,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
+    {"efficientnet_b0",           REID__EFFICIENTNET, 1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b0"},
+    {"efficientnet_b1",           REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b1"},
+    {"efficientnet_b2",           REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b2"},
+    {"efficientnet_b3",           REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b3"},
     /* strong-baseline */
-    {"resnet50-bnneck",       REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  1,   0,   "strongbaseline"},
-    /* fast-reid's BoT and SBS */
-    {"resnet50-fastreid",     REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   0,  1,   1,   "fastreid"},
-    {"resnet50-fastreid-gem", REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   1,  1,   0,   "fastreid"},
+    {"resnet50-bnneck",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  1,  0,  0,  "strongbaseline"},
+    /* fast-reid's BoT and SBS, as they are and with EMBEDDING_DIM 512 */
+    {"resnet50-fastreid",         REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  1,  0,  1,  "fastreid"},
+    {"resnet50-fastreid-gem",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  1,  0,  0,  "fastreid"},
+    {"resnet50-fastreid-512",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  1,  0,  "fastreid"},
+    {"resnet50-fastreid-gem-512", REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  0,  1,  0,  "fastreid"},
+    /* layumi's baseline, torchreid's resnet50_fc512 */
+    {"resnet50-layumi",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  2,  0,  "fastreid"},
+    {"resnet50-fc512",            REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  3,  0,  "torchreid"},
     /* weights that were trained in TensorFlow */
-    {"tf_efficientnet_b0",    REID__EFFICIENTNET, 1, 1,     1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b0"},
-    {"tf_efficientnet_b1",    REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b1"},
-    {"tf_efficientnet_b2",    REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b2"},
-    {"tf_efficientnet_b3",    REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b3"},
+    {"tf_efficientnet_b0",        REID__EFFICIENTNET, 1, 1,     1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b0"},
+    {"tf_efficientnet_b1",        REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b1"},
+    {"tf_efficientnet_b2",        REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b2"},
+    {"tf_efficientnet_b3",        REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b3"},
 };
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
@@ -2077,6 +2089,15 @@ static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
     {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
+
+/* Linear layer, batch norm and perhaps ReLU between the last pool and the embedding, in the columns' order of arch. */
+static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__reductions[4] = {
+    {"", "", 0, REID__LINEAR_ACT},
+    {"reduction", "bottleneck", 0, REID__LINEAR_ACT}, /* a 1x1 convolution */
+    {"classifier.add_block.0", "classifier.add_block.1", 1, REID__LINEAR_ACT},
+    {"fc.0", "fc.1", 1, REID__RELU},
+};
+#define REID__REDUCED_DIM 512
 #define REID__PROJECTION_DIM 512 /* EfficientNet's optional linear head, `projection.{weight,bias}` */
 
 REID_API const char *reid_network_name(int index) {
@@ -2099,11 +2120,9 @@ typedef enum reid__kind {
     REID__MAXPOOL,
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
     REID__POOL,      /* adaptive average or generalised mean; a batch norm where it has one */
-    REID__LINEAR,    /* a convolution whose kernel covers its whole input, with a bias instead of batch norm */
+    REID__LINEAR,    /* a convolution whose kernel covers its whole input; a bias, batch norm, or both */
     REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
-
-typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
 
 /* One activation tensor, (n, h, w, c) with c padded to REID__LANES. The network's input is (n, h, w, 3) instead, with
    its zero border of border_y, border_x stored, so that the stem needs no bounds checks. */
@@ -2126,6 +2145,7 @@ typedef struct reid__op {
     int kh, kw, stride, pad_y, pad_x;
     int hidden;                  /* REID__SQUEEZE: channels between its two layers */
     int gem;                     /* REID__POOL: a generalised mean */
+    int biased;                  /* REID__LINEAR: it has a bias of its own */
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
@@ -2236,6 +2256,7 @@ static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel
     op->out = out;
     op->channel = channel;
     op->seeded = seeded;
+    op->biased = 1;
 }
 
 /* The image buffer: room for the stem's window at every output position, border included. */
@@ -2323,6 +2344,15 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
+    if (!p->arch->reduce) return;
+    int row = p->arch->reduce;
+    pooled = p->embedding;
+    p->dim = REID__REDUCED_DIM;
+    p->embedding = reid__add_buffer(p, 1, 1, p->dim);
+    reid__add_linear(p, pooled, channels, p->embedding, 0, p->dim, reid__reductions[row].name, 0);
+    reid__op *linear = reid__last_op(p);
+    linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
+    snprintf(linear->bn, sizeof linear->bn, "%s", reid__reductions[row].bn);
 }
 
 /* Channels times the width multiplier, to the nearest multiple of 8 but not more than a tenth below. */
@@ -2475,6 +2505,8 @@ static int reid__fuses(const reid__plan *p, int index) {
     return 1;
 }
 
+#define REID__WANTS 6
+
 static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
                                   int d2, int d3) {
     snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
@@ -2490,7 +2522,7 @@ static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
     return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
 }
 
-/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most 5. */
+/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
 static int reid__wants(const reid__op *op, reid__want *want) {
     reid__want *w = want;
     switch (op->kind) {
@@ -2511,7 +2543,8 @@ static int reid__wants(const reid__op *op, reid__want *want) {
         break;
     case REID__LINEAR:
         w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__MAXPOOL:
     case REID__NORMALISE: break;
@@ -2539,7 +2572,7 @@ static void reid__assign_offsets(reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
-        reid__want wants[5];
+        reid__want wants[REID__WANTS];
         if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
@@ -2592,10 +2625,10 @@ static int64_t reid__op_macs(const reid__op *op) {
 
 /* Learned numbers: weights, biases, BN scale and shift; running statistics are not counted. */
 static int64_t reid__op_parameters(const reid__op *op) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     int64_t sum = 0;
     int n = reid__wants(op, wants);
-    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3;
+    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
     for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
         for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
@@ -3206,8 +3239,9 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
 static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int nr, float *packed,
                                  uint64_t (*digests)[2], reid_error *e) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     float *weight = packed + op->weight, *bias = packed + op->bias;
+    const double *factors;
     int taps = op->kh * op->kw, pad_n = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
@@ -3222,8 +3256,14 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
             r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
         return r;
     case REID__LINEAR:
-        r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, NULL, weight, digests[0], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
+        if (op->bn[0]) r = reid__fold_batch_norm(l, op, wants + 1 + op->biased, bias, digests + 1 + op->biased, e);
+        factors = op->bn[0] ? l->factors : NULL;
+        if (r == REID_OK)
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, factors, weight, digests[0], e);
+        if (r != REID_OK || !op->biased) return r;
+        r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
+        for (int c = 0; c < op->oc && r == REID_OK; c++)
+            bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
         return r;
     case REID__SQUEEZE:
         memset(packed + op->bias2, 0, (size_t)pad_n * sizeof *packed);
@@ -5399,6 +5439,7 @@ static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch,
         reid__option(p, "-DREID_LINEAR");
         reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
         reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
+        reid__define(p, "ACT", (int)op->act);
         break;
     case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
     }
@@ -5609,15 +5650,20 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return r;
 }
 
+/* Where batch norm's tensors lie in l->raw: behind the weights. */
+static reid__address reid__gpu_raw_norm(const reid__gpu_loader *l, const reid__op *op) {
+    int deep = op->kind == REID__CONV || op->kind == REID__LINEAR;
+    return l->raw + (size_t)op->oc * (deep ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw * sizeof(float);
+}
+
 /* Uploads gamma, beta, mean and variance, wants[0 … 3]; the factors are left in l->factors, the bias in the packed
-   weights. */
+   weights. A layer's own bias lies behind them already. */
 static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
                                   uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
-    size_t weight = (size_t)op->oc * (op->kind == REID__CONV ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw;
-    reid__address bn = l->raw + weight * sizeof(float), bias = l->g->weights + l->g->plan.bias[index];
-    reid__address factors = l->factors;
+    reid__address bn = reid__gpu_raw_norm(l, op), bias = l->g->weights + l->g->plan.bias[index];
     int n = op->oc;
+    reid__address factors = l->factors, own = op->biased ? bn + (size_t)(4 * n) * sizeof(float) : 0;
     double epsilon = op->bn_eps;
     reid_result r = REID_OK;
     for (int i = 0; i < 4 && r == REID_OK; i++)
@@ -5629,7 +5675,7 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const re
                            (double)var, epsilon);
     }
     const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
-    void *parameters[] = {&bn, &epsilon, &n, &factors, &bias};
+    void *parameters[] = {&bn, &own, &epsilon, &n, &factors, &bias};
     return r ? r : reid__launch(l->g, step, reid__blocks(n, 256), 1, l->stream, parameters, e);
 }
 
@@ -5658,7 +5704,22 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
-/* All tensors of one operation. Returns when the GPU is done with l->raw. */
+static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                         uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    int c = g->plan->buffers[op->in].c, norm = op->bn[0] != 0;
+    const reid__strides s = {op->kh * op->kw * c, 1, op->kw * c, c};
+    reid__address bias = l->g->weights + g->bias[index];
+    if (norm) bias = reid__gpu_raw_norm(l, op) + (size_t)(4 * op->oc) * sizeof(float);
+    reid_result r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+    if (r == REID_OK && norm) r = reid__gpu_fold(l, index, wants + 1 + op->biased, digests + 1 + op->biased, e);
+    if (r != REID_OK) return r;
+    return reid__gpu_pack_matrix(l, 0, norm ? l->factors : 0, l->g->weights + g->weight[index], op->oc, op->ic, op->kh,
+                                 op->kw, s, e);
+}
+
 static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, const reid__want *wants,
                                        uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -5675,17 +5736,21 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
+/* All tensors of one operation. Returns when the GPU is done with l->raw. */
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     reid__address base = l->g->weights;
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
-    if (op->kind != REID__POOL) r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
+        r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
         r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    } else if (op->kind == REID__LINEAR) {
+        r = reid__gpu_pack_linear(l, index, wants, digests, e);
     } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
         if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
@@ -5693,19 +5758,17 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
         if (r == REID_OK && op->kind == REID__DEPTHWISE)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
     } else {
-        reid__strides linear = {op->kh * op->kw * c, 1, op->kw * c, c}, in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        int squeeze = op->kind == REID__SQUEEZE;
+        reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
         if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], squeeze ? op->hidden : op->oc, op->ic, op->kh,
-                                      op->kw, squeeze ? in : linear, e);
+            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
-        if (r == REID_OK && squeeze) { /* the second layer, after the first has left l->raw */
-            r = reid__gpu_check(&l->g->device, l->g->device.cu.StreamSynchronize(l->stream), op->name, e);
-            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
-            if (r == REID_OK)
-                r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
-            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
-        }
+        /* The second layer, after the first has left l->raw. */
+        int code = r == REID_OK ? l->g->device.cu.StreamSynchronize(l->stream) : 0;
+        if (r == REID_OK) r = reid__gpu_check(&l->g->device, code, op->name, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
+        if (r == REID_OK)
+            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
     }
     int code = l->g->device.cu.StreamSynchronize(l->stream);
     return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
@@ -5717,7 +5780,7 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
-        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 4 * oc);
+        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 5 * oc); /* norm, own bias */
         if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
         if (bytes > most) most = bytes;
     }
@@ -7200,7 +7263,7 @@ static reid_tensor_status reid__want_status(const reid__weights *file, const rei
 typedef struct reid__match {
     int wanted, matched, unexpected;
     reid_result first;    /* the first error, its tensor and its note */
-    char name[640], note[256];
+    char name[704], note[256];
 } reid__match;
 
 static void reid__match_error(reid__match *m, reid_result code, const char *name, const char *note) {
@@ -7213,7 +7276,7 @@ static void reid__match_error(reid__match *m, reid_result code, const char *name
 /* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. */
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
                              reid_tensor_fn fn, void *user, reid__match *m) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     char note[256];
     reid_result code;
     memset(m, 0, sizeof *m);
@@ -7258,11 +7321,12 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
 }
 
 /* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
+   Of equals the one that uses more of the file wins: fc.0 may be a head, or what nobody needs.
    On success p is the plan (for a 224x224 input: names and shapes do not depend on it) and m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
-    int best = -1, best_difference = INT_MAX, fits = 0;
+    int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
         for (int i = 0; i < REID__ARCHS; i++) {
             const reid__arch *arch = &reid__archs[i];
@@ -7274,8 +7338,8 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m);
             int difference = m->wanted - m->matched + m->unexpected;
-            if (difference < best_difference)
-                best_difference = difference, best = i, fits = m->matched * 2 >= m->wanted;
+            if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
+                best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
         }
         if (best < 0 && name)
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
@@ -7375,7 +7439,7 @@ typedef struct reid__build {
     int loader_count;
     char *staging;
     size_t staging_bytes, staging_each;
-    uint64_t (*digests)[5][2];    /* [op] of its tensors */
+    uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     reid_result *results;         /* [op] */
     reid_ctx *ctx;
 #ifndef REID_NO_CUDA
@@ -7411,7 +7475,7 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
                            reid__double_bits(prep->preset.std[c]));
     reid__print_digest(&d, "flip %d\nraw %d\n", ctx->flip, ctx->raw);
     for (int i = 0; i < p->op_count; i++) {
-        reid__want wants[5];
+        reid__want wants[REID__WANTS];
         char shape[96];
         int count = reid__wants(&p->ops[i], wants);
         for (int k = 0; k < count; k++) {
@@ -7623,7 +7687,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
     reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&ctx->mem, threads * sizeof *b->loaders);
-    b->digests = (uint64_t(*)[5][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
+    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
     b->results = (reid_result *)reid__alloc(&ctx->mem, ops * sizeof *b->results);
     if (!b->staging || !b->loaders || !b->digests || !b->results)
         return reid__no_memory(b->e, "staging", b->staging_bytes);

@@ -134,12 +134,13 @@ extern __shared__ __align__(1024) unsigned char shared[];
    (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_PACK
-/* bn: gamma, beta, mean, variance, n of each. A thread takes a channel. */
-extern "C" __global__ void reid_fold(const float *__restrict__ bn, double epsilon, int n, double *__restrict__ factors,
-                                     float *__restrict__ bias) {
+/* bn: gamma, beta, mean, variance, n of each. own: the layer's bias before it, or null. A thread takes a channel. */
+extern "C" __global__ void reid_fold(const float *__restrict__ bn, const float *__restrict__ own, double epsilon, int n,
+                                     double *__restrict__ factors, float *__restrict__ bias) {
     int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= n) return;
     double gamma = bn[c], beta = bn[n + c], mean = bn[2 * n + c], variance = bn[3 * n + c];
+    if (own) mean = __dsub_rn(mean, own[c]);
     double factor = __ddiv_rn(gamma, __dsqrt_rn(__dadd_rn(variance, epsilon)));
     factors[c] = factor;
     bias[c] = (float)__dsub_rn(beta, __dmul_rn(mean, factor));
@@ -779,7 +780,8 @@ reid_linear(const float *__restrict__ in, const float *__restrict__ weights, con
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         for (int offset = 16; offset > 0; offset /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], offset);
-        if (lane == 0 && image + i < images) out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = sum[i] + bias[n];
+        if (lane == 0 && image + i < images)
+            out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = act(sum[i] + bias[n]);
     }
 }
 #endif
