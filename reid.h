@@ -6837,8 +6837,11 @@ static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_e
     return r;
 }
 
-/* Was it the GPU that had no memory? */
-static int reid__scout_full(const reid_index *x) { return x->scout && x->scout->device.no_memory; }
+/* 0: there is no GPU; 2: there is one, which had no memory. */
+static int reid__scout_state(const reid_index *x) {
+    if (!x->scout || !x->scout->device.context) return 0;
+    return x->scout->device.no_memory ? 2 : 1;
+}
 
 static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
     reid__scout *s = x->scout;
@@ -6901,7 +6904,7 @@ static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, 
     (void)x, (void)desc;
     return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
 }
-static int reid__scout_full(const reid_index *x) { return x->scout != NULL; }
+static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
 static void reid__scout_close(const reid_index *x, reid__mem *mem, int forked) { (void)x, (void)mem, (void)forked; }
 static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
     (void)h, (void)e;
@@ -7098,10 +7101,11 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     reid__clear_error(&why);
     reid_result r = reid__scout_open(x, desc, &why);
     if (r == REID_OK) return r;
-    int no_gpu = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || reid__scout_full(x));
+    int state = reid__scout_state(x);
+    int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
     reid__scout_close(x, &x->mem, 0);
-    if (!automatic || !no_gpu) return reid__fail(desc->error, r, "%s", why.text);
-    reid__log(desc, REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
+    if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
+    reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
 }
 
