@@ -119,6 +119,10 @@
            resnet50-fastreid      2048   the same, and the first max pool has no padding (fast-reid)
            resnet50-fastreid-gem  2048   the same, and the last pool is a generalised mean, exponent `pool_layer.p`
            tf_efficientnet_b0 ... b3     epsilon 1e-3 and TensorFlow's padding; otherwise efficientnet_b0 ... b3
+           resnet50-fastreid-512   512   resnet50-fastreid's pool, then a linear layer without bias, `reduction.weight`,
+                                         and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
+           resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
+           resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
        resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
        the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
@@ -126,9 +130,11 @@
 
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
-       of a gallery in memory for any number of queries, by inner product, on the CPU. All rows are looked at and the
-       result is that of a sort in double precision: no threshold of an approximate index has to be trusted. Rows are
-       FP32 or FP16, borrowed and never copied; a callback leaves out rows (the same picture, the same camera).
+       of a gallery in memory for any number of queries, by inner product. All rows count and the result is that of a
+       sort in double precision: no threshold of an approximate index has to be trusted. Rows are FP32 or FP16 and
+       borrowed; a callback leaves out rows (the same picture, the same camera). A GPU gets an FP16 copy of them and
+       says where in the gallery the CPU has to look: the result is the same to the bit. Means of groups are computed
+       on the CPU alone.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -609,12 +615,14 @@ typedef struct reid_hit {
 
 typedef struct reid_index reid_index;
 
-/* Prepares a search on the CPU: looks at every row once, sorts the groups' rows, starts threads.
+/* Prepares a search: looks at every row once, sorts the groups' rows, starts threads, copies the rows to a GPU.
 
-   Parameters      desc: cpu_isa, threads, parallel_fn, memory_limit, allocator, log and error are used; it needs no
-                   weights. rows: copied, what it points at is not. out: NULL on failure.
+   Parameters      desc: device, device_index, what concerns kernels, cpu_isa, threads, parallel_fn, memory_limit,
+                   allocator, log and error are used; it needs no weights. REID_DEVICE_AUTO takes a GPU that can be used
+                   for galleries of 2^24 values or more; device memory counts for memory_limit. A pack of a network
+                   holds the kernels for its embeddings. rows: copied, what it points at is not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM; of a GPU those of reid_create.
    Thread safety   any thread. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
@@ -627,7 +635,8 @@ REID_API void reid_index_destroy(reid_index *index);
    Parameters      queries: (n, dim). hits: (n, k), best first, unused places zeroed. found: [n], hits of each query.
                    error: may be NULL.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a query is not finite, or longer than 1e18),
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_FORKED; hits and found are then zeroed.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_GPU, REID_ERR_FORKED; hits and found are then
+                   zeroed.
    Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
@@ -2021,8 +2030,10 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 
+typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
+
 typedef struct reid__arch {
-    char name[24];
+    char name[28];
     reid__family family;
     double width, depth;  /* EfficientNet's multipliers of channels and of repeats */
     double bn_eps;        /* 1e-5 in torchvision; weights that come from TensorFlow want 1e-3 */
@@ -2032,28 +2043,34 @@ typedef struct reid__arch {
     int same_padding;     /* EfficientNet: TensorFlow's "SAME", whose odd pixel is padded at the end */
     int gem;              /* ResNet: the last pool is a generalised mean with a learned exponent, `pool_layer.p` */
     int neck;             /* ResNet: a batch norm behind the last pool, `bottleneck.*`; the embedding comes after it */
+    int reduce;           /* ResNet: a linear layer with batch norm behind the last pool, reid__reductions */
     int by_name;          /* 1: its tensors are another network's; it has to be named, by desc.network or the file */
     char preset[24];      /* default preprocessing */
 } reid__arch;
 
 static const reid__arch reid__archs[] = {
-    /* name                   family          width depth bn_eps multi s1x1 mpad same gem neck name preset */
-    {"resnet50",              REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
-    {"resnet50-multiscale",   REID__RESNET,       1, 1,     1e-5, 1,    0,   1,   0,   0,  0,   0,   "torchvision-v1"},
-    {"efficientnet_b0",       REID__EFFICIENTNET, 1, 1,     1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b0"},
-    {"efficientnet_b1",       REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b1"},
-    {"efficientnet_b2",       REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b2"},
-    {"efficientnet_b3",       REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,    0,   0,   0,   0,  0,   0,   "effnet-b3"},
+    /* name                      family              w, depth  eps   mul s11 pad sam gem nck red nam  preset */
+    {"resnet50",                  REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
+    {"resnet50-multiscale",       REID__RESNET,       1, 1,     1e-5, 1,  0,  1,  0,  0,  0,  0,  0,  "torchvision-v1"},
+    {"efficientnet_b0",           REID__EFFICIENTNET, 1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b0"},
+    {"efficientnet_b1",           REID__EFFICIENTNET, 1, 1.1,   1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b1"},
+    {"efficientnet_b2",           REID__EFFICIENTNET, 1.1, 1.2, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b2"},
+    {"efficientnet_b3",           REID__EFFICIENTNET, 1.2, 1.4, 1e-5, 0,  0,  0,  0,  0,  0,  0,  0,  "effnet-b3"},
     /* strong-baseline */
-    {"resnet50-bnneck",       REID__RESNET,       1, 1,     1e-5, 0,    0,   1,   0,   0,  1,   0,   "strongbaseline"},
-    /* fast-reid's BoT and SBS */
-    {"resnet50-fastreid",     REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   0,  1,   1,   "fastreid"},
-    {"resnet50-fastreid-gem", REID__RESNET,       1, 1,     1e-5, 0,    0,   0,   0,   1,  1,   0,   "fastreid"},
+    {"resnet50-bnneck",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  1,  0,  0,  "strongbaseline"},
+    /* fast-reid's BoT and SBS, as they are and with EMBEDDING_DIM 512 */
+    {"resnet50-fastreid",         REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  1,  0,  1,  "fastreid"},
+    {"resnet50-fastreid-gem",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  1,  0,  0,  "fastreid"},
+    {"resnet50-fastreid-512",     REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  0,  0,  1,  0,  "fastreid"},
+    {"resnet50-fastreid-gem-512", REID__RESNET,       1, 1,     1e-5, 0,  0,  0,  0,  1,  0,  1,  0,  "fastreid"},
+    /* layumi's baseline, torchreid's resnet50_fc512 */
+    {"resnet50-layumi",           REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  2,  0,  "fastreid"},
+    {"resnet50-fc512",            REID__RESNET,       1, 1,     1e-5, 0,  0,  1,  0,  0,  0,  3,  0,  "torchreid"},
     /* weights that were trained in TensorFlow */
-    {"tf_efficientnet_b0",    REID__EFFICIENTNET, 1, 1,     1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b0"},
-    {"tf_efficientnet_b1",    REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b1"},
-    {"tf_efficientnet_b2",    REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b2"},
-    {"tf_efficientnet_b3",    REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,    0,   0,   1,   0,  0,   1,   "effnet-b3"},
+    {"tf_efficientnet_b0",        REID__EFFICIENTNET, 1, 1,     1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b0"},
+    {"tf_efficientnet_b1",        REID__EFFICIENTNET, 1, 1.1,   1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b1"},
+    {"tf_efficientnet_b2",        REID__EFFICIENTNET, 1.1, 1.2, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b2"},
+    {"tf_efficientnet_b3",        REID__EFFICIENTNET, 1.2, 1.4, 1e-3, 0,  0,  0,  1,  0,  0,  0,  1,  "effnet-b3"},
 };
 #define REID__ARCHS ((int)(sizeof reid__archs / sizeof reid__archs[0]))
 
@@ -2086,6 +2103,15 @@ static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
     {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
+
+/* Linear layer, batch norm and perhaps ReLU between the last pool and the embedding, in the columns' order of arch. */
+static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__reductions[4] = {
+    {"", "", 0, REID__LINEAR_ACT},
+    {"reduction", "bottleneck", 0, REID__LINEAR_ACT}, /* a 1x1 convolution */
+    {"classifier.add_block.0", "classifier.add_block.1", 1, REID__LINEAR_ACT},
+    {"fc.0", "fc.1", 1, REID__RELU},
+};
+#define REID__REDUCED_DIM 512
 #define REID__PROJECTION_DIM 512 /* EfficientNet's optional linear head, `projection.{weight,bias}` */
 
 REID_API const char *reid_network_name(int index) {
@@ -2108,11 +2134,9 @@ typedef enum reid__kind {
     REID__MAXPOOL,
     REID__SQUEEZE,   /* squeeze-excite factors from row sums: mean, 1x1 + SiLU, 1x1 + sigmoid */
     REID__POOL,      /* adaptive average or generalised mean; a batch norm where it has one */
-    REID__LINEAR,    /* a convolution whose kernel covers its whole input, with a bias instead of batch norm */
+    REID__LINEAR,    /* a convolution whose kernel covers its whole input; a bias, batch norm, or both */
     REID__NORMALISE  /* L2, at the very end: reid__cpu_embed */
 } reid__kind;
-
-typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
 
 /* One activation tensor, (n, h, w, c) with c padded to REID__LANES. The network's input is (n, h, w, 3) instead, with
    its zero border of border_y, border_x stored, so that the stem needs no bounds checks. */
@@ -2136,6 +2160,7 @@ typedef struct reid__op {
     int kh, kw, stride, pad_y, pad_x;
     int hidden;                  /* REID__SQUEEZE: channels between its two layers */
     int gem;                     /* REID__POOL: a generalised mean */
+    int biased;                  /* REID__LINEAR: it has a bias of its own */
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
@@ -2247,6 +2272,7 @@ static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel
     op->out = out;
     op->channel = channel;
     op->seeded = seeded;
+    op->biased = 1;
 }
 
 /* The image buffer: room for the stem's window at every output position, border included. */
@@ -2339,6 +2365,15 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
+    if (!p->arch->reduce) return;
+    int row = p->arch->reduce;
+    pooled = p->embedding;
+    p->dim = REID__REDUCED_DIM;
+    p->embedding = reid__add_buffer(p, 1, 1, p->dim);
+    reid__add_linear(p, pooled, channels, p->embedding, 0, p->dim, reid__reductions[row].name, 0);
+    reid__op *linear = reid__last_op(p);
+    linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
+    snprintf(linear->bn, sizeof linear->bn, "%s", reid__reductions[row].bn);
 }
 
 /* Channels times the width multiplier, to the nearest multiple of 8 but not more than a tenth below. */
@@ -2504,6 +2539,8 @@ static int reid__fuses(const reid__plan *p, int index) {
     return 1;
 }
 
+#define REID__WANTS 6
+
 static reid__want *reid__want_add(reid__want *want, const char *prefix, const char *suffix, int ndim, int d0, int d1,
                                   int d2, int d3) {
     snprintf(want->name, sizeof want->name, "%s%s", prefix, suffix);
@@ -2519,7 +2556,7 @@ static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
     return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
 }
 
-/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most 5. */
+/* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
 static int reid__wants(const reid__op *op, reid__want *want) {
     reid__want *w = want;
     switch (op->kind) {
@@ -2540,7 +2577,8 @@ static int reid__wants(const reid__op *op, reid__want *want) {
         break;
     case REID__LINEAR:
         w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__MAXPOOL:
     case REID__NORMALISE: break;
@@ -2569,7 +2607,7 @@ static void reid__assign_offsets(reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         size_t taps = (size_t)reid__taps(op), at = p->weight_floats;
-        reid__want wants[5];
+        reid__want wants[REID__WANTS];
         if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
@@ -2642,10 +2680,10 @@ static int64_t reid__op_macs(const reid__op *op) {
 
 /* Learned numbers: weights, biases, BN scale and shift; running statistics are not counted. */
 static int64_t reid__op_parameters(const reid__op *op) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     int64_t sum = 0;
     int n = reid__wants(op, wants);
-    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3;
+    int learned = op->kind == REID__SQUEEZE ? 4 : op->kind == REID__POOL ? op->gem + 2 : 3 + op->biased;
     for (int i = 0; i < reid__min(n, learned); i++) {
         int64_t count = 1;
         for (int d = 0; d < wants[i].ndim; d++) count *= (int64_t)wants[i].shape[d];
@@ -3363,8 +3401,9 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
 static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int nr, float *packed,
                                  uint64_t (*digests)[2], reid_error *e) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     float *weight = packed + op->weight, *bias = packed + op->bias;
+    const double *factors;
     int taps = op->kh * op->kw, pad_n = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
@@ -3379,8 +3418,14 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
             r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
         return r;
     case REID__LINEAR:
-        r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, NULL, weight, digests[0], e);
-        if (r == REID_OK) r = reid__fetch_vector(l, op, &wants[1], bias, digests[1], e);
+        if (op->bn[0]) r = reid__fold_batch_norm(l, op, wants + 1 + op->biased, bias, digests + 1 + op->biased, e);
+        factors = op->bn[0] ? l->factors : NULL;
+        if (r == REID_OK)
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, factors, weight, digests[0], e);
+        if (r != REID_OK || !op->biased) return r;
+        r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
+        for (int c = 0; c < op->oc && r == REID_OK; c++)
+            bias[c] = (float)(bias[c] + (factors ? factors[c] : 1) * l->vectors[c]);
         return r;
     case REID__SQUEEZE:
         memset(packed + op->bias2, 0, (size_t)pad_n * sizeof *packed);
@@ -6041,6 +6086,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__option(p, "-DREID_LINEAR");
         reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
         reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
+        reid__define(p, "ACT", (int)op->act);
         break;
     case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
     }
@@ -6317,15 +6363,20 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return r;
 }
 
+/* Where batch norm's tensors lie in l->raw: behind the weights. */
+static reid__address reid__gpu_raw_norm(const reid__gpu_loader *l, const reid__op *op) {
+    int deep = op->kind == REID__CONV || op->kind == REID__LINEAR;
+    return l->raw + (size_t)op->oc * (deep ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw * sizeof(float);
+}
+
 /* Uploads gamma, beta, mean and variance, wants[0 … 3]; the factors are left in l->factors, the bias in the packed
-   weights. */
+   weights. A layer's own bias lies behind them already. */
 static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
                                   uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
-    size_t weight = (size_t)op->oc * (op->kind == REID__CONV ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw;
-    reid__address bn = l->raw + weight * sizeof(float), bias = l->g->weights + l->g->plan.bias[index];
-    reid__address factors = l->factors;
+    reid__address bn = reid__gpu_raw_norm(l, op), bias = l->g->weights + l->g->plan.bias[index];
     int n = op->oc;
+    reid__address factors = l->factors, own = op->biased ? bn + (size_t)(4 * n) * sizeof(float) : 0;
     double epsilon = op->bn_eps;
     reid_result r = REID_OK;
     for (int i = 0; i < 4 && r == REID_OK; i++)
@@ -6337,7 +6388,7 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const re
                            (double)var, epsilon);
     }
     const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
-    void *parameters[] = {&bn, &epsilon, &n, &factors, &bias};
+    void *parameters[] = {&bn, &own, &epsilon, &n, &factors, &bias};
     return r ? r : reid__launch(l->g, step, reid__blocks(n, 256), 1, l->stream, parameters, e);
 }
 
@@ -6366,7 +6417,22 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
-/* All tensors of one operation. Returns when the GPU is done with l->raw. */
+static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                         uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    int c = g->plan->buffers[op->in].c, norm = op->bn[0] != 0;
+    const reid__strides s = {op->kh * op->kw * c, 1, op->kw * c, c};
+    reid__address bias = l->g->weights + g->bias[index];
+    if (norm) bias = reid__gpu_raw_norm(l, op) + (size_t)(4 * op->oc) * sizeof(float);
+    reid_result r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+    if (r == REID_OK && norm) r = reid__gpu_fold(l, index, wants + 1 + op->biased, digests + 1 + op->biased, e);
+    if (r != REID_OK) return r;
+    return reid__gpu_pack_matrix(l, 0, norm ? l->factors : 0, l->g->weights + g->weight[index], op->oc, op->ic, op->kh,
+                                 op->kw, s, e);
+}
+
 static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, const reid__want *wants,
                                        uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -6383,17 +6449,21 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
+/* All tensors of one operation. Returns when the GPU is done with l->raw. */
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     reid__address base = l->g->weights;
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
-    if (op->kind != REID__POOL) r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
+        r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
         r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    } else if (op->kind == REID__LINEAR) {
+        r = reid__gpu_pack_linear(l, index, wants, digests, e);
     } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
         if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
@@ -6401,19 +6471,17 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
         if (r == REID_OK && op->kind == REID__DEPTHWISE)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
     } else {
-        reid__strides linear = {op->kh * op->kw * c, 1, op->kw * c, c}, in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        int squeeze = op->kind == REID__SQUEEZE;
+        reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
         if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], squeeze ? op->hidden : op->oc, op->ic, op->kh,
-                                      op->kw, squeeze ? in : linear, e);
+            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
-        if (r == REID_OK && squeeze) { /* the second layer, after the first has left l->raw */
-            r = reid__gpu_check(&l->g->device, l->g->device.cu.StreamSynchronize(l->stream), op->name, e);
-            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
-            if (r == REID_OK)
-                r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
-            if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
-        }
+        /* The second layer, after the first has left l->raw. */
+        int code = r == REID_OK ? l->g->device.cu.StreamSynchronize(l->stream) : 0;
+        if (r == REID_OK) r = reid__gpu_check(&l->g->device, code, op->name, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
+        if (r == REID_OK)
+            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
     }
     int code = l->g->device.cu.StreamSynchronize(l->stream);
     return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
@@ -6425,7 +6493,7 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
-        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 4 * oc);
+        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 5 * oc); /* norm, own bias */
         if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
         if (bytes > most) most = bytes;
     }
@@ -6847,6 +6915,10 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    scored again in double, and only those scores decide. Hence no thread, instruction set or order of work shows in the
    result.
 
+   A GPU has the rows in half precision and tells the best product of each query with any of 32 rows, a tile. That is
+   off by less than a known bound, too; so only tiles that can matter are looked at, the best ones first, by the code
+   that otherwise looks at all.
+
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
@@ -6856,6 +6928,10 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define REID__SLACK 128           /* candidates beyond the k best */
 #define REID__FEW 4               /* queries for which memory is the limit: no panel is packed */
 #define REID__LONGEST 1e18        /* length of an embedding: no product can overflow */
+#define REID__TILE_ROWS 32        /* rows of which the GPU tells the best: of a warp of reid_search; a block has 128 */
+#define REID__PIECES 512          /* of the tiles: the best of each is known before tiles are chosen */
+#define REID__SCOUT_PAYS ((size_t)1 << 24)  /* values: with fewer REID_DEVICE_AUTO takes the CPU */
+#define REID__SCOUT_MEMORY ((size_t)1 << 26) /* bytes that the GPU tells at a time, unless 16 queries need more */
 
 static const float reid__no_bias[REID__LANES * 2] = {0};
 
@@ -6871,6 +6947,10 @@ struct reid_index {
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
     double longest;           /* no row is longer */
+    struct reid__scout *scout; /* the GPU; NULL: the CPU looks at everything */
+    size_t tiles, scout_bytes;
+    int told;                 /* queries that the GPU is asked at a time */
+    uint32_t *firsts;         /* [tiles + 1]: the first group that starts in a tile or later; NULL without groups */
 };
 
 /* A unit that may be among the best. */
@@ -6894,6 +6974,7 @@ typedef struct reid__scan {
     float *scores;        /* (REID__BLOCK, width) */
     float *wide, *spare;  /* (REID__BLOCK, dim), (dim): rows that were halves */
     reid__tally *tallies; /* [queries], for groups larger than a block */
+    struct reid__candidate *pieces; /* [REID__PIECES], with a GPU */
 } reid__scan;
 
 /* One chunk of queries. */
@@ -6904,9 +6985,12 @@ typedef struct reid__hunt {
     const uint32_t *order, *starts; /* NULL: units are rows */
     size_t units, next;             /* next: the first unit that no thread has taken */
     int n, first, width, top;       /* first: number of query 0; width: of a panel; top: 0 for the mean of all */
+    int scouted;                    /* the GPU tells where to look */
     size_t k, cap;
     float *panels;                  /* [panel][dim][width], or NULL for few queries */
     double *bounds;                 /* [n]: of |FP32 score - score| */
+    float *maxima;                  /* (n, tiles): what it told */
+    double *steps, *slack;          /* [n]: the score that a maximum of 1 stands for; how much more it may be in FP32 */
     reid__candidate *candidates;    /* [n][threads][cap] */
     size_t *counts;                 /* [n][threads] */
     reid__scan *scans;              /* [threads] */
@@ -7114,21 +7198,93 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     }
 }
 
+/* The same for one query. */
+static void reid__scan_query(const reid__hunt *h, int index, int query, const reid__span *b) {
+    const reid__scan *t = &h->scans[index];
+    int dim = h->x->rows.dim;
+    for (size_t i = 0; i < b->rows; i++)
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), dim,
+                            h->queries + (ptrdiff_t)query * dim, 1, t->scores + i);
+    reid__take_span(h, index, query, b, t->scores);
+}
+
+/* Units from ... end - 1, for one query or for all of them (-1). */
+static void reid__scan_units(const reid__hunt *h, int index, int query, size_t from, size_t end) {
+    reid__span b;
+    b.unit = from, b.place = reid__start(h, from);
+    while (b.unit < end) {
+        reid__span_fill(h, &b, end);
+        if (query < 0) reid__scan_span(h, index, &b);
+        else reid__scan_query(h, index, query, &b);
+        b.place += b.rows;
+        if (b.ends) b.unit = b.last + 1;
+    }
+}
+
 /* Units are taken as threads get to them: the result does not depend on who looked at what. */
 static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
     for (;;) {
         size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
         if (from >= h->units) return;
-        size_t end = h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP;
-        reid__span b;
-        b.unit = from, b.place = reid__start(h, from);
-        while (b.unit < end) {
-            reid__span_fill(h, &b, end);
-            reid__scan_span(h, index, &b);
-            b.place += b.rows;
-            if (b.ends) b.unit = b.last + 1;
-        }
+        reid__scan_units(h, index, -1, from,
+                         h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP);
+    }
+}
+
+/* --- tiles -------------------------------------------------------------------------------------------------------- */
+
+/* Makes each tile's maximum that of the units which start in it: a group reaches into later tiles, and is no better
+   than its best row. */
+static void reid__raise_tiles(const reid__hunt *h, float *tile) {
+    const uint32_t *firsts = h->x->firsts;
+    for (size_t i = 0; i < h->x->tiles; i++) {
+        if (firsts[i] == firsts[i + 1]) tile[i] = -3e38f;
+        else
+            for (size_t k = i + 1; k <= (h->starts[firsts[i + 1]] - 1) / REID__TILE_ROWS; k++)
+                if (tile[k] > tile[i]) tile[i] = tile[k];
+    }
+}
+
+/* The units that start in a tile. */
+static void reid__scan_tile(const reid__hunt *h, int index, int query, size_t tile) {
+    size_t from = tile * REID__TILE_ROWS, end = from + REID__TILE_ROWS;
+    if (h->starts) from = h->x->firsts[tile], end = h->x->firsts[tile + 1];
+    reid__scan_units(h, index, query, from, end < h->units ? end : h->units);
+}
+
+/* Looks at tiles, best first, until the rest cannot matter: all above a cut, then all below it and above the next one.
+   Cuts are the k-th, 4k-th ... best of all pieces, so that about as many tiles are above one. */
+static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
+    const reid__scan *t = &h->scans[index];
+    size_t tiles = h->x->tiles, each = tiles / REID__PIECES + 1, pieces = (tiles + each - 1) / each;
+    size_t list = (size_t)query * (size_t)h->x->threads + (size_t)index;
+    float *tile = h->maxima + (size_t)query * tiles, *limit = &t->limits[query], last = 3.4e38f, cut;
+    double step = h->steps[query], slack = h->slack[query];
+    if (h->starts) reid__raise_tiles(h, tile);
+    for (size_t p = 0, i = 0; p < pieces; p++) {
+        float *most = &t->pieces[p].near;
+        *most = tile[i];
+        for (size_t end = i + each < tiles ? i + each : tiles; i < end; i++)
+            if (tile[i] > *most) *most = tile[i];
+    }
+    for (size_t want = h->k;; want *= 4, last = cut) {
+        if (want < pieces) reid__select(t->pieces, pieces, want);
+        cut = want < pieces ? t->pieces[want - 1].near : -3.4e38f;
+        for (size_t i = 0; i < tiles; i++)
+            if (tile[i] >= cut && tile[i] < last && tile[i] * step + slack >= (double)*limit)
+                reid__scan_tile(h, index, query, i);
+        h->counts[list] = reid__prune(h, query, h->candidates + list * h->cap, h->counts[list], t->spare, limit);
+        if (want >= pieces || cut * step + slack < (double)*limit) return;
+    }
+}
+
+static void reid__tiles_part(void *task, int index) {
+    reid__hunt *h = (reid__hunt *)task;
+    for (;;) {
+        size_t query = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED);
+        if (query >= (size_t)h->n) return;
+        reid__hunt_tiles(h, index, (int)query);
     }
 }
 
@@ -7172,8 +7328,9 @@ static size_t reid__carve(size_t *at, size_t count, size_t size) {
 static size_t reid__hunt_layout(reid__hunt *h, char *base) {
     size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width, at = 0;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
-    size_t panels = reid__carve(&at, n > REID__FEW ? padded * dim : 0, sizeof(float));
-    size_t bounds = reid__carve(&at, n, sizeof(double));
+    int packed = n > REID__FEW && !h->scouted;
+    size_t panels = reid__carve(&at, packed ? padded * dim : 0, sizeof(float));
+    size_t bounds = reid__carve(&at, 3 * n, sizeof(double));
     size_t candidates = reid__carve(&at, n * threads * h->cap, sizeof(reid__candidate));
     size_t counts = reid__carve(&at, n * threads, sizeof(size_t));
     size_t scans = reid__carve(&at, threads, sizeof(reid__scan));
@@ -7183,15 +7340,18 @@ static size_t reid__hunt_layout(reid__hunt *h, char *base) {
         size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
         size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
         size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
+        size_t pieces = reid__carve(&at, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
         if (!base) continue;
         t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
         t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
         t.tallies = (reid__tally *)(void *)(base + tallies);
+        t.pieces = (reid__candidate *)(void *)(base + pieces);
         memcpy(base + scans + i * sizeof t, &t, sizeof t);
     }
     if (!base) return at;
-    h->panels = n > REID__FEW ? (float *)(void *)(base + panels) : NULL;
+    h->panels = packed ? (float *)(void *)(base + panels) : NULL;
     h->bounds = (double *)(void *)(base + bounds);
+    h->steps = h->bounds + n, h->slack = h->steps + n;
     h->candidates = (reid__candidate *)(void *)(base + candidates);
     h->counts = (size_t *)(void *)(base + counts);
     h->scans = (reid__scan *)(void *)(base + scans);
@@ -7226,34 +7386,277 @@ static void reid__hunt_begin(reid__hunt *h) {
                 q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
+/* --- a GPU -------------------------------------------------------------------------------------------------------- */
+
+static uint16_t reid__to_half(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        memcpy(&x, &size, 4);
+        x += 0.5f;
+        memcpy(&bits, &x, 4);
+        return (uint16_t)(sign | (bits - 0x3f000000));
+    }
+    size += 0xfff + (size >> 13 & 1);
+    return (uint16_t)(sign | (size - 0x38000000) >> 13);
+}
+
+#ifndef REID_NO_CUDA
+/* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
+   length. Rows that are halves already stay as they are. */
+typedef struct reid__scout {
+    reid__device device;
+    void *modules[2], *functions[2];    /* for up to 16 queries, for more */
+    void *stream;
+    reid__address rows, queries, maxima; /* one block: (padded rows, depth), (queries, depth) halves; floats */
+    unsigned char *pinned;               /* rows, queries or maxima on their way */
+    size_t row_bytes, query_bytes, pinned_bytes;
+    int depth;                           /* dim, padded */
+    double scale;                        /* of the rows */
+} reid__scout;
+
+static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
+
+static double reid__scale_for(double length) {
+    int exponent;
+    frexp(length, &exponent);
+    return ldexp(1, -exponent);
+}
+
+/* |maximum - score| of a query and rows as long as these: 2^-11 for rounding either, where halves are normal numbers,
+   2^-25 for each component where they are not; tensor cores truncate sums, for which 2^-21 an addition is ample. */
+static double reid__scout_bound(int dim, double query, double row) {
+    return query * row * (1e-3 + (dim + 64) * 4.76837158203125e-7 + sqrt(dim) * 1.1920928955078125e-7);
+}
+
+/* One program for each width. */
+static int reid__scout_programs(reid__jit *j, int depth) {
+    int ok = 1;
+    for (int i = 0; i < 2 && ok; i++) {
+        reid__program p;
+        memset(&p, 0, sizeof p);
+        reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
+        reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
+        ok = reid__program_add(j, &p) >= 0;
+    }
+    return ok;
+}
+
+/* Which rows go up next. */
+typedef struct reid__upload {
+    const reid_index *x;
+    size_t first, rows;
+} reid__upload;
+
+static void reid__upload_part(void *task, int index) {
+    const reid__upload *u = (const reid__upload *)task;
+    const reid_index *x = u->x;
+    const reid__scout *s = x->scout;
+    size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
+    ptrdiff_t from, to;
+    reid__share((ptrdiff_t)u->rows, x->threads, index, &from, &to);
+    for (ptrdiff_t i = from; i < to; i++) {
+        uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
+        size_t place = u->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
+        memset(out, 0, depth * sizeof *out);
+        if (place >= x->rows.count) continue;
+        if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
+        else for (size_t k = 0; k < dim; k++) out[k] = reid__to_half((float)(x->rows.floats[row * dim + k] * s->scale));
+    }
+}
+
+static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *e) {
+    reid__scout *s = x->scout;
+    reid__driver *cu = &s->device.cu;
+    size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
+    int code = 0;
+    for (size_t at = 0; at < padded && !code; at += most) {
+        reid__upload u = {x, at, padded - at < most ? padded - at : most};
+        reid__parallel(&x->team, reid__upload_part, &u, x->threads);
+        code = cu->MemcpyHtoDAsync(s->rows + at * row, s->pinned, u.rows * row, s->stream);
+        int waited = cu->StreamSynchronize(s->stream);
+        if (!code) code = waited;
+    }
+    return reid__gpu_check(&s->device, code, "uploading rows", e);
+}
+
+/* Modules and memory. */
+static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t padded, reid_error *e) {
+    reid__scout *s = x->scout;
+    reid__driver *cu = &s->device.cu;
+    size_t maxima = (size_t)x->told * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
+    void *pinned = NULL;
+    int code = cu->StreamCreate(&s->stream, 1);
+    for (int i = 0; i < 2 && !code; i++) {
+        code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
+        if (!code) code = cu->ModuleGetFunction(&s->functions[i], s->modules[i], "reid_search");
+    }
+    if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
+    s->pinned_bytes = s->query_bytes + maxima;
+    x->scout_bytes = all + s->pinned_bytes;
+    if (x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
+        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
+                          (unsigned long long)(x->mem.used + x->scout_bytes));
+    code = cu->MemAlloc(&s->rows, all);
+    if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
+    if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
+    s->pinned = (unsigned char *)pinned;
+    s->queries = s->rows + s->row_bytes, s->maxima = s->queries + s->query_bytes;
+    return reid__scout_upload(x, padded, e);
+}
+
+/* In which group each tile begins. */
+static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
+    size_t bytes = (x->tiles + 1) * sizeof *x->firsts, group = 0;
+    if (!x->order) return REID_OK;
+    x->firsts = (uint32_t *)reid__alloc(&x->mem, bytes);
+    if (!x->firsts) return reid__no_memory(e, "tiles", bytes);
+    for (size_t i = 0; i <= x->tiles; i++) {
+        while (group < x->groups && x->starts[group] < i * REID__TILE_ROWS) group++;
+        x->firsts[i] = (uint32_t)group;
+    }
+    return REID_OK;
+}
+
+static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_error *e) {
+    size_t padded = (x->rows.count / 128 + 1) * 128, told;
+    reid__jit j;
+    reid__scout *s = x->scout = (reid__scout *)reid__alloc(&x->mem, sizeof *s);
+    if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
+    memset(s, 0, sizeof *s);
+    memset(&j, 0, sizeof j);
+    s->depth = reid__round_up(x->rows.dim, 32);
+    s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
+    s->row_bytes = padded * (size_t)s->depth * sizeof(uint16_t);
+    x->tiles = padded / REID__TILE_ROWS;
+    told = REID__SCOUT_MEMORY / (x->tiles * sizeof(float)) / 16 * 16;
+    x->told = told < 16 ? 16 : told < REID__SEARCH_CHUNK ? (int)told : REID__SEARCH_CHUNK;
+    s->query_bytes = (size_t)reid__round_up(x->told, 64) * (size_t)s->depth * sizeof(uint16_t);
+    reid_result r = reid__scout_tiles(x, e);
+    if (r == REID_OK) r = reid__device_open(&s->device, desc, e);
+    if (r == REID_OK) r = reid__jit_init(&j, &x->mem, desc, s->device.arch, s->device.version, e);
+    if (r == REID_OK && reid__scout_programs(&j, s->depth)) r = reid__jit_build(&j, x->threads, e);
+    if (r == REID_OK) r = reid__gpu_enter(&s->device, e);
+    if (r == REID_OK) {
+        r = reid__scout_load(x, &j, padded, e);
+        reid__gpu_leave(&s->device);
+    }
+    reid__jit_free(&j);
+    if (r == REID_OK)
+        reid__log(desc, REID_LOG_INFO, r, "searching on GPU %d, %s (sm_%d)", s->device.index, s->device.name,
+                  s->device.arch);
+    return r;
+}
+
+/* 0: there is no GPU; 2: there is one, which had no memory. */
+static int reid__scout_state(const reid_index *x) {
+    if (!x->scout || !x->scout->device.context) return 0;
+    return x->scout->device.no_memory ? 2 : 1;
+}
+
+static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
+    reid__scout *s = x->scout;
+    if (!s) return;
+    reid__driver *cu = &s->device.cu;
+    if (!forked && s->device.context && cu->CtxPushCurrent(s->device.context) == 0) {
+        if (s->stream) cu->StreamDestroy(s->stream); /* nothing is on its way */
+        if (s->rows) cu->MemFree(s->rows);
+        if (s->pinned) cu->MemFreeHost(s->pinned);
+        for (int i = 0; i < 2; i++)
+            if (s->modules[i]) cu->ModuleUnload(s->modules[i]);
+        reid__gpu_leave(&s->device);
+    }
+    if (!forked) reid__device_close(&s->device);
+    reid__free(mem, x->firsts, (x->tiles + 1) * sizeof *x->firsts);
+    reid__free(mem, s, sizeof *s);
+    x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
+}
+
+/* The queries as halves, and what that means for their maxima. */
+static void reid__scout_queries(reid__hunt *h, size_t bytes) {
+    const reid__scout *s = h->x->scout;
+    uint16_t *out = (uint16_t *)(void *)s->pinned;
+    int dim = h->x->rows.dim;
+    memset(out, 0, bytes);
+    for (int q = 0; q < h->n; q++, out += s->depth) {
+        const float *query = h->queries + (ptrdiff_t)q * dim;
+        double length = sqrt(reid__exact_dot(query, query, dim)), scale = reid__scale_for(length);
+        for (int k = 0; k < dim; k++) out[k] = reid__to_half((float)(query[k] * scale));
+        h->steps[q] = 1 / scale / s->scale;
+        h->slack[q] = h->bounds[q] + reid__scout_bound(dim, length, h->x->longest);
+    }
+}
+
+/* Sets h->maxima. */
+static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
+    reid__scout *s = h->x->scout;
+    reid__driver *cu = &s->device.cu;
+    int n = h->n, which = n > reid__scout_widths[0], width = reid__scout_widths[which], tiles = (int)h->x->tiles;
+    size_t bytes = (size_t)reid__round_up(n, width) * (size_t)s->depth * sizeof(uint16_t);
+    size_t told = (size_t)n * h->x->tiles * sizeof(float);
+    unsigned blocks = (unsigned)(tiles / 4) * (unsigned)reid__ceil_div(n, width);
+    void *parameters[] = {&s->rows, &s->queries, &s->maxima, &n, &tiles};
+    reid_result r = reid__gpu_enter(&s->device, e);
+    if (r != REID_OK) return r;
+    reid__scout_queries(h, bytes);
+    h->maxima = (float *)(void *)(s->pinned + s->query_bytes);
+    int code = cu->MemcpyHtoDAsync(s->queries, s->pinned, bytes, s->stream);
+    if (!code)
+        code = cu->LaunchKernel(s->functions[which], blocks, 1, 1, 128, 1, 1, (unsigned)(256 * (128 + width)),
+                                s->stream, parameters, NULL);
+    if (!code) code = cu->MemcpyDtoHAsync(h->maxima, s->maxima, told, s->stream);
+    int waited = cu->StreamSynchronize(s->stream); /* also after an error: nothing may still be on its way */
+    r = reid__gpu_check(&s->device, code ? code : waited, "a search", e);
+    reid__gpu_leave(&s->device);
+    return r;
+}
+#else
+static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, reid_error *e) {
+    (void)x, (void)desc;
+    return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+}
+static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
+static void reid__scout_close(const reid_index *x, reid__mem *mem, int forked) { (void)x, (void)mem, (void)forked; }
+static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
+    (void)h, (void)e;
+    return REID_OK;
+}
+#endif
+
 /* Chunks of queries as large as memory allows. */
 static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
-    size_t least = x->memory_limit ? x->memory_limit - x->mem.used : SIZE_MAX;
+    size_t least = x->memory_limit ? x->memory_limit - x->mem.used - x->scout_bytes : SIZE_MAX;
     size_t most = least < REID__SEARCH_MEMORY ? least : REID__SEARCH_MEMORY;
-    for (h->n = reid__min(n, REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
-        h->width = h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
+    reid_result r = REID_OK;
+    for (h->n = reid__min(n, h->scouted ? x->told : REID__SEARCH_CHUNK);; h->n = (h->n + 1) / 2) {
+        h->width = h->scouted ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
     }
     size_t bytes = reid__hunt_layout(h, NULL) + REID__ALIGN + sizeof(void *);
     if (bytes > least)
         return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + bytes));
+                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes));
     bytes -= REID__ALIGN + sizeof(void *);
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
-    for (int first = 0, chunk = h->n; first < n; first += chunk) {
+    for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
         h->first = first;
         h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__hunt_layout(h, base);
         reid__hunt_begin(h);
-        reid__parallel(&x->team, reid__scan_part, h, x->threads);
+        if (h->scouted) r = reid__scout_tell(h, e);
+        if (r != REID_OK) break;
+        reid__parallel(&x->team, h->scouted ? reid__tiles_part : reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
     }
     reid__free(&x->mem, base, bytes);
-    return REID_OK;
+    return r;
 }
 
 static reid_result reid__check_search(const reid_index *x, const float *queries, int n, const reid_search_desc *d,
@@ -7290,7 +7693,9 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid_result r = reid__check_search(index, queries, n, search, error);
     memset(&h, 0, sizeof h);
     h.x = index, h.d = search, h.hits = hits, h.found = found;
-    h.order = grouped ? index->order : NULL, h.starts = grouped ? index->starts : NULL;
+    h.scouted = index->scout && search->scoring != REID_GROUP_MEAN; /* a best row says little about a mean */
+    h.order = grouped || h.scouted ? index->order : NULL; /* the GPU has the rows in this order */
+    h.starts = grouped ? index->starts : NULL;
     h.units = grouped ? index->groups : index->rows.count;
     h.k = h.units < (size_t)search->k ? h.units : (size_t)search->k;
     h.cap = h.units - h.k < REID__SLACK ? h.units : h.k + REID__SLACK;
@@ -7299,6 +7704,10 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
         pthread_mutex_lock(&index->mutex);
         r = reid__search(index, &h, n, queries, error);
         pthread_mutex_unlock(&index->mutex);
+    }
+    if (r != REID_OK && n) {
+        if (search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
+        memset(found, 0, (size_t)n * sizeof *found);
     }
     reid__fp_leave(fp);
     errno = saved_errno;
@@ -7386,12 +7795,31 @@ static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if (desc->threads < 0 || desc->threads > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
+    if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
     if (rows->dim < 1 || rows->dim > REID_MAX_DIM || rows->count > UINT32_MAX - 1 ||
         !reid__mul(rows->count, (size_t)rows->dim * sizeof(float), &size))
         return reid__fail(e, REID_ERR_INVALID_ARG, "%llu rows of %d floats: at most 4294967294 of 1 to %d",
                           (unsigned long long)rows->count, rows->dim, REID_MAX_DIM);
     if (rows->count && !rows->floats == !rows->halves)
         return reid__fail(e, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves has to be given");
+    return REID_OK;
+}
+
+/* A GPU, if it was asked for or can be had and pays. */
+static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
+    int automatic = desc->device == REID_DEVICE_AUTO;
+    reid_error why;
+    size_t values = x->rows.count * (size_t)x->rows.dim;
+    if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__SCOUT_PAYS)) return REID_OK;
+    reid__clear_error(&why);
+    reid_result r = reid__scout_open(x, desc, &why);
+    if (r == REID_OK) return r;
+    int state = reid__scout_state(x);
+    int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
+    reid__scout_close(x, &x->mem, 0);
+    if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
+    reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
 }
 
@@ -7406,8 +7834,10 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     x->threads = x->team.size;
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
-    if (r == REID_OK && x->memory_limit && x->mem.used > x->memory_limit)
-        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)x->mem.used);
+    if (r == REID_OK) r = reid__index_device(x, desc);
+    if (r == REID_OK && x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
+        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
+                       (unsigned long long)(x->mem.used + x->scout_bytes));
     return r;
 }
 
@@ -7416,6 +7846,7 @@ REID_API void reid_index_destroy(reid_index *index) {
     reid__mem mem = index->mem;
     int forked = index->pid != getpid();
     reid__team_stop(&index->team, &mem, index->asked, forked);
+    reid__scout_close(index, &mem, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
     reid__free(&mem, index->starts, (index->rows.count + 1) * sizeof *index->starts);
     reid__free(&mem, index->order, index->rows.count * sizeof *index->order);
@@ -7449,22 +7880,6 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
 }
 
 /* --- halves ------------------------------------------------------------------------------------------------------- */
-
-static uint16_t reid__to_half(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
-    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        memcpy(&x, &size, 4);
-        x += 0.5f;
-        memcpy(&bits, &x, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | (size - 0x38000000) >> 13);
-}
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
     unsigned fp = reid__fp_enter();
@@ -7566,7 +7981,7 @@ static reid_tensor_status reid__want_status(const reid__weights *file, const rei
 typedef struct reid__match {
     int wanted, matched, unexpected;
     reid_result first;    /* the first error, its tensor and its note */
-    char name[640], note[256];
+    char name[704], note[256];
 } reid__match;
 
 static void reid__match_error(reid__match *m, reid_result code, const char *name, const char *note) {
@@ -7579,7 +7994,7 @@ static void reid__match_error(reid__match *m, reid_result code, const char *name
 /* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. */
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
                              reid_tensor_fn fn, void *user, reid__match *m) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     char note[256];
     reid_result code;
     memset(m, 0, sizeof *m);
@@ -7624,11 +8039,12 @@ static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *a
 }
 
 /* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
+   Of equals the one that uses more of the file wins: fc.0 may be a head, or what nobody needs.
    On success p is the plan (for a 224x224 input: names and shapes do not depend on it) and m the comparison with it. */
 static reid_result reid__detect(const reid__weights *file, const reid_desc *desc, unsigned char *used, reid__plan *p,
                                 reid__match *m, reid_error *e) {
     const char *name = desc->network ? desc->network : reid__weights_meta(file, "reid.network");
-    int best = -1, best_difference = INT_MAX, fits = 0;
+    int best = -1, best_difference = INT_MAX, best_matched = 0, fits = 0;
     for (int pass = 0; pass < 2; pass++) { /* the second pass builds the winner's plan again */
         for (int i = 0; i < REID__ARCHS; i++) {
             const reid__arch *arch = &reid__archs[i];
@@ -7640,8 +8056,8 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m);
             int difference = m->wanted - m->matched + m->unexpected;
-            if (difference < best_difference)
-                best_difference = difference, best = i, fits = m->matched * 2 >= m->wanted;
+            if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
+                best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
         }
         if (best < 0 && name)
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
@@ -7741,7 +8157,7 @@ typedef struct reid__build {
     int loader_count;
     char *staging;
     size_t staging_bytes, staging_each;
-    uint64_t (*digests)[5][2];    /* [op] of its tensors */
+    uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     reid_result *results;         /* [op] */
     reid_ctx *ctx;
 #ifndef REID_NO_CUDA
@@ -7777,7 +8193,7 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
                            reid__double_bits(prep->preset.std[c]));
     reid__print_digest(&d, "flip %d\nraw %d\n", ctx->flip, ctx->raw);
     for (int i = 0; i < p->op_count; i++) {
-        reid__want wants[5];
+        reid__want wants[REID__WANTS];
         char shape[96];
         int count = reid__wants(&p->ops[i], wants);
         for (int k = 0; k < count; k++) {
@@ -8013,7 +8429,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
     reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&ctx->mem, threads * sizeof *b->loaders);
-    b->digests = (uint64_t(*)[5][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
+    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
     b->results = (reid_result *)reid__alloc(&ctx->mem, ops * sizeof *b->results);
     if (!b->staging || !b->loaders || !b->digests || !b->results)
         return reid__no_memory(b->e, "staging", b->staging_bytes);
@@ -8688,6 +9104,8 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+    if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
+        r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
     for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
         const reid__program *p = &k->jit.programs[i];

@@ -27,6 +27,7 @@
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
+   reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
 
@@ -216,12 +217,13 @@ extern __shared__ __align__(1024) unsigned char shared[];
    (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_PACK
-/* bn: gamma, beta, mean, variance, n of each. A thread takes a channel. */
-extern "C" __global__ void reid_fold(const float *__restrict__ bn, double epsilon, int n, double *__restrict__ factors,
-                                     float *__restrict__ bias) {
+/* bn: gamma, beta, mean, variance, n of each. own: the layer's bias before it, or null. A thread takes a channel. */
+extern "C" __global__ void reid_fold(const float *__restrict__ bn, const float *__restrict__ own, double epsilon, int n,
+                                     double *__restrict__ factors, float *__restrict__ bias) {
     int c = blockIdx.x * blockDim.x + threadIdx.x;
     if (c >= n) return;
     double gamma = bn[c], beta = bn[n + c], mean = bn[2 * n + c], variance = bn[3 * n + c];
+    if (own) mean = __dsub_rn(mean, own[c]);
     double factor = __ddiv_rn(gamma, __dsqrt_rn(__dadd_rn(variance, epsilon)));
     factors[c] = factor;
     bias[c] = (float)__dsub_rn(beta, __dmul_rn(mean, factor));
@@ -531,18 +533,10 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
 }
 #endif
 
-#ifdef REID_CONV_F16
-/* A block computes BM pixels times BN channels with WARPS_M x WARPS_N warps. STAGES slices of A (BM, BK) and B (BN, BK)
-   are in shared memory: one is multiplied while the others arrive by cp.async. A slice's rows are BK = 32 halves, four
-   16-byte pieces; piece p of row r lies at place p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into eight
-   different groups of banks. sm_75 has neither cp.async nor the k16 MMA: pieces go through registers, and an MMA of
-   depth 16 is two of depth 8, which add in the same order. */
-#define THREADS (32 * WARPS_M * WARPS_N)
-#define A_BYTES (BM * BK * 2)
-#define STAGE_BYTES ((BM + BN) * BK * 2)
-#define A_PIECES (BM * BK / 8 / THREADS)
-#define TILES_M (BM / WARPS_M / 16)
-#define TILES_N (BN / WARPS_N / 8)
+#if defined(REID_CONV_F16) || defined(REID_SEARCH)
+/* Slices of matrices of halves in shared memory, for both kernels of tensor cores. A slice's rows are BK = 32 halves,
+   four 16-byte pieces; piece p of row r lies at place p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into
+   eight different groups of banks. */
 
 /* Byte offset of a piece in a slice. */
 DEVICE unsigned place(int row, int piece) { return (unsigned)(row * BK * 2 + (piece ^ (row >> 1 & 3)) * 16); }
@@ -556,6 +550,27 @@ DEVICE void copy_piece(unsigned char *to, const value_t *from, const value_t *an
     *(uint4 *)to = from ? *(const uint4 *)from : make_uint4(0, 0, 0, 0);
 #endif
 }
+
+DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
+#if __CUDA_ARCH__ >= 800
+    reid_mma_m16n8k16(d, a, b);
+#else
+    reid_mma_m16n8k8(d, a, b);
+    reid_mma_m16n8k8(d, a + 2, b + 1);
+#endif
+}
+#endif
+
+#ifdef REID_CONV_F16
+/* A block computes BM pixels times BN channels with WARPS_M x WARPS_N warps. STAGES slices of A (BM, BK) and B (BN, BK)
+   are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
+   MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order. */
+#define THREADS (32 * WARPS_M * WARPS_N)
+#define A_BYTES (BM * BK * 2)
+#define STAGE_BYTES ((BM + BN) * BK * 2)
+#define A_PIECES (BM * BK / 8 / THREADS)
+#define TILES_M (BM / WARPS_M / 16)
+#define TILES_N (BN / WARPS_N / 8)
 
 DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
@@ -573,15 +588,6 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
                        scale_pair(v.w, u.z, u.w));
     }
     *(uint4 *)to = v;
-}
-
-DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
-#if __CUDA_ARCH__ >= 800
-    reid_mma_m16n8k16(d, a, b);
-#else
-    reid_mma_m16n8k8(d, a, b);
-    reid_mma_m16n8k8(d, a + 2, b + 1);
-#endif
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -1182,7 +1188,8 @@ reid_linear(const float *__restrict__ in, const float *__restrict__ weights, con
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         for (int offset = 16; offset > 0; offset /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], offset);
-        if (lane == 0 && image + i < images) out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = sum[i] + bias[n];
+        if (lane == 0 && image + i < images)
+            out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = act(sum[i] + bias[n]);
     }
 }
 #endif
@@ -1213,5 +1220,80 @@ reid_normalise(const float *in, const float *first, float *out) { /* out may be 
     /* A row without a direction must be seen by the host. Zeros times infinity are NaN; an infinite norm gives NaN. */
     double norm = sqrt(sums[0]), scale = norm < 1e300 ? 1.0 / norm : norm - norm;
     for (int i = t; i < DIM; i += 256) out[row + i] = (float)((double)value(i) * scale);
+}
+#endif
+
+/* --------------------------------------------------------------------------------------------------------------------
+   Search: for each query the best product with any of 32 rows, which says where reid.h has to look. (rows, K) and
+   (queries, K) are halves, K a multiple of BK = 32, rows padded to 128 and queries to BN. A block has 128 rows, a warp
+   32 of them, times BN queries; blocks that share rows are neighbours, so that memory gives them once. Slices arrive as
+   in reid_conv_f16. maxima: (queries, tiles), a tile of 32 rows each.
+   ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID_SEARCH
+#define BM 128
+#define STAGES 4
+#define A_BYTES (BM * BK * 2)
+#define STAGE_BYTES ((BM + BN) * BK * 2)
+extern "C" __global__ void __launch_bounds__(128)
+reid_search(const value_t *__restrict__ rows, const value_t *__restrict__ queries, float *__restrict__ maxima, int n,
+            int tiles) {
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, piece = t % 4, first_row = t / 4;
+    int parts = (n + BN - 1) / BN, block = blockIdx.x / parts, part = blockIdx.x % parts;
+    const value_t *a_from = rows + ((long long)block * BM + first_row) * K + piece * 8;
+    const value_t *b_from = queries + (part * BN + first_row) * K + piece * 8;
+    float acc[2][BN / 8][4];
+#pragma unroll
+    for (int i = 0; i < BN; i++) acc[i % 2][i / 8][i / 2 % 4] = 0.0f;
+
+    auto copy_slice = [&](int slice) {
+        unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
+#pragma unroll
+        for (int i = 0; i < BM; i += 32) copy_piece(a + place(first_row + i, piece), a_from + slice * BK + i * K, rows);
+#pragma unroll
+        for (int i = 0; i < BN; i += 32)
+            if (first_row + i < BN) copy_piece(b + place(first_row + i, piece), b_from + slice * BK + i * K, rows);
+    };
+
+    const int slices = K / BK;
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < slices) copy_slice(s);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+    }
+    for (int s = 0; s < slices; s++) {
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_wait<STAGES - 2>();
+#endif
+        __syncthreads(); /* slice s of rows and queries is there, and slice s - 1 is done with */
+        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
+#if __CUDA_ARCH__ >= 800
+        reid_cp_async_commit();
+#endif
+        unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
+#pragma unroll
+        for (int step = 0; step < BK / 16; step++) {
+            unsigned a[2][4], b[4]; /* b: 16 queries, as in reid_conv_f16 */
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                reid_ldmatrix_x4(a[i], a_base + place(warp * 32 + i * 16 + lane % 16, step * 2 + lane / 16));
+#pragma unroll
+            for (int j = 0; j < BN / 8; j += 2) {
+                reid_ldmatrix_x4(b, b_base + place(j * 8 + lane / 16 * 8 + lane % 8, step * 2 + lane / 8 % 2));
+#pragma unroll
+                for (int i = 0; i < 4; i++) mma16(acc[i % 2][j + i / 2], a[i % 2], b + i / 2 * 2);
+            }
+        }
+    }
+
+    /* A thread has 4 rows of every second pair of queries; lanes with the same lane % 4 have the other rows. */
+#pragma unroll
+    for (int i = 0; i < BN / 4; i++) {
+        int j = i / 2, c = i % 2, query = part * BN + j * 8 + lane % 4 * 2 + c;
+        float best = fmaxf(fmaxf(acc[0][j][c], acc[0][j][c + 2]), fmaxf(acc[1][j][c], acc[1][j][c + 2]));
+        for (int offset = 4; offset < 32; offset *= 2)
+            best = fmaxf(best, __shfl_xor_sync(0xffffffffu, best, offset));
+        if (lane < 4 && query < n) maxima[(long long)query * tiles + block * 4 + warp] = best;
+    }
 }
 #endif

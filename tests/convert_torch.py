@@ -362,7 +362,13 @@ def resnets(r50):
                                            "epoch": 60, "rank1": 0.9, "optimizer": {}}), trunk,
            "--preset", "fastreid", "--last-stride", "1", meta={"reid.preset": "fastreid", "reid.last_stride": "1"})
     neck = {"fc.0.weight": torch.ones(512, 2048), "fc.0.bias": torch.ones(512), "fc.1.weight": torch.ones(512)}
-    refused("torchreid's fc512", save(collections.OrderedDict(trunk, **neck)), "torchreid's fc512")
+    refused("a part of torchreid's fc512", save(collections.OrderedDict(trunk, **neck)), "torchreid's fc512")
+    neck.update({"fc.1." + k: torch.ones(512) for k in ("bias", "running_mean", "running_var")})
+    expect("torchreid's fc512", save(collections.OrderedDict(trunk, **neck, **head)),
+           collections.OrderedDict(trunk, **neck), says="from torchreid (fc512)",
+           meta={"reid.network": "resnet50-fc512", "reid.preset": "torchreid", "reid.last_stride": "1"})
+    refused("torchreid's fc512 as resnet50", save(collections.OrderedDict(trunk, **neck)), "torchreid's fc512", "--net",
+            "resnet50")
     refused("torchreid's resnet50mid", save(collections.OrderedDict(trunk, **{"fc_fusion.0.weight": torch.ones(2)})),
             "torchreid's resnet50mid")
     bnneck = {"bottleneck." + k: torch.ones(2048) for k in ("weight", "bias", "running_mean", "running_var")}
@@ -391,7 +397,15 @@ def resnets(r50):
     refused("an exponent of 0", save({"model": collections.OrderedDict(gem, **{"heads.pool_layer.p": torch.zeros(1)})}),
             "an exponent is between 0.001 and 1000")
     reduced = collections.OrderedDict(bare, **{"heads.bottleneck.0.weight": torch.ones(512, 2048, 1, 1)})
-    refused("fast-reid with a reduction", save({"model": reduced}), "fast-reid's max pool")
+    refused("fast-reid with a reduction and no batch norm", save({"model": reduced}), "fast-reid's max pool")
+    narrow = {"bottleneck." + k: torch.ones(512) for k in ("weight", "bias", "running_mean", "running_var")}
+    reduced.update(renamed(narrow, ("bottleneck.", "heads.bottleneck.1.")))
+    linear = collections.OrderedDict(trunk, **narrow, **{"reduction.weight": torch.ones(512, 2048)})
+    expect("fast-reid with a reduction", save({"model": reduced}), linear,
+           meta={"reid.network": "resnet50-fastreid-512", "reid.preset": "fastreid", "reid.last_stride": "1"})
+    reduced.update(prefixed(exponent, "heads."))
+    expect("fast-reid with GeM and a reduction", save({"model": reduced}), collections.OrderedDict(linear, **exponent),
+           meta={"reid.network": "resnet50-fastreid-gem-512", "reid.preset": "fastreid", "reid.last_stride": "1"})
     expect("fast-reid, all the same", save({"model": fast}), trunk, "--net", "resnet50", "--allow-unused",
            meta={"reid.preset": "fastreid", "reid.last_stride": "1"}, says="will differ from the original")
     ibn = collections.OrderedDict(fast)
@@ -406,9 +420,17 @@ def resnets(r50):
     refused("non-local", save({"model": nonlocal_}), "non-local blocks", "--allow-unused")
     layumi = collections.OrderedDict(prefixed(r50, "model."),
                                      **{"classifier.add_block.0.weight": torch.ones(512, 2048)})
-    refused("layumi", save(layumi), "layumi's linear layer")
+    refused("a part of layumi's head", save(layumi), "layumi's linear layer")
     expect("layumi before its neck", save(layumi), r50, "--allow-unused", meta={"reid.preset": "fastreid"},
            says="from layumi")
+    block = {"classifier.add_block.0.weight": torch.ones(512, 2048), "classifier.add_block.0.bias": torch.ones(512)}
+    block.update({"classifier.add_block.1." + k: torch.ones(512) for k in ("weight", "bias", "running_mean",
+                                                                         "running_var")})
+    whole = collections.OrderedDict(prefixed(trunk, "model."), **block)
+    whole["classifier.classifier.weight"] = torch.ones(751, 512)
+    for name, d in (("layumi", whole), ("layumi in parallel", prefixed(whole, "module."))):
+        expect(name, save(d), collections.OrderedDict(trunk, **block), says="from layumi",
+               meta={"reid.network": "resnet50-layumi", "reid.preset": "fastreid", "reid.last_stride": "2"})
     numbers = (("conv1.", "0."), ("bn1.", "1."), ("layer1.", "4."), ("layer2.", "5."), ("layer3.", "6."),
                ("layer4.", "7."))
     expect("children of ResNet", save(prefixed(renamed(trunk, *numbers), "backbone.")), trunk)

@@ -400,6 +400,8 @@ static void count_programs(const char *options, const void *cubin, size_t bytes,
     ++*(int *)user;
 }
 
+enum { SEARCHES = 2 }; /* programs of a pack that search in embeddings; they come last */
+
 typedef enum { NO_NVRTC, NVRTC, CACHE } help; /* what else there is: CACHE: NVRTC, and all programs in a folder */
 
 static reid_result start_pack(const char *pack, help other) {
@@ -414,7 +416,7 @@ static void make_packs(void) {
     int programs = 0;
     reid_desc desc = pack_desc();
     CHECK_RESULT(reid_pack_kernels(&desc, "sm_90", NULL, count_programs, &programs), REID_OK);
-    CHECK_IS(programs, shared->programs);
+    CHECK_IS(programs, shared->programs + SEARCHES);
     path_of(path, packs, "flip"); /* one program differs */
     desc.flip = 1;
     CHECK_RESULT(reid_pack_kernels(&desc, "sm_90", path, NULL, NULL), REID_OK);
@@ -485,7 +487,9 @@ static void damaged_pack(void) {
     test_need(f && bytes, path);
     size_t size = fread(bytes, 1, 1 << 23, f), table = 32 + 48 * (size_t)reid__le64(bytes + 8);
     fclose(f);
-    CHECK_IS(reid__le64(bytes + 8), shared->programs);
+    CHECK_IS(reid__le64(bytes + 8), shared->programs + SEARCHES);
+    const unsigned char *row = bytes + 16 + 48 * ((size_t)shared->programs - 1); /* the network's last one */
+    size_t end = (size_t)(reid__le64(row + 16) + reid__le64(row + 24));
     for (size_t at = 0; at < table; at += at < 16 ? 3 : 49) { /* every column of the table */
         bytes[at] ^= 1;
         test_write_file(copy, bytes, size);
@@ -498,7 +502,7 @@ static void damaged_pack(void) {
         test_write_file(copy, bytes, cuts[i]);
         CHECK_RESULT(start_pack(copy, NVRTC), REID_ERR_KERNEL_PACK);
     }
-    size_t data[] = {table, table + 5000, (table + size) / 2, size - 1}; /* one program's bytes */
+    size_t data[] = {table, table + 5000, (table + end) / 2, end - 1}; /* one program's bytes */
     for (size_t i = 0; i < sizeof data / sizeof *data; i++) {
         bytes[data[i]] ^= 1;
         test_write_file(copy, bytes, size);
@@ -509,7 +513,7 @@ static void damaged_pack(void) {
         CHECK_RESULT(start_pack(copy, NVRTC), REID_OK);
         CHECK_IS(last.compiled, 1);
     }
-    test_write_file(copy, bytes, size - 1); /* cut in the last program, then in the middle */
+    test_write_file(copy, bytes, end - 1); /* cut in the last program, then in the middle */
     CHECK_RESULT(start_pack(copy, NVRTC), REID_OK);
     CHECK_IS(last.compiled, 1);
     test_write_file(copy, bytes, table);

@@ -222,6 +222,37 @@ static void test_normalise(int dim, int raw, int flip, int in_place) {
     drop(&in), drop(&first), drop(&out);
 }
 
+/* The best row of each tile for each query; queries that the block pads and rows of other tiles must not show. */
+static void test_search(int blocks, int n, int k, int bn) {
+    enum { TILE = 32 };
+    int rows = blocks * 128, tiles = rows / TILE, padded = (n + bn - 1) / bn * bn;
+    const constant constants[] = {{"K", k}, {"BK", 32}, {"BN", bn}, {NULL, 0}};
+    unsigned seed = 17, shared = (unsigned)(256 * (128 + bn));
+    tensor a = tensor_of((size_t)(rows * k), 1, &seed, 1), b = tensor_of((size_t)(padded * k), 1, &seed, 1);
+    tensor out = result_of((size_t)((n + 1) * tiles), 0);
+    double worst = 0;
+    float untouched;
+    void *params[] = {&a.device, &b.device, &out.device, &n, &tiles};
+    memset(&untouched, 0x5a, 4);
+    NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
+    run_kernel(kernel_of("reid_search", 1, constants, shared), blocks * padded / bn, 1, 128, shared, params);
+    fetch(&out);
+    for (int q = 0; q < n; q++)
+        for (int tile = 0; tile < tiles; tile++) {
+            double best = -INFINITY;
+            for (int row = tile * TILE; row < (tile + 1) * TILE; row++) {
+                double sum = 0;
+                for (int i = 0; i < k; i++) sum += a.host[row * k + i] * b.host[q * k + i];
+                if (sum > best) best = sum;
+            }
+            compare(&worst, out.host[q * tiles + tile], best);
+        }
+    for (int tile = 0; tile < tiles; tile++) CHECK(out.host[n * tiles + tile] == (double)untouched);
+    printf("search %d rows of %d, %d queries by %d: %.1e\n", rows, k, n, bn, worst);
+    CHECK(worst < 1e-5);
+    drop(&a), drop(&b), drop(&out);
+}
+
 int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
@@ -242,6 +273,9 @@ int main(void) {
     test_normalise(1280, 0, 0, 1);
     for (int raw = 0; raw < 2; raw++)
         for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);
+    test_search(3, 5, 96, 16);
+    test_search(1, 16, 32, 16);
+    test_search(2, 130, 160, 64);
     free(kernels_text);
     return emu_done("kernels_rest");
 }

@@ -13,8 +13,9 @@ REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0
 # Another order of threads, blocks and streams; one where all work is done at once.
 for seed in 0 7; do REID_EMULATOR_SEED=$seed run "$programs/cuda_net" small efficientnet_b0; done
 REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
-# Pools with a batch norm and a generalised mean, a max pool without padding, padding at one end.
-for network in resnet50-fastreid-gem tf_efficientnet_b0; do run "$programs/cuda_net" small $network; done
+# Pools with a batch norm and a generalised mean, a max pool without padding, padding at one end; a linear layer with
+# bias, batch norm and ReLU.
+for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
 
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
 run "$programs/apart" calls

@@ -14,6 +14,10 @@ if [ "${1-}" = --all ]; then
     goldens resnet50-bnneck 256x128 --all
     goldens resnet50-fastreid 193x101 --all
     goldens resnet50-fastreid-gem 256x128 --all
+    goldens resnet50-fastreid-512 193x101 --all
+    goldens resnet50-fastreid-gem-512 256x128 --all
+    goldens resnet50-layumi 256x128 --all
+    goldens resnet50-fc512 256x128 --all
     goldens tf_efficientnet_b0 107x75 --all
     goldens tf_efficientnet_b3 96x96 --all
 fi

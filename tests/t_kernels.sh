@@ -87,6 +87,9 @@ plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % CO
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
+plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+plant rest "a slice of rows multiplied before it has arrived" \
+    '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'
 plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
 collect
 
@@ -115,6 +118,7 @@ if [ -n "$nvcc" ]; then
         compile $arch LINEAR -DK=2048
         compile $arch CONV_F16 -DVALUE_F16 -DBM=64 -DBN=32 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=1
         compile $arch NORMALISE -DRAW=0 -DFLIP=1
+        compile $arch SEARCH -DVALUE_F16 -DK=512 -DBK=32 -DBN=64
     done
     collect
 else

@@ -83,7 +83,7 @@ static void expected(const reid_ctx *ctx, const reid_desc *desc, const char *hea
     for (int c = 0; c < 3; c++) line("mean %016llx std %016llx\n", bits(mean[c]), bits(std[c]));
     line("flip %d\nraw %d\n", desc->flip, desc->raw);
     for (int i = 0; i < ctx->plan->op_count; i++) {
-        reid__want wants[5];
+        reid__want wants[REID__WANTS];
         int count = reid__wants(&ctx->plan->ops[i], wants);
         for (int k = 0; k < count; k++) tensor_line(&w, &ctx->plan->ops[i], &wants[k]);
     }

@@ -25,7 +25,7 @@ static rig *new_rig(int n, int threads, int same) {
 
 /* Runs the plan's only operation on every instruction set, in FP32 and then in bf16, and frees the rig. */
 static void run(rig *r) {
-    reid__want wants[5];
+    reid__want wants[REID__WANTS];
     r->op = &r->plan.ops[0];
     r->plan.embedding = r->op->out;
     assert_int_equal(r->plan.overflow, 0);
@@ -43,7 +43,7 @@ static void run(rig *r) {
     fill_arena(r);
     for (int isa = REID_ISA_AVX512_BF16; isa <= REID_ISA_AMX_BF16; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
-    for (int i = 0; i < 5; i++) free(r->tensors[i]);
+    for (int i = 0; i < REID__WANTS; i++) free(r->tensors[i]);
     free(r->avx2), free(r->arena), free(r);
 }
 
@@ -171,14 +171,18 @@ static void test_squeeze(void **state) {
     }
 }
 
-/* Weights stand in PyTorch's order (channel, row, column); the output is a part of a longer vector. */
+/* Weights stand in PyTorch's order (channel, row, column); the output is a part of a longer vector. With a bias, a
+   batch norm, or both, and an activation. */
 static void test_linear(void **state) {
     (void)state;
-    for (int i = 0; i < CHANNELS; i++) {
+    for (int i = 0; i < 3 * CHANNELS; i++) {
         rig *r = new_rig(1 + i % 4, 1 + i % 3, 0);
-        int side = i % 3 == 0 ? 4 : i % 3, in = reid__add_buffer(&r->plan, side, side, channels[i]);
-        int out = reid__add_buffer(&r->plan, 1, 1, 128 + 48);
-        reid__add_linear(&r->plan, in, channels[i], out, i % 2 ? 48 : 0, 128, "linear", 0);
+        int side = i % 3 == 0 ? 4 : i % 3, ic = channels[i % CHANNELS], kind = i / CHANNELS;
+        int in = reid__add_buffer(&r->plan, side, side, ic), out = reid__add_buffer(&r->plan, 1, 1, 128 + 48);
+        reid__add_linear(&r->plan, in, ic, out, i % 2 ? 48 : 0, 128, "linear", 0);
+        reid__op *op = reid__last_op(&r->plan);
+        op->biased = kind != 1, op->act = i % 2 ? REID__RELU : REID__LINEAR_ACT;
+        if (kind) snprintf(op->bn, sizeof op->bn, "norm");
         run(r);
     }
 }

@@ -1,5 +1,6 @@
 /* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
    groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
+   With SEARCH_DEVICE=cuda in the environment the same on a GPU: tests/t_cuda_search.sh.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c -o build/t_search -lcmocka -lm -lpthread */
 #define REID_STATIC
@@ -36,6 +37,18 @@ static uint32_t random_bits(void) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(state >> 32);
 }
+
+static int on_gpu(void) { return getenv("SEARCH_DEVICE") != NULL; }
+
+static reid_desc new_desc(void) {
+    reid_desc desc = REID_INIT;
+    desc.device = on_gpu() ? REID_DEVICE_CUDA : REID_DEVICE_CPU;
+    desc.kernels_path = "reid_kernels.cu";
+    return desc;
+}
+
+/* Every instruction set that the CPU has; one is enough beside a GPU. */
+static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : reid__kernels_for((reid_isa)isa) != NULL; }
 
 static void *block(size_t size) {
     void *p = malloc(size + 1);
@@ -184,9 +197,9 @@ static void run_case(const search_case *c) {
     reid_hit *hits = block((size_t)(c->n * c->k) * sizeof *hits);
     int *found = block((size_t)c->n * sizeof *found);
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
-        reid_desc desc = REID_INIT;
+        reid_desc desc = new_desc();
         reid_error error = {REID_OK, ""};
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        if (!is_tried(isa)) continue;
         desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads, desc.error = &error;
         reid_index *index = open_index(&b, &desc);
         assert_string_equal(error.text, "");
@@ -245,8 +258,8 @@ static void test_close(void **unused) {
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
         reid_hit hits[6 * 20];
         int found[6];
-        reid_desc desc = REID_INIT;
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        reid_desc desc = new_desc();
+        if (!is_tried(isa)) continue;
         desc.cpu_isa = (reid_isa)isa;
         reid_index *index = open_index(&b, &desc);
         assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
@@ -264,7 +277,7 @@ static void test_extremes(void **unused) {
     for (int s = 0; s < 5 * 2; s++) {
         reid_hit hits[5 * 9];
         int found[5];
-        reid_desc desc = REID_INIT;
+        reid_desc desc = new_desc();
         bed b = make_bed(&c);
         for (int i = 0; i < 300 * 40; i++) b.rows[i] *= s < 5 || i % 400 < 40 ? sizes[s % 5] : 1;
         for (int i = 0; i < 5 * 40; i++) b.queries[i] *= sizes[s % 5];
@@ -315,7 +328,7 @@ typedef struct small {
 static const search_case small_case = {8, 50, 3, 2, 0, REID_ROWS, 5, 0, 0, 0, 0, 1};
 
 static void make_small(small *s) {
-    const reid_desc desc = REID_INIT;
+    const reid_desc desc = new_desc();
     s->b = make_bed(&small_case);
     s->rows.floats = s->b.rows, s->rows.halves = NULL, s->rows.count = 50, s->rows.dim = 8;
     s->rows.groups = s->b.groups;
@@ -444,7 +457,7 @@ static void test_memory(void **unused) {
     for (size_t at = 1, done = 0; !done; at++) {
         test_heap heap;
         reid_error error;
-        reid_desc desc = REID_INIT;
+        reid_desc desc = new_desc();
         memset(&heap, 0, sizeof heap);
         heap.fail_at = at;
         desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
@@ -463,7 +476,7 @@ static void test_memory(void **unused) {
     size_t most = 0;
     for (size_t limit = 60000; limit < 4000000; limit = limit * 3 / 2) {
         test_heap heap;
-        reid_desc desc = REID_INIT;
+        reid_desc desc = new_desc();
         memset(&heap, 0, sizeof heap);
         desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
         desc.memory_limit = limit;
@@ -514,7 +527,7 @@ static void test_threads(void **unused) {
     worker workers[8];
     reid_hit hits[9 * 6];
     int found[9], jobs = 0, status;
-    reid_desc desc = REID_INIT;
+    reid_desc desc = new_desc();
     (void)unused;
     desc.threads = 3;
     reid_index *index = open_index(&b, &desc);
@@ -557,5 +570,9 @@ int main(void) {
         cmocka_unit_test(test_halves), cmocka_unit_test(test_extremes),        cmocka_unit_test(test_refused_indexes),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_threads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest gpu_tests[] = {
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
+    };
+    return on_gpu() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -80,6 +80,25 @@ static void test_neck(void **state) {
     free(file.bytes);
 }
 
+/* Linear layers behind the last pool are found by their tensors, although resnet50 ignores fc.* and classifier.*. */
+static void test_reductions(void **state) {
+    static const char *const names[][2] = {{"resnet50-fc512", "fc.1"}, {"resnet50-layumi", "classifier.add_block.1"},
+                                           {"resnet50-fastreid-512", "bottleneck"},
+                                           {"resnet50-fastreid-gem-512", "bottleneck"}};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        char network[32], variance[64];
+        snprintf(variance, sizeof variance, "%s.running_var", names[i][1]);
+        net_options o = {.poke = variance, .poke_index = 9, .poke_value = -1};
+        net_file file = net_for(names[i][0], REID_HEAD_NONE, 1, &o);
+        reid_desc d = net_desc(&file, 32, 32, &error);
+        expect(reid_check_weights(&d, NULL, NULL, network), REID_OK, "");
+        assert_string_equal(network, names[i][0]);
+        if (i < 2) refuse(&d, REID_ERR_BN_VARIANCE, variance);
+        free(file.bytes);
+    }
+}
+
 /* Networks with the same tensors: the first is taken unless another is named. */
 static void test_same_tensors(void **state) {
     static const char *const names[][2] = {{"tf_efficientnet_b0", "efficientnet_b0"},
@@ -195,7 +214,8 @@ static void test_metadata(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensors), cmocka_unit_test(test_neck), cmocka_unit_test(test_same_tensors),
+        cmocka_unit_test(test_tensors),    cmocka_unit_test(test_neck),
+        cmocka_unit_test(test_reductions), cmocka_unit_test(test_same_tensors),
         cmocka_unit_test(test_unused),
         cmocka_unit_test(test_check_weights),
         cmocka_unit_test(test_metadata),

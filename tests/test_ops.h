@@ -12,7 +12,7 @@ typedef struct rig {
     reid__plan plan;
     reid__op *op;
     int n, threads;
-    float *tensors[5], *arena;
+    float *tensors[REID__WANTS], *arena;
     float *avx2; /* what the AVX2 run left in the arena */
 } rig;
 
@@ -77,8 +77,12 @@ static double activate(double x, reid__act act) {
 static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double *size) {
     const reid__op *op = r->op;
     int linear = op->kind == REID__LINEAR, depthwise = op->kind == REID__DEPTHWISE, ic_count = depthwise ? 1 : op->ic;
-    double factor = linear ? 1 : r->tensors[1][oc] / sqrt(r->tensors[4][oc] + op->bn_eps);
-    double sum = linear ? r->tensors[1][oc] : r->tensors[2][oc] - r->tensors[3][oc] * factor;
+    float *const *norm = r->tensors + 1 + op->biased;
+    double own = op->biased ? r->tensors[1][oc] : 0, factor = 1, sum = own;
+    if (op->bn[0] || !linear) {
+        factor = norm[0][oc] / sqrt(norm[3][oc] + op->bn_eps);
+        sum = norm[1][oc] + (own - norm[2][oc]) * factor;
+    }
     for (int ic = 0; ic < ic_count; ic++)
         for (int ky = 0; ky < op->kh; ky++)
             for (int kx = 0; kx < op->kw; kx++) {
@@ -173,8 +177,8 @@ static void fill_arena(rig *r) {
 static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
     reid_error error;
     reid__weights file;
-    reid__want wants[5];
-    uint64_t digests[5][2];
+    reid__want wants[REID__WANTS];
+    uint64_t digests[REID__WANTS][2];
     size_t rows, channels;
     net_file bytes = net_for_plan(&r->plan, OPS_SEED, NULL);
     reid_desc desc = net_desc(&bytes, 1, 1, &error);

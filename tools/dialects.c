@@ -99,7 +99,9 @@ typedef struct origin {
 } origin;
 
 static const rule FASTREID_NETWORKS[] = {
-    {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"}, {NULL, NULL}};
+    {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"},
+    {"resnet50-fastreid-512", "resnet50-fastreid-512"}, {"resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512"},
+    {NULL, NULL}};
 static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
 
 #define SAME_PADDING "it was trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
@@ -111,6 +113,8 @@ static const origin ORIGINS[] = {
      1, NULL, NULL},
     {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
      "layumi's input is the same: 256 x 128, bicubic", 2, NULL, NULL},
+    {"torchreid (fc512)", {"*fc.0.weight", "*layer4.0.conv1.weight"}, NULL, "*fc_fusion.*", "torchreid",
+     "torchreid's input", 1, NULL, NULL},
     {"torchreid", {"key:rank1", "*layer4.0.conv1.weight"}, NULL, NULL, "torchreid", "torchreid's input", 2,
      NULL, NULL},
     {"torchreid", {"*classifier.weight", "*layer4.0.conv1.weight"}, NULL, "*fc.weight", "torchreid",
@@ -178,11 +182,16 @@ static const leftover LEFTOVERS[] = {
     {"*loss*", FATE_DROPPED, "a loss of training", 0},
 };
 
-/* What stands behind the trunk, whatever stands before its name. */
+/* What stands behind the trunk, whatever stands before its name: the first row whose tensor the network has. */
 static const struct {
     const char *pattern, *name;
 } NECKS[] = {
     {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid; its bottleneck.0 used to be called bnneck */
+    {"*heads.bottleneck.0.weight", "reduction.weight"}, /* with EMBEDDING_DIM; the batch norm is then bottleneck.1 */
+    {"*heads.bottleneck.1.weight", "bottleneck.weight"},
+    {"*heads.bottleneck.1.bias", "bottleneck.bias"},
+    {"*heads.bottleneck.1.running_mean", "bottleneck.running_mean"},
+    {"*heads.bottleneck.1.running_var", "bottleneck.running_var"},
     {"*bottleneck.0.weight", "bottleneck.weight"},
     {"*bottleneck.0.bias", "bottleneck.bias"},
     {"*bottleneck.0.running_mean", "bottleneck.running_mean"},
@@ -195,6 +204,12 @@ static const struct {
     {"*bottleneck.bias", "bottleneck.bias"},
     {"*bottleneck.running_mean", "bottleneck.running_mean"},
     {"*bottleneck.running_var", "bottleneck.running_var"},
+    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, beside the trunk's prefix */
+    {"*classifier.add_block.0.bias", "classifier.add_block.0.bias"},
+    {"*classifier.add_block.1.weight", "classifier.add_block.1.weight"},
+    {"*classifier.add_block.1.bias", "classifier.add_block.1.bias"},
+    {"*classifier.add_block.1.running_mean", "classifier.add_block.1.running_mean"},
+    {"*classifier.add_block.1.running_var", "classifier.add_block.1.running_var"},
 };
 
 /* Names of parts of the trunk. One that the network does not have belongs to another network, which may hold all that
@@ -435,7 +450,7 @@ static void find_missing(mapping *m) {
 /* The name that the network has for a tensor behind the trunk, or NULL. */
 static const char *neck_name(const network *n, const char *name) {
     for (size_t i = 0; i < sizeof NECKS / sizeof *NECKS; i++)
-        if (fnmatch(NECKS[i].pattern, name, 0) == 0) return find_want(n, NECKS[i].name) ? NECKS[i].name : NULL;
+        if (fnmatch(NECKS[i].pattern, name, 0) == 0 && find_want(n, NECKS[i].name)) return NECKS[i].name;
     return NULL;
 }
 

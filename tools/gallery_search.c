@@ -187,11 +187,9 @@ static int open_index(searching *s) {
     const options *o = s->o;
     const store_meta *meta = store_info(s->store);
     reid_error error;
-    reid_desc desc = REID_INIT;
+    reid_desc desc = model_desc(o, &o->every, &error);
     reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), meta->dim,
                       store_identities(s->store)};
-    desc.threads = o->threads, desc.cpu_isa = (reid_isa)o->isa, desc.memory_limit = o->memory;
-    desc.log_fn = say_log, desc.error = &error;
     reid_result r = reid_index_create(&desc, &rows, &s->index);
     if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
     return r == REID_OK;

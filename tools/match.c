@@ -13,12 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The best picture of one identity for the current query. */
-typedef struct candidate {
-    double score;
-    size_t image; /* in the gallery; SIZE_MAX: none yet */
-} candidate;
-
 typedef struct matching {
     const options *o;
     const models *all;
@@ -26,58 +20,60 @@ typedef struct matching {
     const inputs *queries;
     const calibration *c;                  /* NULL: scores are only scores */
     double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
-    candidate *best;                       /* by identity, then sorted */
+    reid_index *index;
+    uint32_t *identities;                  /* [pictures] */
+    float *row;                            /* the query, each part times its model's weight */
+    reid_hit *hits;                        /* the best picture of each identity */
+    int most;                              /* hits of a query */
+    int has_file, broken;                  /* has_file: `file` is that of the query */
+    struct stat file;
     size_t failed;
     int query_width, identity_width;       /* of the table's columns */
     text line;
 } matching;
 
-static double score_of(const matching *m, const float *query, const float *row) {
-    double score = 0;
+/* Every model's part of a row to length 1, or to its weight: then the product of two rows is their score. */
+static void scale_parts(const matching *m, const float *row, float *to, int weighted) {
     for (int i = 0; i < m->all->count; i++) {
         int dim = m->all->at[i].info.dim;
-        score += m->weights[i] * reid_cosine(query, row, dim);
-        query += dim;
-        row += dim;
+        double sum = 0;
+        for (int k = 0; k < dim; k++) sum += (double)row[k] * row[k];
+        double scale = sum > 0 ? (weighted ? m->weights[i] : 1) / sqrt(sum) : 0;
+        for (int k = 0; k < dim; k++) *to++ = (float)(*row++ * scale);
     }
-    return score;
 }
 
-static int by_score_then_place(const void *a, const void *b) {
-    const candidate *x = a, *y = b;
-    if (x->score != y->score) return x->score < y->score ? 1 : -1;
-    return (x->image > y->image) - (x->image < y->image);
+/* The query's own picture. */
+static int exclude(int query, size_t row, void *user) {
+    const matching *m = user;
+    const gallery_image *image = &m->g->at[row];
+    (void)query;
+    return m->has_file && image->has_file && image->device == m->file.st_dev && image->inode == m->file.st_ino;
 }
 
-/* Fills m->best, best first; returns how many identities were compared. */
-static size_t rank(matching *m, const input *query, const float *row) {
-    const gallery *g = m->g;
-    struct stat st;
-    int has_file = !m->o->keep_self && stat(query->path, &st) == 0;
-    size_t found = 0;
-    for (size_t i = 0; i < g->identities; i++) m->best[i].image = SIZE_MAX;
-    for (size_t i = 0; i < g->count; i++) {
-        const gallery_image *image = &g->at[i];
-        candidate *c = &m->best[image->identity_index];
-        if (has_file && image->has_file && image->device == st.st_dev && image->inode == st.st_ino) continue;
-        double score = score_of(m, row, g->rows + i * (size_t)g->dim);
-        if (c->image != SIZE_MAX && score <= c->score) continue;
-        c->score = score;
-        c->image = i;
-    }
-    for (size_t i = 0; i < g->identities; i++)
-        if (m->best[i].image != SIZE_MAX) m->best[found++] = m->best[i];
-    qsort(m->best, found, sizeof *m->best, by_score_then_place);
-    return found;
+/* Fills m->hits, best first. Returns how many; -1 after saying what is wrong. */
+static int rank(matching *m, const input *query, const float *row) {
+    reid_search_desc search = REID_INIT;
+    reid_error error;
+    int found;
+    m->has_file = !m->o->keep_self && stat(query->path, &m->file) == 0;
+    search.k = m->most, search.scoring = REID_GROUP_MAX;
+    search.exclude = exclude, search.exclude_user = m;
+    scale_parts(m, row, m->row, 1);
+    reid_result r = reid_search(m->index, m->row, 1, &search, m->hits, &found, &error);
+    if (r == REID_OK) return found;
+    say_error("match: %s", reason_of(&error, r));
+    m->broken = 1;
+    return -1;
 }
 
 /* "match", "unknown", or NULL when there is no threshold. */
-static const char *decide(const matching *m, size_t found) {
+static const char *decide(const matching *m, int found) {
     if (isnan(m->threshold)) return NULL;
-    return found && m->best[0].score >= m->threshold ? "match" : "unknown";
+    return found && m->hits[0].score >= m->threshold ? "match" : "unknown";
 }
 
-static void json_result(matching *m, const input *query, size_t found) {
+static void json_result(matching *m, const input *query, int found) {
     text *t = &m->line;
     const char *decision = decide(m, found);
     text_puts(t, "{\"query\": ");
@@ -85,18 +81,18 @@ static void json_result(matching *m, const input *query, size_t found) {
     text_puts(t, ", \"decision\": ");
     if (decision) text_json(t, decision);
     else text_puts(t, "null");
-    if (found) text_printf(t, ", \"score\": %.9g", m->best[0].score);
+    if (found) text_printf(t, ", \"score\": %.9g", m->hits[0].score);
     else text_puts(t, ", \"score\": null");
-    if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->best[0].score));
+    if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->hits[0].score));
     if (decision) text_printf(t, ", \"threshold\": %.9g", m->threshold);
     else text_puts(t, ", \"threshold\": null");
     text_puts(t, ", \"matches\": [");
-    for (size_t i = 0; i < found && i < (size_t)m->o->top_k; i++) {
-        const gallery_image *image = &m->g->at[m->best[i].image];
+    for (int i = 0; i < found; i++) {
+        const gallery_image *image = &m->g->at[m->hits[i].row];
         text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
         text_json(t, image->identity);
-        text_printf(t, ", \"score\": %.9g, ", m->best[i].score);
-        if (m->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(m->c, m->best[i].score));
+        text_printf(t, ", \"score\": %.9g, ", m->hits[i].score);
+        if (m->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(m->c, m->hits[i].score));
         text_puts(t, "\"path\": ");
         text_json(t, image->path);
         text_putc(t, '}');
@@ -126,19 +122,19 @@ static void add_header(matching *m) {
     text_puts(&m->line, m->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
 }
 
-static void table_result(matching *m, const input *query, size_t found) {
+static void table_result(matching *m, const input *query, int found) {
     text *t = &m->line;
     const char *decision = decide(m, found);
     int colour = decision && *decision == 'm' && may_colour(1);
-    for (size_t i = 0; i < found && i < (size_t)m->o->top_k; i++) {
-        const gallery_image *image = &m->g->at[m->best[i].image];
+    for (int i = 0; i < found; i++) {
+        const gallery_image *image = &m->g->at[m->hits[i].row];
         add_cell(t, i ? "" : query->id, m->query_width);
         if (colour && !i) text_puts(t, "\033[32m");
         if (decision) add_cell(t, i ? "" : decision, 8);
         if (colour && !i) text_puts(t, "\033[0m");
         add_cell(t, image->identity, m->identity_width);
-        text_printf(t, "%7.4f  ", m->best[i].score);
-        if (m->c) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->c, m->best[i].score));
+        text_printf(t, "%7.4f  ", m->hits[i].score);
+        if (m->c) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->c, m->hits[i].score));
         text_visible(t, image->path);
         text_putc(t, '\n');
     }
@@ -156,7 +152,8 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
         m->failed++;
         return !m->o->strict;
     }
-    size_t found = rank(m, query, row);
+    int found = rank(m, query, row);
+    if (found < 0) return 0;
     if (m->o->json) json_result(m, query, found);
     else table_result(m, query, found);
     int good = results_write(&m->line);
@@ -165,6 +162,26 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
 }
 
 static int at_most(int width, int limit) { return width < limit ? width : limit; }
+
+/* The gallery's rows, ready to be searched. */
+static int open_index(matching *m, gallery *g) {
+    reid_error error;
+    const options *o = m->o;
+    reid_desc desc = model_desc(o, &o->every, &error);
+    size_t columns = (size_t)g->dim, most = (size_t)o->top_k < g->identities ? (size_t)o->top_k : g->identities;
+    m->identities = must_alloc(g->count * sizeof *m->identities);
+    m->row = must_alloc(columns * sizeof *m->row);
+    m->most = most ? (int)most : 1;
+    m->hits = must_alloc((size_t)m->most * sizeof *m->hits);
+    for (size_t i = 0; i < g->count; i++) {
+        scale_parts(m, g->rows + i * columns, g->rows + i * columns, 0);
+        m->identities[i] = (uint32_t)g->at[i].identity_index;
+    }
+    const reid_rows rows = {g->rows, NULL, g->count, g->dim, m->identities};
+    reid_result r = reid_index_create(&desc, &rows, &m->index);
+    if (r != REID_OK) say_error("match: %s", reason_of(&error, r));
+    return r == REID_OK;
+}
 
 /* Weights, threshold and column widths. */
 static void prepare(matching *m) {
@@ -195,7 +212,6 @@ static void prepare(matching *m) {
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
     stream_job job = {all, m->queries, 0, total, m->o, "matching", take_query, NULL, m};
-    m->best = must_alloc(m->g->identities * sizeof *m->best);
     results_begin(m->o->strict);
     if (!m->o->json) {
         add_header(m);
@@ -203,10 +219,9 @@ static int match_all(matching *m, models *all) {
         text_clear(&m->line);
     }
     stream_run(&job);
-    free(m->best);
     text_free(&m->line);
     int strict_failure = m->o->strict && m->failed;
-    if (!results_end(!strict_failure)) return 2;
+    if (!results_end(!strict_failure && !m->broken) || m->broken) return 2;
     if (strict_failure) {
         say_error("stopped at the first failed query (--strict)");
         return 1;
@@ -230,9 +245,13 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
     gallery g;
     int status = 2;
     if (gallery_open(&g, o, all)) {
-        matching m = {o, all, &g, queries, c, {0}, 0, NULL, 0, 0, 0, TEXT_INIT};
+        matching m;
+        memset(&m, 0, sizeof m);
+        m.o = o, m.all = all, m.g = &g, m.queries = queries, m.c = c;
         prepare(&m);
-        status = match_all(&m, all);
+        if (open_index(&m, &g)) status = match_all(&m, all);
+        reid_index_destroy(m.index);
+        free(m.identities), free(m.row), free(m.hits);
     } else if (o->strict && g.failed) {
         say_error("stopped at the first failed picture of the gallery (--strict)");
         status = 1;

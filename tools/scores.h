@@ -1,4 +1,5 @@
-/* Scores of every query with every gallery row, a few queries at a time: the table of all of them never exists. */
+/* Scores of every query with every gallery row, a few queries at a time: the table of all of them never exists. They
+   are float32 and all wanted; reid_search is for the best ones, in double. */
 #ifndef REID_TOOLS_SCORES_H
 #define REID_TOOLS_SCORES_H
 

@@ -30,7 +30,8 @@ typedef enum seeded_dtype { SEEDED_F32, SEEDED_F16, SEEDED_BF16, SEEDED_F64 } se
 static const char *const seeded_nets[] = {
     "resnet50",           "resnet50-multiscale", "resnet50-bnneck",    "resnet50-fastreid",  "resnet50-fastreid-gem",
     "efficientnet_b0",    "efficientnet_b1",     "efficientnet_b2",    "efficientnet_b3",    "tf_efficientnet_b0",
-    "tf_efficientnet_b1", "tf_efficientnet_b2",  "tf_efficientnet_b3", NULL,
+    "tf_efficientnet_b1", "tf_efficientnet_b2",  "tf_efficientnet_b3", "resnet50-fastreid-512",
+    "resnet50-fastreid-gem-512", "resnet50-layumi", "resnet50-fc512", NULL,
 };
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
@@ -112,13 +113,17 @@ static void seeded_conv(seeded_net *net, const char *name, seeded_rule rule, siz
 }
 
 /* taps: neighbours in the input that are one channel's (the bins of an adaptive pool). */
-static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t in, size_t taps, double gain) {
+static void seeded_matrix(seeded_net *net, const char *name, size_t out, size_t in, size_t taps, double gain) {
     seeded_tensor *t = seeded_add(net, name, ".weight", SEEDED_FILTERS, 2);
     t->shape[0] = t->outs = out;
     t->shape[1] = in;
     t->ins = in / taps;
     t->taps = taps;
     t->scale = gain * sqrt(6.0 / (double)in);
+}
+
+static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t in, size_t taps, double gain) {
+    seeded_matrix(net, name, out, in, taps, gain);
     seeded_spread(net, name, ".bias", out, 0, 20, 1.0);
 }
 
@@ -146,15 +151,35 @@ static void seeded_bottleneck(seeded_net *net, const char *block, size_t in, siz
     seeded_norm(net, seeded_name(name, "%s.downsample.1", block), 4 * mid, 1000, 0, vars[0]);
 }
 
-/* `neck`: 0 none, 1 a batch norm behind the pool, 2 also the exponent of a generalised mean. */
-static void seeded_resnet50(seeded_net *net, int multiscale, int neck) {
+/* What stands behind ResNet-50's trunk. */
+typedef struct seeded_tail {
+    const char *name, *preset;
+    int multiscale, gem;        /* gem: the exponent of a generalised mean */
+    const char *linear, *norm;  /* names; NULL: none */
+    int biased, named;          /* named: its tensors are another network's */
+} seeded_tail;
+
+static const seeded_tail seeded_tails[] = {
+    {"resnet50", "torchvision-v1", 0, 0, NULL, NULL, 0, 0},
+    {"resnet50-multiscale", "torchvision-v1", 1, 0, NULL, NULL, 0, 0},
+    {"resnet50-bnneck", "strongbaseline", 0, 0, NULL, "bottleneck", 0, 0},
+    {"resnet50-fastreid", "fastreid", 0, 0, NULL, "bottleneck", 0, 1},
+    {"resnet50-fastreid-gem", "fastreid", 0, 1, NULL, "bottleneck", 0, 0},
+    {"resnet50-fastreid-512", "fastreid", 0, 0, "reduction", "bottleneck", 0, 0},
+    {"resnet50-fastreid-gem-512", "fastreid", 0, 1, "reduction", "bottleneck", 0, 0},
+    {"resnet50-layumi", "fastreid", 0, 0, "classifier.add_block.0", "classifier.add_block.1", 1, 0},
+    {"resnet50-fc512", "torchreid", 0, 0, "fc.0", "fc.1", 1, 0},
+};
+
+static void seeded_resnet50(seeded_net *net, const seeded_tail *tail) {
     static const int blocks[4] = {3, 4, 6, 3};
     static const char *const heads[4] = {"reduce_layer2", "reduce_layer3", "reduce_layer4", "reduce_avgpool"};
     static const size_t inputs[4] = {8192, 4096, 2048, 2048}, taps[4] = {16, 4, 1, 1};
     static const double gains[4] = {0.4, 0.6, 1.1, 1.1}; /* so that no part outweighs the others */
     char name[64];
     size_t in = 64;
-    net->preset = "torchvision-v1";
+    net->preset = tail->preset;
+    if (tail->named) net->network = tail->name;
     seeded_conv(net, "conv1", SEEDED_STEM, 64, 3, 7, 1.0);
     seeded_norm(net, "bn1", 64, 1000, -1000, 1.45);
     for (int layer = 0; layer < 4; layer++) {
@@ -164,10 +189,12 @@ static void seeded_resnet50(seeded_net *net, int multiscale, int neck) {
             in = 4 * mid;
         }
     }
-    for (int i = 0; multiscale && i < 4; i++) seeded_linear(net, heads[i], 128, inputs[i], taps[i], gains[i]);
-    if (neck == 2) seeded_spread(net, "pool_layer", ".p", 1, 3000, 300, 1.0);
-    if (neck) seeded_norm(net, "bottleneck", 2048, 1000, 0, 0.3);
-    if (net->extras && !multiscale) seeded_linear(net, "fc", 1000, 2048, 1, 1.0);
+    for (int i = 0; tail->multiscale && i < 4; i++) seeded_linear(net, heads[i], 128, inputs[i], taps[i], gains[i]);
+    if (tail->gem) seeded_spread(net, "pool_layer", ".p", 1, 3000, 300, 1.0);
+    if (tail->linear) seeded_matrix(net, tail->linear, 512, 2048, 1, 1.0);
+    if (tail->biased) seeded_spread(net, tail->linear, ".bias", 512, 0, 200, 1.0);
+    if (tail->norm) seeded_norm(net, tail->norm, tail->linear ? 512 : 2048, 1000, 0, 0.3);
+    if (net->extras && !tail->multiscale && !tail->linear) seeded_linear(net, "fc", 1000, 2048, 1, 1.0);
 }
 
 /* One inverted bottleneck with squeeze-excite. A block that adds its input to its output adds little (gamma 0.3). */
@@ -229,15 +256,8 @@ static int seeded_list(seeded_net *net, const char *name, int options) {
     static const char *const presets[4] = {"effnet-b0", "effnet-b1", "effnet-b2", "effnet-b3"};
     memset(net, 0, sizeof *net);
     net->extras = (options & SEEDED_EXTRAS) != 0;
-    if (strcmp(name, "resnet50") == 0) return seeded_resnet50(net, 0, 0), 1;
-    if (strcmp(name, "resnet50-multiscale") == 0) return seeded_resnet50(net, 1, 0), 1;
-    if (strcmp(name, "resnet50-bnneck") == 0) return seeded_resnet50(net, 0, 1), net->preset = "strongbaseline", 1;
-    if (strcmp(name, "resnet50-fastreid-gem") == 0) return seeded_resnet50(net, 0, 2), net->preset = "fastreid", 1;
-    if (strcmp(name, "resnet50-fastreid") == 0) {
-        seeded_resnet50(net, 0, 1);
-        net->network = "resnet50-fastreid", net->preset = "fastreid";
-        return 1;
-    }
+    for (size_t i = 0; i < sizeof seeded_tails / sizeof *seeded_tails; i++)
+        if (strcmp(name, seeded_tails[i].name) == 0) return seeded_resnet50(net, &seeded_tails[i]), 1;
     for (int i = 0; i < 4; i++) {
         int tf = strcmp(name, seeded_nets[9 + i]) == 0;
         if (!tf && strcmp(name, seeded_nets[5 + i]) != 0) continue;

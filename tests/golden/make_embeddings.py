@@ -38,6 +38,10 @@ CASES = [
     ("resnet50-bnneck", "none", 256, 128, 1, 1),
     ("resnet50-fastreid", "none", 193, 101, 2, 1),
     ("resnet50-fastreid-gem", "none", 256, 128, 1, 1),
+    ("resnet50-fastreid-512", "none", 193, 101, 2, 1),
+    ("resnet50-fastreid-gem-512", "none", 256, 128, 1, 1),
+    ("resnet50-layumi", "none", 256, 128, 2, 1),
+    ("resnet50-fc512", "none", 256, 128, 1, 1),
     ("tf_efficientnet_b0", "none", 224, 224, 2, 1),
     ("tf_efficientnet_b0", "file", 107, 75, 2, 1),
     ("tf_efficientnet_b3", "none", 96, 96, 2, 1),
@@ -106,15 +110,20 @@ def trunk(network, state, last_stride):
     """torchvision's module with these weights, without its classifier; the last pool and batch norm in their places."""
     state = dict(state)
     module = getattr(torchvision.models, network.removeprefix("tf_").split("-")[0])().eval()
+    _, _, linear, biased, norm = seeded.TAILS.get(network, (None,) * 5)
     if hasattr(module, "fc"):
-        module.fc = torch.nn.BatchNorm1d(2048).eval() if "bottleneck.weight" in state else torch.nn.Identity()
+        tail = [torch.nn.Linear(2048, 512, bias=biased)] if linear else []
+        tail += [torch.nn.BatchNorm1d(512 if linear else 2048)] if norm else []
+        tail += [torch.nn.ReLU()] if network == "resnet50-fc512" else []  # what torchreid's _construct_fc_layer builds
+        module.fc = torch.nn.Sequential(*tail).eval()
     else:
         module.classifier = torch.nn.Identity()
     if "pool_layer.p" in state:
         module.avgpool = GeneralisedMean()
         state["avgpool.p"] = state.pop("pool_layer.p")
-    for name in [n for n in state if n.startswith("bottleneck.")]:
-        state[name.replace("bottleneck", "fc")] = state.pop(name)
+    for i, part in enumerate(p for p in (linear, norm) if p):
+        for name in [n for n in state if n.startswith(part + ".")]:
+            state[f"fc.{i}{name[len(part):]}"] = state.pop(name)
     if "fastreid" in network:
         module.maxpool = torch.nn.MaxPool2d(3, 2, ceil_mode=True)
     if network.startswith("tf_"):

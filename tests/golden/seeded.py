@@ -14,8 +14,19 @@ import numpy as np
 
 MASK = (1 << 64) - 1
 ONE = 1 << 23  # the integers run from -ONE to ONE - 1
-NECKS = {"resnet50-bnneck": 1, "resnet50-fastreid": 1, "resnet50-fastreid-gem": 2}  # 2: a learned exponent as well
-NETS = ["resnet50", "resnet50-multiscale", *NECKS]
+# Behind ResNet-50's trunk: preset, a learned exponent, linear layer to 512, its own bias, batch norm
+TAILS = {
+    "resnet50": ("torchvision-v1", False, None, False, None),
+    "resnet50-multiscale": ("torchvision-v1", False, None, False, None),
+    "resnet50-bnneck": ("strongbaseline", False, None, False, "bottleneck"),
+    "resnet50-fastreid": ("fastreid", False, None, False, "bottleneck"),
+    "resnet50-fastreid-gem": ("fastreid", True, None, False, "bottleneck"),
+    "resnet50-fastreid-512": ("fastreid", False, "reduction", False, "bottleneck"),
+    "resnet50-fastreid-gem-512": ("fastreid", True, "reduction", False, "bottleneck"),
+    "resnet50-layumi": ("fastreid", False, "classifier.add_block.0", True, "classifier.add_block.1"),
+    "resnet50-fc512": ("torchreid", False, "fc.0", True, "fc.1"),
+}
+NETS = list(TAILS)
 NETS += [tf + f"efficientnet_b{i}" for tf in ("", "tf_") for i in range(4)]
 NAMED = ["resnet50-fastreid"] + NETS[-4:]  # their tensors are another network's
 MULTIPLIERS = [(1.0, 1.0), (1.0, 1.1), (1.1, 1.2), (1.2, 1.4)]  # width, depth of B0 … B3
@@ -94,9 +105,10 @@ class Net:
         scale = gain * math.sqrt(6.0 / (ins * k * k))
         self.rule(name + ".weight", (out, ins, k, k), out, ins, k * k, rule, scale)
 
-    def linear(self, name, out, ins, taps=1, gain=1.0):
+    def linear(self, name, out, ins, taps=1, gain=1.0, width=20):
         self.rule(name + ".weight", (out, ins), out, ins // taps, taps, filters, gain * math.sqrt(6.0 / ins))
-        self.spread(name + ".bias", out, 0, 20)
+        if width:
+            self.spread(name + ".bias", out, 0, width)
 
     def norm(self, name, c, gamma, beta, var):
         self.spread(name + ".weight", c, gamma, gamma // 5)
@@ -118,7 +130,9 @@ def bottleneck(net, block, ins, mid, index):
         net.norm(f"{block}.downsample.1", 4 * mid, 1000, 0, variances[0])
 
 
-def resnet50(net, multiscale, neck):
+def resnet50(net, name):
+    _, gem, linear, biased, norm = TAILS[name]
+    multiscale = name.endswith("-multiscale")
     net.conv("conv1", stem, 64, 3, 7)
     net.norm("bn1", 64, 1000, -1000, 1.45)
     ins = 64
@@ -135,11 +149,13 @@ def resnet50(net, multiscale, neck):
             ("avgpool", 2048, 1, 1.1),
         ):
             net.linear("reduce_" + part, 128, ins, taps, gain)
-    if neck == 2:
+    if gem:
         net.spread("pool_layer.p", 1, 3000, 300)
-    if neck:
-        net.norm("bottleneck", 2048, 1000, 0, 0.3)
-    if net.extras and not multiscale:
+    if linear:
+        net.linear(linear, 512, 2048, width=200 if biased else 0)
+    if norm:
+        net.norm(norm, 512 if linear else 2048, 1000, 0, 0.3)
+    if net.extras and not multiscale and not linear:
         net.linear("fc", 1000, 2048)
 
 
@@ -192,9 +208,8 @@ def build(name, extras=False, projection=False):
     """The tensors of a network and its preset."""
     net = Net(extras)
     if name.startswith("resnet50"):
-        resnet50(net, name.endswith("-multiscale"), NECKS.get(name, 0))
-        presets = {0: "torchvision-v1", 1: "strongbaseline"}
-        return net.tensors, "fastreid" if "fastreid" in name else presets[NECKS.get(name, 0)]
+        resnet50(net, name)
+        return net.tensors, TAILS[name][0]
     number = int(name[-1])
     efficientnet(net, *MULTIPLIERS[number], projection)
     return net.tensors, f"effnet-b{number}"

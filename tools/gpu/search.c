@@ -1,0 +1,167 @@
+/* search: reid_search on a GPU: is it the CPU's result, and how long does it take?
+
+     cc -O2 -std=c99 -D_GNU_SOURCE search.c -o search -lm -lpthread -ldl
+     ./search check KERNELS                              galleries and groupings of many kinds, small; status 1 if not
+     ./search bench KERNELS ROWS DIM GBS GFLOPS N...     JSON, a cell a line, for each number N of queries
+
+   KERNELS is reid_kernels.cu. The gallery is FP16, random unit rows, ten to an identity; the 10 best are asked for.
+   Times are of the whole call, the median of 9 after one that is not counted. GBS and GFLOPS are what the GPU's memory
+   and its tensor cores do at best (0: not known): rows_gbs counts each row once, of_memory and of_arithmetic are shares
+   of the two. The first query's hits are compared with the CPU's. */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "../../reid.h"
+
+enum { TOP = 10, ROUNDS = 9, MOST_QUERIES = 4096 };
+
+typedef struct gallery {
+    reid_rows rows;
+    uint16_t *halves;
+    uint32_t *groups;
+    float *queries; /* (n, dim) */
+    int n;
+} gallery;
+
+static uint32_t state = 1;
+
+static float noise(void) {
+    state = state * 1664525u + 1013904223u;
+    return (float)(state >> 8) / 8388608.0f - 1;
+}
+
+static void unit_row(float *row, int dim) {
+    double sum = 0;
+    for (int i = 0; i < dim; i++) row[i] = noise(), sum += (double)row[i] * row[i];
+    for (int i = 0; i < dim; i++) row[i] = (float)(row[i] / sqrt(sum));
+}
+
+static void *need(void *memory) {
+    if (memory) return memory;
+    fprintf(stderr, "search: no memory\n");
+    exit(2);
+}
+
+/* Every query is a row of the gallery with as much noise beside it. */
+static gallery make_gallery(size_t count, int dim, int n) {
+    gallery g;
+    size_t columns = (size_t)dim;
+    memset(&g, 0, sizeof g);
+    g.halves = (uint16_t *)need(malloc(count * columns * sizeof *g.halves));
+    g.groups = (uint32_t *)need(malloc(count * sizeof *g.groups));
+    g.queries = (float *)need(malloc((size_t)n * columns * sizeof *g.queries));
+    float *row = (float *)need(malloc(columns * sizeof *row));
+    g.n = n;
+    for (size_t i = 0; i < count; i++) {
+        unit_row(row, dim);
+        reid_to_halves(row, g.halves + i * columns, columns);
+        g.groups[i] = (uint32_t)(i / 10);
+    }
+    for (int q = 0; q < n; q++) {
+        unit_row(g.queries + (size_t)q * columns, dim);
+        reid_from_halves(g.halves + (size_t)q * 7919 % count * columns, row, columns);
+        for (size_t k = 0; k < columns; k++) g.queries[(size_t)q * columns + k] += row[k];
+    }
+    free(row);
+    g.rows.halves = g.halves, g.rows.count = count, g.rows.dim = dim, g.rows.groups = g.groups;
+    return g;
+}
+
+static void free_gallery(gallery *g) { free(g->halves), free(g->groups), free(g->queries); }
+
+static reid_index *open_on(const gallery *g, reid_device device, const char *kernels) {
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_index *index;
+    desc.device = device, desc.kernels_path = kernels, desc.error = &error;
+    if (reid_index_create(&desc, &g->rows, &index) == REID_OK) return index;
+    fprintf(stderr, "search: %s\n", error.text);
+    exit(1);
+}
+
+static void find(reid_index *index, const gallery *g, int n, reid_scoring scoring, reid_hit *hits) {
+    static int found[MOST_QUERIES];
+    reid_error error;
+    reid_search_desc search = REID_INIT;
+    search.k = TOP, search.scoring = scoring, search.top = 3;
+    if (reid_search(index, g->queries, n, &search, hits, found, &error) == REID_OK) return;
+    fprintf(stderr, "search: %s\n", error.text);
+    exit(1);
+}
+
+static int check(const char *kernels) {
+    static const struct { size_t rows; int dim, n; } cases[] = {{5000, 96, 1}, {9001, 64, 33}, {3000, 512, 70}};
+    int wrong = 0;
+    for (int i = 0; i < 3 * 4; i++) {
+        reid_scoring scoring = (reid_scoring)(i % 4);
+        gallery g = make_gallery(cases[i / 4].rows, cases[i / 4].dim, cases[i / 4].n);
+        size_t size = (size_t)g.n * TOP * sizeof(reid_hit);
+        reid_hit *cpu = (reid_hit *)need(malloc(size)), *gpu = (reid_hit *)need(malloc(size));
+        reid_index *a = open_on(&g, REID_DEVICE_CPU, NULL), *b = open_on(&g, REID_DEVICE_CUDA, kernels);
+        find(a, &g, g.n, scoring, cpu), find(b, &g, g.n, scoring, gpu);
+        wrong += memcmp(cpu, gpu, size) != 0;
+        reid_index_destroy(a), reid_index_destroy(b);
+        free(cpu), free(gpu);
+        free_gallery(&g);
+    }
+    printf("%d of 12 searches differ from the CPU's\n", wrong);
+    return wrong != 0;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double milliseconds(reid_index *index, const gallery *g, int n, reid_hit *hits) {
+    double times[ROUNDS + 1];
+    for (int i = 0; i <= ROUNDS; i++) {
+        struct timespec from, to;
+        clock_gettime(CLOCK_MONOTONIC, &from);
+        find(index, g, n, REID_ROWS, hits);
+        clock_gettime(CLOCK_MONOTONIC, &to);
+        times[i] = 1e3 * (double)(to.tv_sec - from.tv_sec) + 1e-6 * (double)(to.tv_nsec - from.tv_nsec);
+    }
+    qsort(times + 1, ROUNDS, sizeof *times, by_value);
+    return times[1 + ROUNDS / 2];
+}
+
+static void share(const char *name, double value, double most) {
+    if (most > 0) printf(", \"%s\": %.4f", name, value / most);
+    else printf(", \"%s\": null", name);
+}
+
+static int bench(int argc, char **argv) {
+    size_t rows = (size_t)strtoull(argv[3], NULL, 10);
+    int dim = atoi(argv[4]), most = 1;
+    double gbs = atof(argv[5]), gflops = atof(argv[6]);
+    static reid_hit hits[MOST_QUERIES * TOP], first[TOP];
+    for (int i = 7; i < argc; i++) most = atoi(argv[i]) > most ? atoi(argv[i]) : most;
+    if (most > MOST_QUERIES || rows < 1 || dim < 1) return 2;
+    gallery g = make_gallery(rows, dim, most);
+    reid_index *cpu = open_on(&g, REID_DEVICE_CPU, NULL);
+    reid_index *gpu = open_on(&g, REID_DEVICE_CUDA, argv[2]);
+    int wrong = 0;
+    find(cpu, &g, 1, REID_ROWS, first);
+    for (int i = 7; i < argc; i++) {
+        int n = atoi(argv[i]);
+        double ms = milliseconds(gpu, &g, n, hits), values = (double)rows * dim;
+        int same = memcmp(hits, first, sizeof first) == 0;
+        printf("    {\"rows\": %llu, \"dim\": %d, \"storage\": \"fp16\", \"queries\": %d, \"k\": %d, "
+               "\"ours_ms\": %.4f, \"rows_gbs\": %.2f", (unsigned long long)rows, dim, n, TOP, ms, 2e-6 * values / ms);
+        share("of_memory", 2e-6 * values / ms, gbs);
+        printf(", \"gflops\": %.1f", 2e-6 * values * n / ms);
+        share("of_arithmetic", 2e-6 * values * n / ms, gflops);
+        printf(", \"same_as_cpu\": %s}\n", same ? "true" : "false");
+        wrong |= !same;
+    }
+    reid_index_destroy(cpu), reid_index_destroy(gpu);
+    free_gallery(&g);
+    return wrong;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "check") == 0) return check(argv[2]);
+    if (argc >= 8 && strcmp(argv[1], "bench") == 0) return bench(argc, argv);
+    fprintf(stderr, "usage: search check KERNELS | search bench KERNELS ROWS DIM GBS GFLOPS N...\n");
+    return 2;
+}
