@@ -37,14 +37,16 @@ static void run(rig *r) {
         r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
         net_values(&wants[i], OPS_SEED, NULL, r->tensors[i]);
     }
+    expect(r);
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
     reid__plan_to_bf16(&r->plan);
     fill_arena(r);
+    if (reid__kernels_for(REID_ISA_AVX512_BF16)) expect(r);
     for (int isa = REID_ISA_AVX512_BF16; isa <= REID_ISA_AMX_BF16; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
     for (int i = 0; i < REID__WANTS; i++) free(r->tensors[i]);
-    free(r->avx2), free(r->arena), free(r);
+    free(r->avx2), free(r->want), free(r->size), free(r->arena), free(r);
 }
 
 typedef struct conv_case {
