@@ -10,6 +10,7 @@ typedef struct golden {
     int height, width, last_stride, images, dim;
     unsigned crc;       /* of the weights */
     double torch_error; /* PyTorch float32 against float64 */
+    double torch_bf16;  /* cosine of PyTorch bfloat16 against float64 */
 } golden;
 
 static void need(int ok, const char *what) {
@@ -89,9 +90,9 @@ static void differences(const golden *g, const float *ours, const float *torch, 
 
 /* One line of embeddings.txt. */
 static int read_case(const char *line, golden *g) {
-    int fields = sscanf(line, "%31s %7s %d %d %d %d %d %x %lf", g->net, g->head, &g->height, &g->width, &g->last_stride,
-                        &g->images, &g->dim, &g->crc, &g->torch_error);
-    return fields == 9 && g->images <= MOST_IMAGES;
+    int fields = sscanf(line, "%31s %7s %d %d %d %d %d %x %lf %*s %lf", g->net, g->head, &g->height, &g->width,
+                        &g->last_stride, &g->images, &g->dim, &g->crc, &g->torch_error, &g->torch_bf16);
+    return fields == 10 && g->images <= MOST_IMAGES;
 }
 
 /* The two files of the goldens, while they are read. */

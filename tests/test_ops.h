@@ -217,7 +217,8 @@ static void compare_pixel(const rig *r, float *got, const char *isa, int i, int 
     int first = op->channel, padded = first + reid__padded(op->oc);
     ptrdiff_t pixel = (((ptrdiff_t)i * op->oh + y) * op->ow + x) * op->oc;
     for (int c = 0; c < op->oc; c++) {
-        double size = r->size[pixel + c], want = r->want[pixel + c], have = value_at(r, got, op->out, i, y, x, first + c);
+        double size = r->size[pixel + c], want = r->want[pixel + c];
+        double have = value_at(r, got, op->out, i, y, x, first + c);
         double rounding = r->plan.buffers[op->out].bytes == 2 ? fabs(want) / 256 : 0;
         row[c] += want;
         if (!(fabs(have - want) <= 2e-6 * (1 + size) + rounding))

@@ -4,8 +4,8 @@
 
 embeddings.txt has one line per case, embeddings.bin its L2-normalised rows as float32, little-endian, in that order.
 Weights come from seeded.py (the same bytes as tools/seeded), pixels from `pixels` below, already at the network's size,
-so that no resampling is involved. PyTorch's own float32 result is compared with its float64 one: that error stands in
-the table for reading ours against it.
+so that no resampling is involved. PyTorch's own float32 and bfloat16 results are compared with its float64 one: those errors
+stand in the table for reading ours against them.
 """
 import hashlib
 import os
@@ -162,18 +162,20 @@ def main():
         images = np.stack([pixels(height, width, i) for i in range(count)])
         exact = embed(network, state, head, last_stride, images, torch.float64)
         single = embed(network, state, head, last_stride, images, torch.float32)
+        half = embed(network, state, head, last_stride, images, torch.bfloat16)
         error = np.abs(single - exact).max()
         cosine = (single * exact).sum(axis=1).min()
+        coarse = (half * exact).sum(axis=1).min()
         lines.append(
             f"{network} {head_kind} {height} {width} {last_stride} {count} {exact.shape[1]} "
-            f"{zlib.crc32(data):08x} {error:.2e} {cosine:.9f} {hashlib.sha256(data).hexdigest()}"
+            f"{zlib.crc32(data):08x} {error:.2e} {cosine:.9f} {coarse:.6f} {hashlib.sha256(data).hexdigest()}"
         )
         print(lines[-1], f"stranger cosine {exact[0] @ exact[-1]:.3f}", flush=True)
         rows.append(exact.astype("<f4"))
     with open(os.path.join(HERE, "embeddings.txt"), "w") as f:
         f.write(f"# made by make_embeddings.py with torch {torch.__version__}, torchvision {torchvision.__version__}\n")
         f.write("# network head height width last_stride images dim crc32(weights)")
-        f.write(" torch_float32_error torch_float32_cosine sha256(weights)\n")
+        f.write(" torch_float32_error torch_float32_cosine torch_bfloat16_cosine sha256(weights)\n")
         f.write("\n".join(lines) + "\n")
     with open(os.path.join(HERE, "embeddings.bin"), "wb") as f:
         f.write(b"".join(r.tobytes() for r in rows))
