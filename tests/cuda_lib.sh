@@ -3,9 +3,9 @@
 #     out=build/tests/NAME
 #     . tests/cuda_lib.sh
 #
-# It ends the test as skipped where the emulator cannot run, builds the emulator in $out, and sends programs to it: run
+# It ends the test as skipped where the emulator cannot run, builds the emulator, and sends programs to it: run
 # COMMAND... with the libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode
-# share.
+# share. What the tests have in common is built once, by the first of them or by tests/run.
 
 . tests/emulator/needs.sh
 mkdir -p "$out"
@@ -18,12 +18,23 @@ finish() {
     exit
 }
 
-# build_net NAME OPTION...: tests/cuda_net.c as $out/NAME
-build_net() {
-    name=$1
+# compile_net PROGRAM OPTION...: tests/cuda_net.c
+compile_net() {
+    to=$1
     shift
     gcc -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" -I. tests/cuda_net.c \
-        -o "$out/$name" -lm -lpthread && good || bad "$name does not compile"
+        -o "$to" -lm -lpthread
+}
+# cuda_net, and `apart`, in which every buffer is an allocation of its own; built if something is newer
+programs=build/tests/programs
+shared_net() {
+    case $1 in apart) more=-DREID__SEPARATE_BUFFERS ;; *) more= ;; esac
+    [ -x "$programs/$1" ] &&
+        [ -z "$(find reid.h tests tools -name '*.[ch]' -newer "$programs/$1" | head -n 1)" ] && good && return
+    mkdir -p "$programs"
+    # shellcheck disable=SC2086 # one word or none
+    compile_net "$programs/$1.new.$$" -O2 $more && mv "$programs/$1.new.$$" "$programs/$1" && good ||
+        bad "$1 does not compile"
 }
 
 # run PROGRAM ARGUMENT...: on the emulator; its output is shown when it fails
@@ -37,21 +48,21 @@ run() {
     printf '%6d ms  %.100s\n' $((($(date +%s%N) - started) / 1000000)) "$*"
 }
 
-make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || { bad 'the emulator does not build'; finish; }
-emulator=$out cache=$PWD/build/tests/cuda_cache
+make -s emulator || { bad 'the emulator does not build'; finish; }
+emulator=$PWD/build/emulator cache=$PWD/build/tests/cuda_cache
 mkdir -p -m 700 "$cache"
 
 # goldens NETWORK SIZE [--all]: FP16 at every size, FP32 at this one, or both everywhere
 goldens() {
     case ${3-} in
     --all)
-        run "$out/cuda_net" golden "$1"
+        run "$programs/cuda_net" golden "$1"
         cat "$out/log"
         ;;
     *)
-        run env GOLDEN_PRECISION=fp16 "$out/cuda_net" golden "$1"
+        run env GOLDEN_PRECISION=fp16 "$programs/cuda_net" golden "$1"
         cat "$out/log"
-        run env GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2" "$out/cuda_net" golden "$1"
+        run env GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2" "$programs/cuda_net" golden "$1"
         cat "$out/log"
         ;;
     esac

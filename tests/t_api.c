@@ -79,8 +79,9 @@ static void test_desc(void **state) {
     if (cuda_lacks_a_driver()) REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_DEVICE, "CUDA");
     else REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_NO_KERNELS, "kernels_src");
     REFUSE(d.precision = REID_FP16, REID_ERR_PRECISION, "FP32");
-    REFUSE(d.precision = REID_BF16, REID_ERR_PRECISION, "FP32");
-    REFUSE(d.cpu_isa = (reid_isa)4, REID_ERR_INVALID_ARG, "cpu_isa is 4");
+    REFUSE((d.precision = REID_BF16, d.cpu_isa = REID_ISA_AVX2), REID_ERR_PRECISION, "avx2");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
+    REFUSE(d.cpu_isa = (reid_isa)6, REID_ERR_INVALID_ARG, "cpu_isa is 6");
     REFUSE(d.network = "vgg", REID_ERR_UNKNOWN_NETWORK, "vgg");
     REFUSE((d.weights_data = other, d.weights_size = sizeof other - 1), REID_ERR_UNKNOWN_NETWORK, "reid convert");
     REFUSE(d.network = "resnet50", REID_ERR_TENSOR_MISSING, "conv1.weight");
@@ -94,7 +95,7 @@ static void test_desc(void **state) {
 }
 
 static void test_isa(void **state) {
-    static const char *const names[] = {"scalar", "avx2", "avx512"};
+    static const char *const names[] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16"};
     reid_info info;
     reid_desc d = good();
     char before[32] = "";
@@ -102,11 +103,17 @@ static void test_isa(void **state) {
     if (getenv("REID_CPU_ISA")) snprintf(before, sizeof before, "%s", getenv("REID_CPU_ISA"));
     setenv("REID_CPU_ISA", "mmx", 1);
     refuse(&d, REID_ERR_ISA, "REID_CPU_ISA is \"mmx\"");
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
+        int bf16 = isa >= REID_ISA_AVX512_BF16;
         setenv("REID_CPU_ISA", names[isa - 1], 1);
+        d.precision = REID_PRECISION_DEFAULT;
+        if (bf16) refuse(&d, REID_ERR_PRECISION, names[isa - 1]);
+        d.precision = bf16 ? REID_BF16 : REID_PRECISION_DEFAULT;
         if (reid__kernels_for((reid_isa)isa)) {
             accept(&d, &info);
             assert_string_equal(info.isa, names[isa - 1]);
+            assert_string_equal(info.precision, bf16 ? "bf16" : "fp32");
+            if (bf16) continue;
             d.cpu_isa = REID_ISA_SCALAR; /* the desc comes before the environment */
             accept(&d, &info);
             assert_string_equal(info.isa, "scalar");

@@ -230,11 +230,12 @@ static void test_plan(void **state) {
     reid_destroy(ctx);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_fork),         cmocka_unit_test(test_flip_and_raw),
         cmocka_unit_test(test_no_direction), cmocka_unit_test(test_nan_survives), cmocka_unit_test(test_plan),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     file = net_for("efficientnet_b0", REID_HEAD_NONE, 9, NULL);
     pixels = net_pixels(1, SIDE, SIDE, 9);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,10 +60,12 @@ prints '"batch": 4, .*"network_ms": null, "start_ms": \[\], "ops": \[\]}'
 run 0 bench -m w.safetensors $few --batches 4 --batch 2 --peak-gflops 1000 --peak-gbs 50.5
 prints '^0\.0[0-9]* GFLOP an image; ceilings: 1000 GFLOP/s, 50.5 GB/s, as given '
 prints '^ *4 .* -$'
-for isa in scalar avx2 avx512; do
-    [ $isa = scalar ] || grep -qw "$(echo $isa | sed s/512/512f/)" /proc/cpuinfo || continue
+for isa in scalar avx2 avx512 avx512_bf16 amx_bf16; do
+    precision=fp32
+    case $isa in *_bf16) precision=bf16 ;; esac
+    [ $isa = scalar ] || grep -qw "$(echo $isa | sed 's/512$/512f/')" /proc/cpuinfo || continue
     # shellcheck disable=SC2086
-    run 0 bench -m w.safetensors $few --batches 1 --isa $isa
+    run 0 bench -m w.safetensors $few --batches 1 --isa $isa --precision $precision
     check "the network stays below the ceiling of $isa" awk -v isa="$isa" '
         /GFLOP an image/ { peak = $6 } $1 == 1 && NF == 8 { ours = $7 } END { exit !(ours > 0 && ours < peak) }' "$out"
 done

@@ -76,7 +76,9 @@ for compiler in 'gcc g++' 'clang clang++'; do
     for std in c++11 c++20; do
         flags="-std=$std $warnings -I$root"
         compiles "$cxx $std, declarations" $cxx $flags -c header.cpp -o header.o
-        compiles "$cxx $std, implementation" $cxx $flags -O1 -c implementation.cpp -o implementation.o
+        optimize=-O0
+        [ $std = c++11 ] && optimize=-O1
+        compiles "$cxx $std, implementation" $cxx $flags $optimize -c implementation.cpp -o implementation.o
         compiles "$cxx $std, static" $cxx $flags -O0 -DMAIN=use -c static.cpp -o static.o
     done
 done
@@ -97,7 +99,7 @@ compiles 'declarations with -ffast-math' cc -ffast-math -I"$root" -c header.c -o
 mkdir vendor
 cp "$root/reid.h" vendor/
 printf '#define REID_IMPLEMENTATION\n#include "vendor/reid.h"\nint main(void) { return reid_dim(0); }\n' > vendored.c
-compiles 'vendor/reid.h without -I' cc -std=c99 -O1 vendored.c -o vendored -lm -lpthread
+compiles 'vendor/reid.h without -I' cc -std=c99 -O0 vendored.c -o vendored -lm -lpthread
 compiles 'vendored program runs' ./vendored
 
 # --- several files in one program ---
@@ -108,7 +110,7 @@ int main(void) { return printf("%s\n", reid_version_string()) < 0 || reid_versio
 END
 cp user.c user.cpp
 printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n' > one.c
-compiles 'implementation for linking' cc -std=c99 -O1 -I"$root" -c one.c -o one.o
+compiles 'implementation for linking' cc -std=c99 -O0 -I"$root" -c one.c -o one.o
 compiles 'linked with a C file' cc -std=c99 -I"$root" user.c header.c one.o -o user -lm -lpthread
 compiles 'linked with a C++ file' c++ -std=c++11 -I"$root" user.cpp one.o -o user_cpp -lm -lpthread
 compiles 'linked as C runs' ./user
@@ -144,7 +146,7 @@ for cc in gcc clang g++ clang++; do
         compiles "$cc, kernels built in, runs" ./kernels
     done
 done
-compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O2 -DREID_NO_CUDA -I"$root" -c one.c -o small.o
+compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O1 -DREID_NO_CUDA -I"$root" -c one.c -o small.o
 nm -u small.o | grep -E 'dlopen|dlsym|glob' > log
 compiles 'without CUDA, no dlopen' test ! -s log
 
@@ -163,7 +165,7 @@ int main(void) {
 }
 END
 if echo '#include <stb/stb_image.h>' | cc -E -x c - >/dev/null 2>&1; then
-    compiles 'with stb_image' cc -std=c99 -D_GNU_SOURCE -O1 -I"$root" stb.c -o stb -lm -lpthread
+    compiles 'with stb_image' cc -std=c99 -D_GNU_SOURCE -O0 -I"$root" stb.c -o stb -lm -lpthread
     compiles 'with stb_image, runs' ./stb
 else
     echo 'no stb_image.h here (libstb-dev): reid_image_load is left out'
@@ -171,7 +173,7 @@ fi
 
 # --- musl ---
 if command -v musl-gcc >/dev/null; then
-    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -static -DMAIN=main -I"$root" static.c \
+    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O0 -static -DMAIN=main -I"$root" static.c \
         -o musl -lm
     compiles 'musl program runs' ./musl
 else

@@ -4,24 +4,24 @@
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda
 . tests/cuda_lib.sh
-build_net cuda_net -O2
-build_net apart -O2 -DREID__SEPARATE_BUFFERS
-for part in bits pictures calls; do run "$out/cuda_net" $part; done
+shared_net cuda_net
+shared_net apart
+for part in bits pictures calls; do run "$programs/cuda_net" $part; done
 
 # Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
-REID_EMULATOR_ARCH=75 run "$out/cuda_net" small efficientnet_b0
+REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0
 # Another order of threads, blocks and streams; one where all work is done at once.
-for seed in 0 7; do REID_EMULATOR_SEED=$seed run "$out/cuda_net" small efficientnet_b0; done
-REID_EMULATOR_EAGER=1 run "$out/cuda_net" small efficientnet_b0
+for seed in 0 7; do REID_EMULATOR_SEED=$seed run "$programs/cuda_net" small efficientnet_b0; done
+REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
 # Pools with a batch norm and a generalised mean, a max pool without padding, padding at one end; a linear layer with
 # bias, batch norm and ReLU.
-for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$out/cuda_net" small $network; done
+for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
 
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
-run "$out/apart" calls
-run "$out/apart" small resnet50-multiscale
+run "$programs/apart" calls
+run "$programs/apart" small resnet50-multiscale
 cp "$out/log" "$out/apart.said"
-run "$out/cuda_net" small resnet50-multiscale
+run "$programs/cuda_net" small resnet50-multiscale
 grep -q 'fp16: .* crc ' "$out/log" && cmp -s "$out/log" "$out/apart.said" && good || bad 'the bits differ in one arena'
 
 # A broken executor must be seen.
@@ -31,7 +31,7 @@ broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     mkdir -p "$out/$name"
     sed "$script" reid.h > "$out/$name/reid.h"
     cmp -s reid.h "$out/$name/reid.h" && bad "$name: the planted bug was not planted"
-    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -DREID__SEPARATE_BUFFERS -I"$out/$name" -I. tests/cuda_net.c \
+    gcc -std=c99 -D_GNU_SOURCE -O0 -DREID__SEPARATE_BUFFERS -I"$out/$name" -I. tests/cuda_net.c \
         -o "$out/$name/cuda_net" -lm -lpthread || bad "$name does not compile"
     for seed in 1 2 3 4 5; do # in some order of events
         REID_EMULATOR_SEED=$seed LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$out/$name/cuda_net" "$@" \
@@ -51,7 +51,7 @@ make -s build/reid build/seeded build/demo_images || bad 'the reid command does 
 embed() { # embed OUT OPTION...
     to=$1
     shift
-    run build/reid embed -m "$out/weights.safetensors" --size 64x48 --batch 4 "$out"/pictures/*.png \
+    run build/reid embed -m "$out/weights.safetensors" --size 64x32 --batch 4 "$out"/pictures/*.png \
         -o "$out/$to.npy" "$@"
 }
 build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
@@ -66,14 +66,14 @@ embed fp32 --device cuda --precision fp32
 embed fp16 --device cuda
 embed auto -v
 grep -q 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good || bad 'auto does not tell the device'
-run "$out/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
-run "$out/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
+run "$programs/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
+run "$programs/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
 cmp -s "$out/fp16.npy" "$out/auto.npy" && good || bad 'auto and cuda differ'
-run build/reid inspect --device cuda --size 64x48 --batch 4 "$out/weights.safetensors"
+run build/reid inspect --device cuda --size 64x32 --batch 4 "$out/weights.safetensors"
 for line in '^gpu .*(sm_90), 132 multi' '^driver .*13.0' '^nvrtc .*13.0, .*libnvrtc.so.13' 'built in; .*/cuda_cache'; do
     grep -q "$line" "$out/log" && good || bad "inspect does not print $line"
 done
-run build/reid pack -m "$out/weights.safetensors" --size 64x48 --batch 4 -o "$out/pack"
+run build/reid pack -m "$out/weights.safetensors" --size 64x32 --batch 4 -o "$out/pack"
 grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
 embed packed --device cuda --pack "$out/pack"
 cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
@@ -85,7 +85,7 @@ for who in Alder Birch; do
     mkdir "$out/herd/$who"
     find "$out/all/$who" -type f | sort | head -n 3 | while read -r file; do cp "$file" "$out/herd/$who/"; done
 done
-run build/reid eval -m "$out/weights.safetensors" --size 64x48 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
+run build/reid eval -m "$out/weights.safetensors" --size 64x32 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
     "$out/herd" --limit 100
 for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
     '^cuda/fp16 .* 0.999[0-9]*  pass'; do

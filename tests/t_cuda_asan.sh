@@ -7,10 +7,11 @@ out=build/tests/t_cuda_asan
 echo 'int main(void) { return 0; }' > "$out/can.c"
 gcc -fsanitize=address "$out/can.c" -o "$out/can" 2>/dev/null && "$out/can" ||
     { echo 'skipped: this gcc has no AddressSanitizer'; exit 77; }
-make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator-asan ||
+make -s emulator-asan ||
     { bad 'the emulator does not build'; finish; }
-build_net cuda_net -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -DREID__SEPARATE_BUFFERS
-emulator=$out/asan cache=$PWD/$out/cache # machine code of this mode
+compile_net "$out/cuda_net" -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined \
+    -DREID__SEPARATE_BUFFERS && good || bad 'cuda_net does not compile'
+emulator=$emulator/asan cache=$PWD/$out/cache # machine code of this mode
 mkdir -p -m 700 "$cache"
 for network in resnet50-multiscale efficientnet_b0; do run "$out/cuda_net" small $network; done
 GOLDEN_SIZE=${GOLDEN_SIZE:-193x101} GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50

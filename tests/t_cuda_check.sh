@@ -7,10 +7,10 @@
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_check
 . tests/cuda_lib.sh
-build_net apart -O2 -DREID__SEPARATE_BUFFERS
+shared_net apart
 cache=$PWD/$out/cache # machine code of this mode
 mkdir -p -m 700 "$cache"
 networks=efficientnet_b0
 [ "${1-}" = --all ] && networks="$networks resnet50-multiscale"
-for network in $networks; do REID_EMULATOR_CHECK=1 run "$out/apart" small $network; done
+for network in $networks; do REID_EMULATOR_CHECK=1 run "$programs/apart" small $network; done
 finish

@@ -10,8 +10,9 @@ unset REID_NVRTC REID_CACHE_DIR XDG_CACHE_HOME CUDA_PATH CUDA_HOME VIRTUAL_ENV C
 out=$PWD/build/tests/t_cuda_faults
 said=$out/said
 rm -rf "$said"
-mkdir -p "$out/tiny" "$said"
-make -s -j2 -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator emulator-asan || exit 1
+mkdir -p "$out/tiny" "$out/asan" "$said"
+make -s -j2 emulator emulator-asan || exit 1
+emulator=$PWD/build/emulator
 passed=0 failed=0 skipped=0 jobs=0
 
 # job NAME COMMAND...: in the background, two at a time; `collect` counts what has come out.
@@ -68,10 +69,10 @@ collect
 
 # ---- calls that fail, memory, forks, contexts, threads ----
 plain() { # plain PART ARGUMENT...
-    job "cuda_faults $*" timeout 300 env LD_LIBRARY_PATH="$out" "$out/cuda_faults" "$out/pack" "$@"
+    job "cuda_faults $*" timeout 300 env LD_LIBRARY_PATH="$emulator" "$out/cuda_faults" "$out/pack" "$@"
 }
 asan() {
-    job "cuda_faults $*, AddressSanitizer" timeout 300 env LD_LIBRARY_PATH="$out/asan" "$out/asan/cuda_faults" \
+    job "cuda_faults $*, AddressSanitizer" timeout 300 env LD_LIBRARY_PATH="$emulator/asan" "$out/asan/cuda_faults" \
         "$out/asan/pack" "$@"
 }
 rm -rf "$out/host_cache"
@@ -90,11 +91,11 @@ plain small
 fixed=
 setarch -R true 2>/dev/null && fixed='setarch -R'
 # shellcheck disable=SC2086 # two words or none
-job "cuda_faults threads, ThreadSanitizer" timeout 300 env LD_LIBRARY_PATH="$out" $fixed "$out/cuda_tsan" "$out/pack" \
+job "cuda_faults threads, ThreadSanitizer" timeout 300 env LD_LIBRARY_PATH="$emulator" $fixed "$out/cuda_tsan" "$out/pack" \
     threads
 
 # ---- caches and packs ----
-job "cuda_cache" timeout 300 env LD_LIBRARY_PATH="$out" "$out/cuda_cache"
+job "cuda_cache" timeout 300 env LD_LIBRARY_PATH="$emulator" "$out/cuda_cache"
 
 # ---- drivers and compilers: folders with libraries that work, cannot be loaded, or lie ----
 stubs=$out/stubs cache=$out/stub_cache
@@ -102,11 +103,11 @@ rm -rf "$stubs" "$cache"
 mkdir -p "$stubs" && mkdir -m 700 "$cache"
 folder() { # folder NAME NVRTC...: the emulator's driver, and its NVRTC under these names; no other NVRTC can be loaded
     mkdir -p "$stubs/$1"
-    ln -s "$out/libcuda.so.1" "$stubs/$1/libcuda.so.1"
+    ln -s "$emulator/libcuda.so.1" "$stubs/$1/libcuda.so.1"
     for soname in libnvrtc.so.13 libnvrtc.so.12 libnvrtc.so.11.2; do : > "$stubs/$1/$soname"; done
     at=$stubs/$1
     shift
-    for soname; do cp "$out/libnvrtc.so.13" "$at/$soname.new" && mv "$at/$soname.new" "$at/$soname"; done
+    for soname; do cp "$emulator/libnvrtc.so.13" "$at/$soname.new" && mv "$at/$soname.new" "$at/$soname"; done
 }
 library() { # library PATH: of C from standard input
     rm -f "$1"
@@ -162,7 +163,7 @@ toolkit13=$root/usr/local/cuda-13.0/targets/x86_64-linux/lib/libnvrtc.so.13
 wheel12=$stubs/venv/lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12
 wheel13=$root/usr/local/lib/python3.11/dist-packages/nvidia/cu13/lib/libnvrtc.so.13
 for path in "$toolkit12" "$toolkit13" "$wheel12" "$wheel13" "$stubs/home/lib64/libnvrtc.so.13" \
-    "$stubs/conda/lib/libnvrtc.so.12"; do cp "$out/libnvrtc.so.13" "$path"; done
+    "$stubs/conda/lib/libnvrtc.so.12"; do cp "$emulator/libnvrtc.so.13" "$path"; done
 
 # Kernel files.
 mkdir "$stubs/folder"
@@ -188,7 +189,7 @@ refused() {
     shift 5
     try "$what" "$from" "$set" "$with" cuda "$result" "$@"
     try "$what" "$from" "$set" "$with" auto REID_OK "$@"
-    try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32 only" "$@"
+    try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32 or bf16" "$@"
 }
 E=REID_EMULATOR
 

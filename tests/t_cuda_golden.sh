@@ -6,7 +6,7 @@
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_golden
 . tests/cuda_lib.sh
-build_net cuda_net -O2
+shared_net cuda_net
 goldens resnet50-multiscale 193x101 ${1-}
 goldens efficientnet_b0 107x75 ${1-}
 goldens efficientnet_b3 96x96 ${1-}

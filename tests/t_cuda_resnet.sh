@@ -6,6 +6,6 @@
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_resnet
 . tests/cuda_lib.sh
-build_net cuda_net -O2
+shared_net cuda_net
 goldens resnet50 193x101 ${1-}
 finish

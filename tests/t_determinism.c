@@ -68,6 +68,7 @@ static reid_ctx *create(const net_file *file, const config *c, reid_isa isa, int
     reid_desc desc = net_desc(file, small ? 33 : 64, small ? 32 : 48, &error);
     reid_ctx *ctx;
     desc.batch = c->batch, desc.threads = c->threads, desc.lanes = c->lanes, desc.cpu_isa = isa;
+    desc.precision = isa >= REID_ISA_AVX512_BF16 ? REID_BF16 : REID_FP32;
     if (c->pool) desc.parallel_fn = pool_run, desc.parallel_user = pool_calls;
     if (reid_create(&desc, &ctx) != REID_OK) fail_msg("%s", error.text);
     return ctx;
@@ -120,12 +121,12 @@ static void check_network(const char *network, reid_head head) {
     net_file file = net_for(network, head, 11, NULL);
     float *avx2 = NULL;
     int dim = head == REID_HEAD_FILE ? 512 : 2048, small = SLOW;
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
         if (!reid__kernels_for((reid_isa)isa)) continue;
         int scalar = isa == REID_ISA_SCALAR;
         if (SLOW && scalar) continue;
         float *want = reference(&file, (reid_isa)isa, small || scalar);
-        for (int i = 0; i < (scalar || (SLOW && isa == REID_ISA_AVX512) ? 2 : 5); i++)
+        for (int i = 0; i < (scalar || (SLOW && isa >= REID_ISA_AVX512) ? 2 : 5); i++)
             check_config(&file, &configs[i], (reid_isa)isa, small || scalar, want);
         if (isa == REID_ISA_AVX512) assert_memory_equal(want, avx2, (size_t)(IMAGES * dim) * sizeof *want);
         free(avx2);

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds every program of examples/ with exactly the compile line that stands in its head, and runs it.
+# Builds every program of examples/ with the compile line that stands in its head, exactly so but for less optimising,
+# which is most of the work (t_compile.sh and t_readme.sh have -O2), and runs it.
 #
 #   sh tests/t_examples.sh
 #
@@ -283,7 +284,7 @@ make_weights
 
 found=''
 for compiler in gcc clang; do # clang says what it thinks of them; what gcc made also runs
-    case $compiler in gcc) cxx=g++ more='' ;; clang) cxx=clang++ more='-O0' ;; esac
+    case $compiler in gcc) cxx=g++ more='-O1' ;; clang) cxx=clang++ more='-O0' ;; esac
     if ! command -v $compiler > /dev/null; then
         skip "no $compiler"
         continue

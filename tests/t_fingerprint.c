@@ -174,12 +174,13 @@ static void test_metadata(void **state) {
     free(with.bytes);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same),          cmocka_unit_test(test_different),
         cmocka_unit_test(test_presets_alike), cmocka_unit_test(test_seeded_head),
         cmocka_unit_test(test_seeded_multiscale), cmocka_unit_test(test_metadata),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     file = net_for("efficientnet_b0", REID_HEAD_NONE, SEED, NULL);
     pixels = net_pixels(1, 40, 30, SEED);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -87,7 +87,10 @@ else
     skip 'python3 is missing: peers.py was not looked at'
 fi
 
-# --- on the emulator ---
+# --- on the emulator, whose kernels other tests have compiled ---
+REID_CACHE_DIR=$PWD/build/tests/cuda_cache
+export REID_CACHE_DIR
+mkdir -p -m 700 "$REID_CACHE_DIR"
 says 0 '^correct: ok' sh tools/gpu_check --emulator --out "$out/r" correct
 cp "$out/r/correct.txt" "$out/log"
 [ "$(grep -c '^ok ' "$out/log")" = 17 ] && good || bad "seventeen checks on the emulator"
@@ -95,11 +98,10 @@ cp "$out/r/report.json" "$out/log"
 ! command -v python3 >/dev/null 2>&1 || python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
 assert r["emulator"] and r["parts"]["correct"]["result"]["failures"] == 0' "$out/r/report.json" && good ||
     bad "report.json"
-REID_CACHE_DIR=$PWD/build/gpu/cache-emulator
 LD_LIBRARY_PATH=build/emulator
-export REID_CACHE_DIR LD_LIBRARY_PATH
+export LD_LIBRARY_PATH
 for example in gpu_batch patched_kernel; do
-    cc -O2 "examples/$example.c" -o "$out/$example" -lm > "$out/log" 2>&1 && good || bad "$example.c does not compile"
+    cc -O1 "examples/$example.c" -o "$out/$example" -lm > "$out/log" 2>&1 && good || bad "$example.c does not compile"
 done
 says 0 'the same bits in every batch: yes' \
     "$out/gpu_batch" build/gpu/efficientnet_b0.safetensors reid_kernels.cu 32 32

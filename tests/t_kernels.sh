@@ -7,7 +7,8 @@ cd "$(dirname "$0")/.." || exit 1
 command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
 out=$PWD/build/tests/t_kernels
 mkdir -p "$out"
-make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || exit 1
+make -s emulator || exit 1
+emulator=$PWD/build/emulator
 passed=0 failed=0 skipped=0 jobs=0
 
 # job NAME COMMAND...: in the background, two at a time; `collect` counts what has come out.
@@ -31,8 +32,8 @@ collect() {
 
 build() { # build PART
     gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator \
-        "tests/kernels_$1.c" -o "$out/kernels_$1" "$out/libcuda.so.1" "$out/libnvrtc.so.13" -Wl,-rpath,"$out" \
-        -lm -ldl -lpthread
+        "tests/kernels_$1.c" -o "$out/kernels_$1" "$emulator/libcuda.so.1" "$emulator/libnvrtc.so.13" \
+        -Wl,-rpath,"$emulator" -lm -ldl -lpthread
 }
 parts="conv rest image pack"
 for part in $parts; do

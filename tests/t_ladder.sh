@@ -8,7 +8,8 @@ cd "$(dirname "$0")/.." || exit 1
 command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
 out=build/tests/t_ladder
 mkdir -p "$out"
-make -s -f tests/emulator/emulator.mk EMULATOR_OUT="$out" emulator || exit 1
+make -s emulator || exit 1
+emulator=$PWD/build/emulator
 passed=0 failed=0 skipped=0
 good() { passed=$((passed + 1)); }
 bad() {
@@ -24,7 +25,7 @@ gcc -O2 -std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict
 climb() {
     rungs=$1
     shift
-    env LD_LIBRARY_PATH="$out" "$@" timeout 120 "$out/ladder" examples/ladder.cu --small > "$out/log" 2>&1 &&
+    env LD_LIBRARY_PATH="$emulator" "$@" timeout 120 "$out/ladder" examples/ladder.cu --small > "$out/log" 2>&1 &&
         [ "$(grep -c '^[1-6]  .* [0-9.]*e-0[45]$' "$out/log")" -eq "$rungs" ] &&
         [ "$(grep -c 'skipped: needs sm_80' "$out/log")" -eq $((6 - rungs)) ] && ! grep -q 'TFLOP/s' "$out/log" &&
         grep -q 'times would mean nothing' "$out/log" && good && return
@@ -48,7 +49,7 @@ says 2 '^usage: ' a.cu b.cu
 says 2 '^usage: ' a.cu --images 0
 says 2 '^usage: ' a.cu --images 7x
 says 2 '^usage: ' a.cu --images
-LD_LIBRARY_PATH=$out
+LD_LIBRARY_PATH=$emulator
 export LD_LIBRARY_PATH
 says 1 '^ladder: nothere.cu: cannot be read' nothere.cu
 echo 'nonsense' > "$out/nonsense.cu"

@@ -23,7 +23,7 @@ static rig *new_rig(int n, int threads, int same) {
     return r;
 }
 
-/* Runs the plan's only operation on every instruction set, then frees the rig. */
+/* Runs the plan's only operation on every instruction set, in FP32 and then in bf16, and frees the rig. */
 static void run(rig *r) {
     reid__want wants[REID__WANTS];
     r->op = &r->plan.ops[0];
@@ -31,13 +31,17 @@ static void run(rig *r) {
     assert_int_equal(r->plan.overflow, 0);
     reid__lifetimes(&r->plan);
     reid__assign_offsets(&r->plan);
-    r->arena = block(r->plan.late_floats * (size_t)r->n * sizeof(float));
+    r->arena = block(arena_bytes(r));
     fill_arena(r);
     for (int i = 0, count = reid__wants(r->op, wants); i < count; i++) {
         r->tensors[i] = block(net_count(&wants[i]) * sizeof(float));
         net_values(&wants[i], OPS_SEED, NULL, r->tensors[i]);
     }
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++)
+        if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
+    reid__plan_to_bf16(&r->plan);
+    fill_arena(r);
+    for (int isa = REID_ISA_AVX512_BF16; isa <= REID_ISA_AMX_BF16; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
     for (int i = 0; i < REID__WANTS; i++) free(r->tensors[i]);
     free(r->avx2), free(r->arena), free(r);
@@ -190,7 +194,7 @@ typedef struct pair_case {
 } pair_case;
 
 /* The plan of the two; the weights may be anything. */
-static void pair_plan(rig *r, const pair_case *t, int fused) {
+static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     reid__plan *p = &r->plan;
     memset(p, 0, sizeof *p);
     p->arch = &r->arch;
@@ -206,19 +210,21 @@ static void pair_plan(rig *r, const pair_case *t, int fused) {
     reid__lifetimes(p);
     p->buffers[in].first = -1, p->buffers[p->ops[1].sums].last = p->op_count;
     reid__assign_offsets(p);
+    if (bf16) reid__plan_to_bf16(p);
 }
 
 /* Output and row sums of the depthwise operation, (n) times both. */
 static float *pair_run(rig *r, const pair_case *t, const reid__kernels *kernels, int fused, const float *packed,
                        size_t *floats) {
     bench b;
-    pair_plan(r, t, fused);
+    pair_plan(r, t, fused, kernels->bf16.mr);
     const reid__plan *p = &r->plan;
     const reid__buffer *out = &p->buffers[p->ops[1].out], *sums = &p->buffers[p->ops[1].sums];
     size_t each = out->floats + sums->floats;
-    float *arena = block(p->late_floats * (size_t)t->n * sizeof *arena);
+    r->n = t->n;
+    float *arena = block(arena_bytes(r));
     float *result = block(each * (size_t)t->n * sizeof *arena);
-    for (size_t i = 0; i < p->late_floats * (size_t)t->n; i++) arena[i] = NAN;
+    for (size_t i = 0; i < arena_bytes(r) / sizeof *arena; i++) arena[i] = NAN;
     bench_start(&b, p, kernels, packed, t->n, t->threads, arena);
     for (int i = 0; i < t->n; i++) {
         float *in = reid__at(&b.job, p->ops[0].in, i);
@@ -240,7 +246,18 @@ static float *pair_run(rig *r, const pair_case *t, const reid__kernels *kernels,
     return result;
 }
 
-/* Fused or not, however rows and channels are cut: the same bits. */
+/* Anything finite. */
+static float *pair_weights(const reid__plan *p) {
+    float *packed = block(p->weight_floats * sizeof *packed);
+    for (size_t at = 0; at < p->weight_floats; at++) packed[at] = (float)((double)(at * 29 % 83) / 500 - 0.08);
+    uint16_t *pairs = (uint16_t *)(void *)packed;
+    for (size_t at = 0; p->ops[0].bf16 && at < 2 * p->ops[0].bias; at++)
+        pairs[at] = reid__to_bf16((float)((double)(at * 29 % 83) / 500 - 0.08));
+    return packed;
+}
+
+/* Fused or not, however rows and channels are cut: the same bits. In bf16 what is between the two is rounded only if it
+   is stored, so there fused is compared with fused. */
 static void test_fused(void **state) {
     (void)state;
     for (int i = 0; i < 2 * CHANNELS; i++) {
@@ -249,15 +266,13 @@ static void test_fused(void **state) {
         pair_case alone = t;
         alone.threads = 1;
         rig *r = new_rig(t.n, 1, t.same);
-        for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
             const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
             size_t floats, again;
             if (!kernels) continue;
-            pair_plan(r, &t, 0);
-            float *packed = block(r->plan.weight_floats * sizeof *packed);
-            for (size_t at = 0; at < r->plan.weight_floats; at++)
-                packed[at] = (float)((double)(at * 29 % 83) / 500 - 0.08);
-            float *apart = pair_run(r, &alone, kernels, 0, packed, &floats);
+            pair_plan(r, &t, 0, kernels->bf16.mr);
+            float *packed = pair_weights(&r->plan);
+            float *apart = pair_run(r, &alone, kernels, kernels->bf16.mr > 0, packed, &floats);
             float *together = pair_run(r, &t, kernels, 1, packed, &again);
             assert_int_equal(floats, again);
             for (size_t at = 0; at < floats; at++) assert_true(isfinite(apart[at]));
@@ -307,12 +322,13 @@ static void test_silu(void **state) {
     }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_stem),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_maxpool),
         cmocka_unit_test(test_pool),     cmocka_unit_test(test_squeeze),      cmocka_unit_test(test_linear),
         cmocka_unit_test(test_fused),   cmocka_unit_test(test_silu),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

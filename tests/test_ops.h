@@ -27,18 +27,43 @@ static float *buffer_at(const rig *r, float *arena, int id, int image) {
     return arena + b->offset * (size_t)r->n + b->floats * (size_t)image;
 }
 
-/* One activation; zero outside of the image. */
-static float *at(const rig *r, float *arena, int id, int image, int y, int x, int c) {
+/* One activation. */
+static char *at(const rig *r, float *arena, int id, int image, int y, int x, int c) {
     const reid__buffer *b = &r->plan.buffers[id];
-    float *base = buffer_at(r, arena, id, image);
-    if (b->c == 3) return base + (y + b->border_y) * reid__image_row(&r->plan, r->op) + (x + b->border_x) * 3 + c;
-    return base + ((ptrdiff_t)y * b->w + x) * b->c + c;
+    ptrdiff_t index = ((ptrdiff_t)y * b->w + x) * b->c + c;
+    if (b->c == 3) index = (y + b->border_y) * reid__image_row(&r->plan, r->op) + (x + b->border_x) * 3 + c;
+    return (char *)buffer_at(r, arena, id, image) + index * b->bytes;
 }
 
+static double from_bf16(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, 4);
+    return (double)value;
+}
+
+static double value_at(const rig *r, float *arena, int id, int image, int y, int x, int c) {
+    const char *from = at(r, arena, id, image, y, x, c);
+    float value;
+    uint16_t half;
+    memcpy(&half, from, 2);
+    if (r->plan.buffers[id].bytes == 2) return from_bf16(half);
+    memcpy(&value, from, 4);
+    return (double)value;
+}
+
+static void set_value(rig *r, int id, int image, int y, int x, int c, float value) {
+    char *to = at(r, r->arena, id, image, y, x, c);
+    uint16_t half = reid__to_bf16(value);
+    if (r->plan.buffers[id].bytes == 2) memcpy(to, &half, 2);
+    else memcpy(to, &value, 4);
+}
+
+/* The same; zero outside of the image. */
 static double get(const rig *r, int id, int image, int y, int x, int c) {
     const reid__buffer *b = &r->plan.buffers[id];
     int h = b->c == 3 ? r->op->ih : b->h, w = b->c == 3 ? r->op->iw : b->w;
-    return y < 0 || x < 0 || y >= h || x >= w ? 0.0 : (double)*at(r, r->arena, id, image, y, x, c);
+    return y < 0 || x < 0 || y >= h || x >= w ? 0.0 : value_at(r, r->arena, id, image, y, x, c);
 }
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -64,8 +89,11 @@ static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double
                 int channel = depthwise ? oc : ic;
                 int y = oy * op->stride - op->pad_y + ky, x = ox * op->stride - op->pad_x + kx;
                 double weight = factor * r->tensors[0][((oc * ic_count + ic) * op->kh + ky) * op->kw + kx];
-                double term = weight * get(r, op->in, image, y, x, channel);
-                if (op->scale != REID__NONE) term *= get(r, op->scale, image, 0, 0, ic);
+                double input = get(r, op->in, image, y, x, channel);
+                if (op->scale != REID__NONE) input *= get(r, op->scale, image, 0, 0, ic);
+                if (op->bf16 && op->scale != REID__NONE) input = from_bf16(reid__to_bf16((float)input));
+                if (op->bf16) weight = from_bf16(reid__to_bf16((float)weight));
+                double term = weight * input;
                 sum += term, *size += fabs(term);
             }
     if (op->residual != REID__NONE) sum += get(r, op->residual, image, oy, ox, oc);
@@ -119,12 +147,18 @@ static double naive(const rig *r, int image, int oy, int ox, int c, double *size
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
+/* With room for what AMX reads past its end. */
+static size_t arena_bytes(const rig *r) {
+    size_t behind = REID__AMX_BEHIND * (reid__widest(&r->plan) + REID__BF16_RUN) / 2;
+    return (r->plan.late_floats * (size_t)r->n + behind) * sizeof(float);
+}
+
 /* Noise in what the operation reads, NaN in what it writes, zero in channels and borders that are only padding. */
 static void fill_arena(rig *r) {
     reid__op *op = r->op;
     int reads[3] = {op->in, op->residual, op->scale};
     size_t index = 0;
-    memset(r->arena, 0xff, r->plan.late_floats * (size_t)r->n * sizeof(float));
+    memset(r->arena, 0xff, arena_bytes(r));
     for (int k = 0; k < 3; k++) {
         if (reads[k] == REID__NONE) continue;
         const reid__buffer *b = &r->plan.buffers[reads[k]];
@@ -134,7 +168,7 @@ static void fill_arena(rig *r) {
             for (int y = 0; y < (image_buffer ? op->ih : b->h); y++)
                 for (int x = 0; x < (image_buffer ? op->iw : b->w); x++)
                     for (int c = 0; c < channels; c++)
-                        *at(r, r->arena, reads[k], i, y, x, c) = net_random((uint64_t)(k * 31 + i), index++);
+                        set_value(r, reads[k], i, y, x, c, net_random((uint64_t)(k * 31 + i), index++));
         }
     }
 }
@@ -169,15 +203,16 @@ static void compare_pixel(const rig *r, float *got, const char *isa, int i, int 
     const reid__op *op = r->op;
     int first = op->channel, padded = first + reid__padded(op->oc);
     for (int c = 0; c < op->oc; c++) {
-        double size, want = naive(r, i, y, x, c, &size), have = *at(r, got, op->out, i, y, x, first + c);
+        double size, want = naive(r, i, y, x, c, &size), have = value_at(r, got, op->out, i, y, x, first + c);
+        double rounding = r->plan.buffers[op->out].bytes == 2 ? fabs(want) / 256 : 0;
         row[c] += want;
-        if (!(fabs(have - want) <= 2e-6 * (1 + size)))
+        if (!(fabs(have - want) <= 2e-6 * (1 + size) + rounding))
             fail_msg("%s %s k%d s%d %dx%dx%d -> %dx%dx%d: image %d (%d, %d) channel %d is %.9g, not %.9g", isa,
                      op->name, op->kh, op->stride, op->ih, op->iw, op->ic, op->oh, op->ow, op->oc, i, y, x, c, have,
                      want);
     }
     for (int c = 0; c < r->plan.buffers[op->out].c; c++) {
-        float have = *at(r, got, op->out, i, y, x, c);
+        double have = value_at(r, got, op->out, i, y, x, c);
         if (c < first || c >= padded) assert_true(isnan(have)); /* other parts of a concatenation stay untouched */
         else if (c >= first + op->oc && op->kind != REID__SQUEEZE) assert_true(have == 0); /* padding stays zero */
     }
@@ -190,7 +225,9 @@ static void compare(const rig *r, float *got, const char *isa) {
             double row[512] = {0};
             for (int x = 0; x < op->ow; x++) compare_pixel(r, got, isa, i, y, x, row);
             for (int c = 0; c < op->oc && op->sums != REID__NONE; c++)
-                assert_true(fabs(*at(r, got, op->sums, i, y, 0, c) - row[c]) <= 1e-5 * (1 + op->ow));
+                assert_true(fabs(value_at(r, got, op->sums, i, y, 0, c) - row[c]) <=
+                            (op->act == REID__SILU && r->plan.buffers[op->out].bytes == 2 ? 1e-3 : 1e-5) *
+                                (1 + op->ow));
         }
 }
 
@@ -215,6 +252,7 @@ static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kern
     b->threads = threads;
     assert_int_equal(reid__team_start(&b->team, &b->mem, threads, &desc), REID_OK);
     b->scratch = block((size_t)threads * sizeof *b->scratch);
+    memset(b->scratch, 0, (size_t)threads * sizeof *b->scratch);
     for (int i = 0; i < threads; i++) {
         b->scratch[i].rows = block(reid__block_rows(p, kernels) * sizeof(float *));
         b->scratch[i].block = block(reid__block_floats(p, kernels) * sizeof(float));
@@ -235,7 +273,7 @@ static void run_one(rig *r, const reid__kernels *kernels) {
     reid_desc desc = REID_INIT;
     bench b;
     reid__mem_init(&mem, &desc);
-    size_t bytes = r->plan.late_floats * (size_t)r->n * sizeof(float);
+    size_t bytes = arena_bytes(r);
     float *packed = pack(r, kernels, &mem), *arena = block(bytes);
     memcpy(arena, r->arena, bytes);
     bench_start(&b, &r->plan, kernels, packed, r->n, r->threads, arena);

@@ -49,6 +49,40 @@ __attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) 
 }
 #endif
 
+#if defined(__x86_64__)
+/* Inner products of pairs in bf16. Any bits will do: a is small, so the sums stay finite. */
+__attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long rounds, float a) {
+    __m512 s = _mm512_setzero_ps();
+    __m512bh m = (__m512bh)_mm512_set1_ps(a);
+#define BEGIN(i) __m512 x##i = _mm512_set1_ps((float)i);
+#define STEP(i) x##i = _mm512_dpbf16_ps(x##i, m, m);
+#define END(i) s = _mm512_add_ps(s, x##i);
+    CHAINED(BEGIN)
+    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
+    CHAINED(END)
+#undef BEGIN
+#undef STEP
+#undef END
+    return _mm512_cvtss_f32(s);
+}
+
+/* Products of AMX's tiles, 16 x 32 by 32 x 16, into six sums. Whoever computed in amx_bf16 before has the permission. */
+static float dot_amx(long rounds, float a) {
+    struct { unsigned char palette, start, none[14]; unsigned short bytes[16]; unsigned char rows[16]; } shape;
+    memset(&shape, 0, sizeof shape);
+    shape.palette = 1;
+    for (int i = 0; i < 8; i++) shape.rows[i] = 16, shape.bytes[i] = 64;
+    __asm__ volatile("ldtilecfg %0" ::"m"(shape));
+    __asm__ volatile("tilezero %%tmm6\n\ttilezero %%tmm7" ::);
+    for (long r = 0; r < rounds; r++)
+        __asm__ volatile("tdpbf16ps %%tmm7, %%tmm6, %%tmm0\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm1\n\t"
+                         "tdpbf16ps %%tmm7, %%tmm6, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm3\n\t"
+                         "tdpbf16ps %%tmm7, %%tmm6, %%tmm4\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm5" ::);
+    __asm__ volatile("tilerelease" ::);
+    return a;
+}
+#endif
+
 /* A multiplication and an addition of four floats, as wide as plain C for any x86-64 or ARM64 gets. */
 typedef float four __attribute__((vector_size(16)));
 static float fma_plain(long rounds, float a) {
@@ -68,6 +102,7 @@ static float fma_plain(long rounds, float a) {
 typedef struct worker {
     pthread_t thread;
     float (*multiply)(long rounds, float a); /* NULL: copy */
+    long rounds;
     char *from, *to;
     size_t bytes;
     float result;
@@ -75,7 +110,7 @@ typedef struct worker {
 
 static void *work(void *argument) {
     worker *w = argument;
-    if (w->multiply) w->result = w->multiply(ROUNDS, 0.7f);
+    if (w->multiply) w->result = w->multiply(w->rounds, 0.7f);
     else memcpy(w->to, w->from, w->bytes);
     return NULL;
 }
@@ -107,18 +142,22 @@ cpu_peak cpu_peak_measure(const char *isa, int threads) {
     cpu_peak peak = {0, 0};
     worker *workers = must_alloc((size_t)threads * sizeof *workers);
     char *from = malloc(COPIED), *to = malloc(COPIED);
-    int count = threads, lanes = 4;
+    int count = threads;
+    long rounds = ROUNDS;
+    double each = 2 * CHAINS * 4; /* FLOPs of a round */
     float (*multiply)(long rounds, float a) = fma_plain;
 #if defined(__x86_64__)
-    if (strcmp(isa, "avx512") == 0) multiply = fma_avx512, lanes = 16;
-    if (strcmp(isa, "avx2") == 0) multiply = fma_avx2, lanes = 8;
+    if (strcmp(isa, "avx512") == 0) multiply = fma_avx512, each = 2 * CHAINS * 16;
+    if (strcmp(isa, "avx2") == 0) multiply = fma_avx2, each = 2 * CHAINS * 8;
+    if (strcmp(isa, "avx512_bf16") == 0) multiply = dot_avx512, each = 2 * CHAINS * 32;
+    if (strcmp(isa, "amx_bf16") == 0) multiply = dot_amx, each = 2 * 6 * 16 * 16 * 32, rounds /= 10;
 #else
     (void)isa;
 #endif
     memset(workers, 0, (size_t)threads * sizeof *workers);
-    for (int i = 0; i < threads; i++) workers[i].multiply = multiply;
+    for (int i = 0; i < threads; i++) workers[i].multiply = multiply, workers[i].rounds = rounds;
     double seconds = fastest(workers, &count);
-    peak.gflops = 2e-9 * (double)ROUNDS * CHAINS * lanes * count / seconds;
+    peak.gflops = 1e-9 * (double)rounds * each * count / seconds;
     if (from && to) {
         size_t part = COPIED / (size_t)count;
         memset(from, 1, COPIED); /* else all of it would be one page of zeros */

@@ -4,56 +4,89 @@
    read, and is written at the wait for its group, or when the block has ended. */
 #include "emulator.h"
 
-static void add(emu_bulks *to, const emu_bulk *copy) {
-    if (to->count == to->capacity) {
-        unsigned capacity = to->capacity ? 2 * to->capacity : 16;
-        emu_bulk *grown = (emu_bulk *)realloc(to->list, capacity * sizeof *grown);
-        if (!grown) emu_fault(CUDA_ERROR_OUT_OF_MEMORY, 0, NULL, "no memory for %u bulk copies", capacity);
-        to->list = grown, to->capacity = capacity;
+/* ---- copies under way ---- */
+
+emu_bulk *emu_bulk_new(emu_bulks *copies, unsigned spans, int line) {
+    emu_thread *t = emu_worker_now()->current;
+    if (copies->count == copies->capacity) {
+        unsigned capacity = copies->capacity ? 2 * copies->capacity : 16;
+        emu_bulk *grown = (emu_bulk *)realloc(copies->list, capacity * sizeof *grown);
+        if (!grown) emu_fault(CUDA_ERROR_OUT_OF_MEMORY, line, NULL, "no memory for %u bulk copies", capacity);
+        copies->list = grown, copies->capacity = capacity;
     }
-    to->list[to->count++] = *copy;
+    emu_bulk *c = &copies->list[copies->count];
+    *c = (emu_bulk){.thread = t->index, .group = t->bulk_groups, .line = line};
+    c->spans = (emu_span *)malloc(spans * sizeof *c->spans);
+    if (!c->spans) emu_fault(CUDA_ERROR_OUT_OF_MEMORY, line, NULL, "no memory for a bulk copy of %u pieces", spans);
+    copies->count++;
+    return c;
 }
+
+void emu_bulk_add_span(emu_bulk *c, const emu_span *span) {
+    c->spans[c->span_count++] = *span;
+    c->bytes += span->bytes;
+}
+
+static void drop(emu_bulk *c) { free(c->spans), free(c->data); }
 
 static void take(emu_bulks *from, unsigned i) {
     from->count--;
     memmove(from->list + i, from->list + i + 1, (from->count - i) * sizeof *from->list);
 }
 
-static emu_allocation *check(emu_worker *w, const emu_bulk *c) {
-    uintptr_t address = (uintptr_t)c->global;
+/* ---- where they may go ---- */
+
+static emu_allocation *check_span(emu_worker *w, const emu_span *s, emu_allocation *a, int line) {
+    uintptr_t first = s->global + s->from;
+    unsigned bytes = s->to - s->from;
     char place[200];
-    if (c->bytes == 0 || c->bytes % 16 || c->offset % 16 || address % 16)
-        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes between shared offset %u "
-                  "and 0x%zx: all have to be multiples of 16", c->bytes, c->offset, (size_t)address);
-    if (c->offset > w->shared_bytes || c->bytes > w->shared_bytes - c->offset)
-        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes at shared offset %u of %u "
-                  "bytes", c->bytes, c->offset, w->shared_bytes);
-    emu_allocation *a = emu_worker_find(w, address);
-    if (a && c->bytes <= a->bytes - (address - a->base)) return a;
-    emu_describe(a ? a->base + a->bytes : address, place, sizeof place);
-    emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, c->line, NULL, "cp.async.bulk of %u bytes at 0x%zx, %s", c->bytes,
-              (size_t)address, place);
+    if (s->offset > w->shared_bytes || s->bytes > w->shared_bytes - s->offset)
+        emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, NULL, "cp.async.bulk of %u bytes at shared offset %u of %u bytes",
+                  s->bytes, s->offset, w->shared_bytes);
+    if (!bytes) return a;
+    if (!a || first - a->base >= a->bytes) a = emu_worker_find(w, first);
+    if (a && bytes <= a->bytes - (first - a->base)) return a;
+    emu_describe(a ? a->base + a->bytes : first, place, sizeof place);
+    emu_fault(CUDA_ERROR_ILLEGAL_ADDRESS, line, NULL, "cp.async.bulk of %u bytes at 0x%zx, %s", bytes, (size_t)first,
+              place);
+}
+
+/* how: what is done to shared memory, for check mode. */
+static void check_spans(emu_worker *w, const emu_bulk *c, int how, int reads_global) {
+    emu_allocation *a = NULL;
+    for (unsigned i = 0; i < c->span_count; i++) {
+        const emu_span *s = &c->spans[i];
+        a = check_span(w, s, a, c->line);
+        if (!w->cells) continue;
+        if (reads_global && s->to > s->from)
+            emu_check_global(w, w->current, a, s->global + s->from, s->to - s->from, EMU_READ, c->line, NULL);
+        emu_check_shared(w, w->current, s->offset, s->bytes, how, c->line, NULL);
+    }
+}
+
+static void plain_copy(emu_worker *w, emu_bulks *copies, uintptr_t global, unsigned shared, unsigned bytes, int line) {
+    emu_span span = {global, shared - REID_EMULATOR_SHARED_BASE, bytes, 0, bytes};
+    if (bytes == 0 || bytes % 16 || span.offset % 16 || global % 16)
+        emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, line, NULL, "cp.async.bulk of %u bytes between shared offset %u "
+                  "and 0x%zx: all have to be multiples of 16", bytes, span.offset, (size_t)global);
+    check_span(w, &span, NULL, line);
+    emu_bulk_add_span(emu_bulk_new(copies, 1, line), &span);
 }
 
 /* ---- global to shared ---- */
 
+void emu_bulk_issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier) {
+    check_spans(w, c, EMU_BULK_ISSUED, 1);
+    c->mbarrier = emu_mbarrier_for_copy(w, mbarrier, c->line);
+    for (unsigned i = 0; i < c->span_count; i++)
+        for (unsigned k = 0; k < c->spans[i].bytes; k += 2)
+            memcpy(w->instance->shared + c->spans[i].offset + k, "\xad\x7f", 2);
+}
+
 void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line) {
     emu_worker *w = emu_worker_now();
-    emu_thread *t = w->current;
-    union {
-        const void *in;
-        void *out;
-    } source = {from};
-    emu_bulk copy = {.global = source.out, .offset = to - REID_EMULATOR_SHARED_BASE, .bytes = bytes,
-                     .thread = t->index, .line = line};
-    emu_allocation *a = check(w, &copy);
-    copy.mbarrier = emu_mbarrier_for_copy(w, mbarrier, line);
-    if (w->cells) {
-        emu_check_global(w, t, a, (uintptr_t)from, bytes, EMU_READ, line, NULL);
-        emu_check_shared(w, t, copy.offset, bytes, EMU_BULK_ISSUED, line, NULL);
-    }
-    for (unsigned i = 0; i < bytes; i += 2) memcpy(w->instance->shared + copy.offset + i, "\xad\x7f", 2);
-    add(&w->loads, &copy);
+    plain_copy(w, &w->loads, (uintptr_t)from, to, bytes, line);
+    emu_bulk_issue_load(w, &w->loads.list[w->loads.count - 1], mbarrier);
 }
 
 const emu_bulk *emu_bulk_load_for(const emu_worker *w, unsigned mbarrier) {
@@ -66,41 +99,54 @@ void emu_bulk_land(emu_worker *w) {
     unsigned i = emu_get_settings()->seed ? (unsigned)(emu_random(&w->random) % w->loads.count) : 0;
     emu_bulk copy = w->loads.list[i];
     take(&w->loads, i);
-    memcpy(w->instance->shared + copy.offset, copy.global, copy.bytes);
-    if (w->cells)
-        emu_check_shared(w, &w->threads[copy.thread], copy.offset, copy.bytes, EMU_BULK_LANDED, copy.line, NULL);
+    for (unsigned k = 0; k < copy.span_count; k++) {
+        const emu_span *s = &copy.spans[k];
+        unsigned char *to = w->instance->shared + s->offset;
+        if (s->to - s->from < s->bytes) memset(to, 0, s->bytes);
+        if (s->to > s->from) memcpy(to + s->from, (const void *)(s->global + s->from), s->to - s->from);
+        if (w->cells)
+            emu_check_shared(w, &w->threads[copy.thread], s->offset, s->bytes, EMU_BULK_LANDED, copy.line, NULL);
+    }
+    drop(&copy);
     emu_mbarrier_landed(w, &copy);
 }
 
 /* ---- shared to global ---- */
 
+void emu_bulk_issue_store(emu_worker *w, emu_bulk *c) { check_spans(w, c, EMU_ASYNC_READ, 0); }
+
 void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line) {
     emu_worker *w = emu_worker_now();
-    emu_thread *t = w->current;
-    emu_bulk copy = {.global = to, .offset = from - REID_EMULATOR_SHARED_BASE, .bytes = bytes, .thread = t->index,
-                     .group = t->bulk_groups, .line = line};
-    check(w, &copy);
-    if (w->cells) emu_check_shared(w, t, copy.offset, bytes, EMU_ASYNC_READ, line, NULL);
-    add(&w->stores, &copy);
+    plain_copy(w, &w->stores, (uintptr_t)to, from, bytes, line);
+    emu_bulk_issue_store(w, &w->stores.list[w->stores.count - 1]);
 }
 
 void emu_bulk_commit(void) { emu_worker_now()->current->bulk_groups++; }
 
 static void read_source(emu_worker *w, emu_bulk *c, int line) {
     if (c->data) return;
-    c->data = (unsigned char *)malloc(c->bytes);
-    if (!c->data) emu_fault(CUDA_ERROR_OUT_OF_MEMORY, line, NULL, "no memory for a bulk copy of %u bytes", c->bytes);
-    memcpy(c->data, w->instance->shared + c->offset, c->bytes);
-    if (w->cells)
-        emu_check_shared(w, &w->threads[c->thread], c->offset, c->bytes, EMU_ASYNC_DONE, line, NULL);
+    unsigned char *to = c->data = (unsigned char *)malloc(c->bytes);
+    if (!to) emu_fault(CUDA_ERROR_OUT_OF_MEMORY, line, NULL, "no memory for a bulk copy of %u bytes", c->bytes);
+    for (unsigned i = 0; i < c->span_count; to += c->spans[i++].bytes) {
+        const emu_span *s = &c->spans[i];
+        memcpy(to, w->instance->shared + s->offset, s->bytes);
+        if (w->cells) emu_check_shared(w, &w->threads[c->thread], s->offset, s->bytes, EMU_ASYNC_DONE, line, NULL);
+    }
 }
 
-static void write_destination(emu_worker *w, emu_bulk *c) {
-    emu_thread *t = &w->threads[c->thread];
-    emu_allocation *a = emu_worker_find(w, (uintptr_t)c->global);
-    if (w->cells && a) emu_check_global(w, t, a, (uintptr_t)c->global, c->bytes, EMU_WRITE, c->line, NULL);
-    memcpy(c->global, c->data, c->bytes);
-    free(c->data);
+/* filled: the block has ended, so the bytes count as written by nobody in particular. */
+static void write_destination(emu_worker *w, emu_bulk *c, int filled) {
+    const unsigned char *data = c->data;
+    for (unsigned i = 0; i < c->span_count; data += c->spans[i++].bytes) {
+        const emu_span *s = &c->spans[i];
+        uintptr_t to = s->global + s->from;
+        unsigned bytes = s->to - s->from;
+        if (!bytes) continue;
+        emu_allocation *a = w->cells && !filled ? emu_worker_find(w, to) : NULL;
+        if (a) emu_check_global(w, &w->threads[c->thread], a, to, bytes, EMU_WRITE, c->line, NULL);
+        memcpy((void *)to, data + s->from, bytes);
+        if (filled) emu_mark_filled(to, bytes);
+    }
 }
 
 void emu_bulk_wait(unsigned groups_left, int read_only, int line) {
@@ -114,14 +160,15 @@ void emu_bulk_wait(unsigned groups_left, int read_only, int line) {
         }
         read_source(w, c, line);
         if (read_only) i++;
-        else write_destination(w, c), take(&w->stores, i);
+        else write_destination(w, c, 0), drop(c), take(&w->stores, i);
     }
 }
 
 /* ---- a block ---- */
 
 void emu_bulk_begin(emu_worker *w) {
-    for (unsigned i = 0; i < w->stores.count; i++) free(w->stores.list[i].data);
+    for (unsigned i = 0; i < w->loads.count; i++) drop(&w->loads.list[i]);
+    for (unsigned i = 0; i < w->stores.count; i++) drop(&w->stores.list[i]);
     w->loads.count = w->stores.count = w->mbarrier_count = w->idle_rounds = 0;
     w->landing = 0;
 }
@@ -130,16 +177,13 @@ void emu_bulk_begin(emu_worker *w) {
 void emu_bulk_end(emu_worker *w) {
     for (unsigned i = 0; i < w->loads.count && !w->fault; i++)
         emu_fail_block(w, w->loads.list[i].thread, w->loads.list[i].line, "the block ends while a bulk copy to shared "
-                       "offset %u is under way", w->loads.list[i].offset);
+                       "offset %u is under way", w->loads.list[i].spans->offset);
     for (unsigned i = 0; i < w->stores.count && !w->fault; i++) {
         emu_bulk *c = &w->stores.list[i];
         if (!c->data)
             emu_fail_block(w, c->thread, c->line, "the block ends before the wait for a bulk copy from shared offset "
-                           "%u: it may not have been read", c->offset);
-        else {
-            memcpy(c->global, c->data, c->bytes);
-            emu_mark_filled((uintptr_t)c->global, c->bytes);
-        }
+                           "%u: it may not have been read", c->spans->offset);
+        else write_destination(w, c, 1);
     }
 }
 

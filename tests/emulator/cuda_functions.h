@@ -58,6 +58,15 @@
     X(cuLaunchKernel, cuLaunchKernel, 4000, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params,           \
       void **extra)                                                                                                    \
+    X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled, 12000, CUtensorMap *map, CUtensorMapDataType type,               \
+      cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,        \
+      const cuuint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                 \
+      CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)                                                  \
+    X(cuTensorMapEncodeIm2col, cuTensorMapEncodeIm2col, 12000, CUtensorMap *map, CUtensorMapDataType type,             \
+      cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const int *lower,             \
+      const int *upper, cuuint32_t channels, cuuint32_t pixels, const cuuint32_t *element_strides,                     \
+      CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,                  \
+      CUtensorMapFloatOOBfill fill)                                                                                    \
     X(cuStreamCreate, cuStreamCreate, 2000, CUstream *stream, unsigned flags)                                          \
     X(cuStreamCreateWithPriority, cuStreamCreateWithPriority, 5050, CUstream *stream, unsigned flags, int priority)    \
     X(cuStreamDestroy, cuStreamDestroy_v2, 4000, CUstream stream)                                                      \

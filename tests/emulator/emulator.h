@@ -3,7 +3,7 @@
    threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
    mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
-   wgmma.c      wgmma, setmaxnreg
+   tensor.c     cp.async.bulk.tensor             wgmma.c     wgmma, setmaxnreg
    check.c      every load and store, races      memory.c    device and pinned memory
    driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
 #ifndef REID_EMULATOR_H
@@ -109,7 +109,7 @@ int emu_stacks_create(emu_worker *worker);
 void emu_stacks_destroy(emu_worker *worker);
 void emu_thread_start(emu_worker *worker, unsigned index);
 void emu_thread_resume(emu_worker *worker, emu_thread *thread); /* returns when it waits, exits or faults */
-void emu_thread_yield(emu_worker *worker);                      /* back to the scheduler */
+void emu_thread_yield(emu_worker *worker);                      /* to the next lane, or back to the scheduler */
 EMU_NORETURN void emu_thread_abandon(emu_worker *worker);
 enum { EMU_STACK_BYTES = EMU_ASAN ? 512 * 1024 : 128 * 1024 };
 
@@ -140,10 +140,15 @@ typedef struct emu_mbarrier {
     int fenced;                                /* its initialisation has been made visible to asynchronous copies */
     uint32_t arrived[EMU_CLOCKS], done[EMU_CLOCKS]; /* check.c: what is before this phase's end, before the last's */
 } emu_mbarrier;
+typedef struct emu_span { /* contiguous bytes of a bulk copy */
+    uintptr_t global;
+    unsigned offset, bytes; /* in shared memory */
+    unsigned from, to;      /* the bytes between are in the tensor; for the others a load writes zeros */
+} emu_span;
 typedef struct emu_bulk { /* a bulk copy under way */
-    void *global;
-    unsigned offset, bytes, thread;
-    unsigned mbarrier, group; /* a load's; a store's */
+    emu_span *spans;
+    unsigned span_count, bytes, thread; /* bytes: of all spans */
+    unsigned mbarrier, group;           /* a load's; a store's */
     unsigned char *data;      /* a store's, once it has been read from shared memory */
     int line;
 } emu_bulk;
@@ -164,6 +169,7 @@ struct emu_worker {
     emu_thread *current; /* NULL: the scheduler runs */
     emu_thread threads[EMU_MAX_THREADS];
     emu_warp warps[EMU_WARPS];
+    unsigned char lane_order[32], lane_place[32]; /* how the lanes of a warp take turns; where a lane is in that */
     unsigned barrier_arrived[EMU_BARRIERS], barrier_threads[EMU_BARRIERS], exited;
     emu_mbarrier mbarriers[EMU_MBARRIERS];
     unsigned mbarrier_count, idle_rounds;
@@ -249,9 +255,31 @@ void emu_bulk_commit(void);
 void emu_bulk_wait(unsigned groups_left, int read_only, int line);
 void emu_bulk_land(emu_worker *worker); /* one load, any */
 const emu_bulk *emu_bulk_load_for(const emu_worker *worker, unsigned mbarrier); /* one in flight, or NULL */
+/* A new copy by the running thread, with room for so many spans, which add_span appends; issue_... starts it. */
+emu_bulk *emu_bulk_new(emu_bulks *copies, unsigned spans, int line);
+void emu_bulk_add_span(emu_bulk *copy, const emu_span *span);
+void emu_bulk_issue_load(emu_worker *worker, emu_bulk *copy, unsigned mbarrier);
+void emu_bulk_issue_store(emu_worker *worker, emu_bulk *copy);
 void emu_bulk_begin(emu_worker *worker); /* of a block */
 void emu_bulk_end(emu_worker *worker);
 void emu_fence_proxy_async(void);
+
+/* ---- tensor.c, driver_tensor.c: our own contents of a CUtensorMap ---- */
+enum { EMU_MAP_RANK = 5 };
+typedef struct emu_map {
+    uint64_t sum; /* of the rest: a map that the driver has not made is noticed */
+    uint64_t address, strides[EMU_MAP_RANK - 1]; /* bytes; of dimension 1 and up */
+    uint32_t last[EMU_MAP_RANK];                 /* of every dimension, innermost first: its last coordinate */
+    uint16_t box[EMU_MAP_RANK];                  /* tiled: elements along every dimension; im2col: channels, pixels */
+    int16_t lower[EMU_MAP_RANK - 2], upper[EMU_MAP_RANK - 2]; /* im2col: W first */
+    uint8_t step[EMU_MAP_RANK], rank, element_bytes, im2col;
+    uint8_t swizzle; /* 0, or the span in bytes */
+} emu_map;
+uint64_t emu_map_sum(const emu_map *map);
+void emu_tensor_load(unsigned to, const void *map, unsigned rank, const int *coordinates, const int *offsets,
+                     unsigned mbarrier, int line);
+void emu_tensor_store(const void *map, unsigned rank, const int *coordinates, unsigned from, int line);
+void emu_tensor_prefetch(const void *map, int line);
 
 /* ---- report.c ---- */
 void emu_report(const char *format, ...) EMU_PRINTF(1, 2); /* not about one thread */

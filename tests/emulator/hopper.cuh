@@ -64,6 +64,71 @@ template <int groups> __device__ __forceinline__ void reid_bulk_wait_read() { /*
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
 }
 
+/* ---- tensor copies: a box of a tensor map (cuTensorMapEncodeTiled, ...Im2col), whose address this is, from or to
+   shared memory at a multiple of 128. Coordinates of its first element, innermost first; in im2col mode C, W, H, D, N
+   of the filter's corner and the offsets of the filter's element along W, H, D. Loads and stores end as bulk copies. */
+#define TENSOR_LOAD "shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, "
+#define TENSOR_LOAD_IM2COL "shared::cluster.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, "
+#define TENSOR_STORE "global.shared::cta.tile.bulk_group [%0, "
+__device__ __forceinline__ void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.2d." TENSOR_LOAD "{%2, %3}], [%4];"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_3d(unsigned to, const void *map, int x, int y, int z,
+                                                    unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.3d." TENSOR_LOAD "{%2, %3, %4}], [%5];"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_4d(unsigned to, const void *map, int x, int y, int z, int u,
+                                                    unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.4d." TENSOR_LOAD "{%2, %3, %4, %5}], [%6];"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_5d(unsigned to, const void *map, int x, int y, int z, int u, int v,
+                                                    unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.5d." TENSOR_LOAD "{%2, %3, %4, %5, %6}], [%7];"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v), "r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_im2col_3d(unsigned to, const void *map, int c, int w, int n,
+                                                           unsigned short offset_w, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.3d." TENSOR_LOAD_IM2COL "{%2, %3, %4}], [%5], {%6};"
+                 ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(n), "r"(mbarrier), "h"(offset_w) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int w, int h, int n,
+                                                           unsigned short offset_w, unsigned short offset_h,
+                                                           unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.4d." TENSOR_LOAD_IM2COL "{%2, %3, %4, %5}], [%6], {%7, %8};"
+                 ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
+                 : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_im2col_5d(unsigned to, const void *map, int c, int w, int h, int d,
+                                                           int n, unsigned short offset_w, unsigned short offset_h,
+                                                           unsigned short offset_d, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.5d." TENSOR_LOAD_IM2COL "{%2, %3, %4, %5, %6}], [%7], {%8, %9, %10};"
+                 ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(mbarrier), "h"(offset_w),
+                 "h"(offset_h), "h"(offset_d) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_store_2d(const void *map, int x, int y, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.2d." TENSOR_STORE "{%1, %2}], [%3];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(from) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.3d." TENSOR_STORE "{%1, %2, %3}], [%4];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_store_4d(const void *map, int x, int y, int z, int u, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.4d." TENSOR_STORE "{%1, %2, %3, %4}], [%5];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(from) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_store_5d(const void *map, int x, int y, int z, int u, int v,
+                                                     unsigned from) {
+    asm volatile("cp.async.bulk.tensor.5d." TENSOR_STORE "{%1, %2, %3, %4, %5}], [%6];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v), "r"(from) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_prefetch(const void *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
 /* ---- stmatrix: 8x8 matrices of halves; lane i gives the .shared address of row i % 8 of matrix i / 8, and has
    elements 2 * (i % 4) and the next of row i / 4 (of column i / 4 with trans) of each ---- */
 __device__ __forceinline__ void reid_stmatrix_x1(unsigned row, const unsigned r[1]) {

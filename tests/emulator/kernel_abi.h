@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 2                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 3                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 
@@ -88,6 +88,11 @@ struct reid_emulator_calls {
     void (*bulk_store)(void *destination, unsigned source, unsigned bytes, int line);
     void (*bulk_commit)(void);
     void (*bulk_wait)(unsigned groups_left, int read_only, int line); /* read_only: until the sources have been read */
+    /* A box of a tensor map; rank coordinates, innermost first; offsets: rank - 2 of them, or NULL in tile mode. */
+    void (*tensor_load)(unsigned destination, const void *map, unsigned rank, const int *coordinates,
+                        const int *offsets, unsigned mbarrier, int line);
+    void (*tensor_store)(const void *map, unsigned rank, const int *coordinates, unsigned source, int line);
+    void (*tensor_prefetch)(const void *map, int line);
 };
 
 struct reid_emulator_uint3 {

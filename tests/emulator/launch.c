@@ -94,7 +94,7 @@ const struct reid_emulator_calls emu_kernel_calls = {
     barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
     timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
     emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
-    emu_bulk_wait};
+    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch};
 
 /* ---- a block ---- */
 
@@ -114,13 +114,14 @@ static void shuffle(emu_worker *w, unsigned char *order, unsigned count) {
     }
 }
 
-/* Runs a warp until every lane has exited or waits for another warp. Returns how often a lane ran. */
-static unsigned run_warp(emu_worker *w, unsigned warp_index, const unsigned char *lanes) {
+/* Runs a warp until every lane has exited or waits for another warp; a lane that waits lets the next one run. Returns
+   whether any ran. */
+static unsigned run_warp(emu_worker *w, unsigned warp_index) {
     unsigned ran = 0, before;
     do {
         before = ran;
         for (unsigned i = 0; i < 32; i++) {
-            unsigned index = warp_index * 32 + lanes[i];
+            unsigned index = warp_index * 32 + w->lane_order[i];
             if (index >= w->thread_count || w->threads[index].state != EMU_READY) continue;
             emu_thread_resume(w, &w->threads[index]);
             if (w->fault) return 0;
@@ -181,7 +182,7 @@ static void start_threads(emu_worker *w) {
 
 static void run_block(emu_worker *w, uint64_t number) {
     const unsigned *grid = w->run->launch->grid;
-    unsigned char warps[EMU_WARPS], lanes[32];
+    unsigned char warps[EMU_WARPS];
     struct reid_emulator_uint3 *at = w->instance->block_index;
     at->x = (unsigned)(number % grid[0]);
     at->y = (unsigned)(number / grid[0] % grid[1]);
@@ -189,11 +190,12 @@ static void run_block(emu_worker *w, uint64_t number) {
     if (w->shared_bytes) memset(w->instance->shared, 0xff, w->shared_bytes);
     start_threads(w);
     if (w->cells) emu_check_block(w);
-    shuffle(w, lanes, 32);
+    shuffle(w, w->lane_order, 32);
+    for (unsigned i = 0; i < 32; i++) w->lane_place[w->lane_order[i]] = (unsigned char)i;
     while (w->exited < w->thread_count && !w->fault) {
         unsigned ran = 0;
         shuffle(w, warps, w->warp_count);
-        for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i], lanes);
+        for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i]);
         if (!ran && !w->fault && !emu_mbarrier_idle(w)) report_deadlock(w);
     }
     if (!w->fault) emu_wgmma_end(w);
@@ -208,6 +210,7 @@ static void run_blocks(emu_worker *w) {
     unsigned control = __builtin_ia32_stmxcsr();
     __builtin_ia32_ldmxcsr(0x1f80); /* round to nearest, denormals kept, whatever the caller has set */
     emu_current_worker = w;
+    w->scheduler_bottom = NULL;
     emu_signals_begin(w);
     for (;;) {
         pthread_mutex_lock(&emu_run_lock);

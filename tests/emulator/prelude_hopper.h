@@ -56,6 +56,70 @@ template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait_read(REID_EMULAT
     reid_emulator.bulk_wait((unsigned)reid_groups, 1, line);
 }
 
+/* ---- tensor copies: the address of a 64-byte aligned CUtensorMap, coordinates innermost first ---- */
+/* cp.async.bulk.tensor.Nd.shared::cluster.global.tile.mbarrier::complete_tx::bytes */
+REID_EMULATOR_FN void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier,
+                                          REID_EMULATOR_LINE) {
+    const int at[2] = {x, y};
+    reid_emulator.tensor_load(to, map, 2, at, 0, mbarrier, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_3d(unsigned to, const void *map, int x, int y, int z, unsigned mbarrier,
+                                          REID_EMULATOR_LINE) {
+    const int at[3] = {x, y, z};
+    reid_emulator.tensor_load(to, map, 3, at, 0, mbarrier, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_4d(unsigned to, const void *map, int x, int y, int z, int u, unsigned mbarrier,
+                                          REID_EMULATOR_LINE) {
+    const int at[4] = {x, y, z, u};
+    reid_emulator.tensor_load(to, map, 4, at, 0, mbarrier, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_5d(unsigned to, const void *map, int x, int y, int z, int u, int v,
+                                          unsigned mbarrier, REID_EMULATOR_LINE) {
+    const int at[5] = {x, y, z, u, v};
+    reid_emulator.tensor_load(to, map, 5, at, 0, mbarrier, line);
+}
+/* cp.async.bulk.tensor.Nd.shared::cluster.global.im2col.mbarrier::complete_tx::bytes: coordinates C, W, H, D, N and
+   offsets along W, H, D */
+REID_EMULATOR_FN void reid_tensor_load_im2col_3d(unsigned to, const void *map, int c, int w, int n,
+                                                 unsigned short offset_w, unsigned mbarrier, REID_EMULATOR_LINE) {
+    const int at[3] = {c, w, n}, offsets[1] = {offset_w};
+    reid_emulator.tensor_load(to, map, 3, at, offsets, mbarrier, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int w, int h, int n,
+                                                 unsigned short offset_w, unsigned short offset_h, unsigned mbarrier,
+                                                 REID_EMULATOR_LINE) {
+    const int at[4] = {c, w, h, n}, offsets[2] = {offset_w, offset_h};
+    reid_emulator.tensor_load(to, map, 4, at, offsets, mbarrier, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_im2col_5d(unsigned to, const void *map, int c, int w, int h, int d, int n,
+                                                 unsigned short offset_w, unsigned short offset_h,
+                                                 unsigned short offset_d, unsigned mbarrier, REID_EMULATOR_LINE) {
+    const int at[5] = {c, w, h, d, n}, offsets[3] = {offset_w, offset_h, offset_d};
+    reid_emulator.tensor_load(to, map, 5, at, offsets, mbarrier, line);
+}
+/* cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group */
+REID_EMULATOR_FN void reid_tensor_store_2d(const void *map, int x, int y, unsigned from, REID_EMULATOR_LINE) {
+    const int at[2] = {x, y};
+    reid_emulator.tensor_store(map, 2, at, from, line);
+}
+REID_EMULATOR_FN void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from, REID_EMULATOR_LINE) {
+    const int at[3] = {x, y, z};
+    reid_emulator.tensor_store(map, 3, at, from, line);
+}
+REID_EMULATOR_FN void reid_tensor_store_4d(const void *map, int x, int y, int z, int u, unsigned from,
+                                           REID_EMULATOR_LINE) {
+    const int at[4] = {x, y, z, u};
+    reid_emulator.tensor_store(map, 4, at, from, line);
+}
+REID_EMULATOR_FN void reid_tensor_store_5d(const void *map, int x, int y, int z, int u, int v, unsigned from,
+                                           REID_EMULATOR_LINE) {
+    const int at[5] = {x, y, z, u, v};
+    reid_emulator.tensor_store(map, 5, at, from, line);
+}
+REID_EMULATOR_FN void reid_tensor_prefetch(const void *map, REID_EMULATOR_LINE) { /* prefetch.tensormap */
+    reid_emulator.tensor_prefetch(map, line);
+}
+
 /* ---- stmatrix.sync.aligned.m8n8.x{1,2,4}[.trans].shared.b16: lane i gives the address of row i % 8 of matrix
    i / 8 ---- */
 REID_EMULATOR_FN void reid_emulator_stmatrix(enum reid_emulator_op op, unsigned count, unsigned row, const unsigned *r,

@@ -65,14 +65,14 @@ static int try_one(const real *r, const char *text, const char *name, const char
     return bad;
 }
 
-/* hopper.cuh and hopper_test.cu, for sm_90a. */
-static int try_hopper(const real *r, const char *folder) {
-    char *wrappers = read_file(folder, "hopper.cuh"), *kernels = read_file(folder, "hopper_test.cu");
+/* A kernel file behind hopper.cuh, for sm_90a. */
+static int try_hopper(const real *r, const char *folder, const char *name) {
+    char *wrappers = read_file(folder, "hopper.cuh"), *kernels = read_file(folder, name);
     size_t size = strlen(wrappers) + strlen(kernels) + 2;
     char *text = (char *)malloc(size);
     if (!text) exit(1);
     snprintf(text, size, "%s\n%s", wrappers, kernels);
-    int bad = try_one(r, text, "hopper_test.cu", "--gpu-architecture=sm_90a", 1);
+    int bad = try_one(r, text, name, "--gpu-architecture=sm_90a", 1);
     free(wrappers), free(kernels), free(text);
     return bad;
 }
@@ -102,8 +102,8 @@ int main(int argc, char **argv) {
         tried += 2;
     }
     free(sample), free(units), free(both);
-    bad += try_hopper(&r, folder);
-    tried++;
+    bad += try_hopper(&r, folder, "hopper_test.cu") + try_hopper(&r, folder, "tensor_test.cu");
+    tried += 2;
     printf("test_real_nvrtc: %d checks passed, %d failed\n", tried - bad, bad);
     return bad != 0;
 }

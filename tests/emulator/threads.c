@@ -107,12 +107,25 @@ void emu_thread_resume(emu_worker *worker, emu_thread *thread) {
     worker->current = NULL;
 }
 
+/* The lane of this thread's warp that goes on next, in the block's order of lanes; NULL: all wait for other warps. */
+static emu_thread *next_ready(emu_worker *worker, const emu_thread *t) {
+    for (unsigned i = worker->lane_place[t->lane] + 1u, end = i + 32; i < end; i++) {
+        unsigned index = t->warp * 32 + worker->lane_order[i % 32];
+        if (index < worker->thread_count && worker->threads[index].state == EMU_READY) return &worker->threads[index];
+    }
+    return NULL;
+}
+
+/* Straight from lane to lane: by way of the scheduler it would be two switches, whose returns no processor predicts. */
 void emu_thread_yield(emu_worker *worker) {
-    emu_thread *t = worker->current;
+    emu_thread *t = worker->current, *next = next_ready(worker, t);
+    if (next == t) return;
+    if (next) worker->current = next, *worker->instance->thread_index = next->position;
 #if EMU_ASAN
-    __sanitizer_start_switch_fiber(&t->fake_stack, worker->scheduler_bottom, worker->scheduler_bytes);
+    if (next) __sanitizer_start_switch_fiber(&t->fake_stack, stack_of(worker, next->index), STACK_BYTES);
+    else __sanitizer_start_switch_fiber(&t->fake_stack, worker->scheduler_bottom, worker->scheduler_bytes);
 #endif
-    emu_switch(&t->stack_pointer, worker->scheduler_stack);
+    emu_switch(&t->stack_pointer, next ? next->stack_pointer : worker->scheduler_stack);
 #if EMU_ASAN
     __sanitizer_finish_switch_fiber(t->fake_stack, NULL, NULL);
 #endif
@@ -130,7 +143,10 @@ EMU_NORETURN void emu_thread_abandon(emu_worker *worker) {
 
 void emu_fiber_main(emu_worker *worker) {
 #if EMU_ASAN
-    __sanitizer_finish_switch_fiber(NULL, &worker->scheduler_bottom, &worker->scheduler_bytes);
+    const void *bottom; /* of the stack that this comes from; a launch's first fiber comes from the scheduler's */
+    size_t bytes;
+    __sanitizer_finish_switch_fiber(NULL, &bottom, &bytes);
+    if (!worker->scheduler_bottom) worker->scheduler_bottom = bottom, worker->scheduler_bytes = bytes;
 #endif
     worker->entry(worker);
     emu_thread_abandon(worker);
