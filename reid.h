@@ -62,6 +62,7 @@
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16 forces an instruction set (desc.cpu_isa comes before it);
        the last two compute in bf16, the others in FP32.
        REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
+       REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
@@ -2464,14 +2465,14 @@ static void reid__lifetimes(reid__plan *p) {
 
 /* Lowest offset at which buffer `id` overlaps no buffer that is placed already and lives at the same time: every gap's
    start is the end of some placed buffer (or zero), so only those are tried. */
-static size_t reid__buffer_offset(const reid__plan *p, int id, const size_t *size, const size_t *offset) {
-    const reid__buffer *b = &p->buffers[id];
+static size_t reid__buffer_offset(const reid__buffer *buffers, int id, const size_t *size, const size_t *offset) {
+    const reid__buffer *b = &buffers[id];
     size_t best = SIZE_MAX;
     for (int candidate = -1; candidate < id; candidate++) {
         size_t at = candidate < 0 ? 0 : offset[candidate] + size[candidate];
         int free_here = at < best;
         for (int i = 0; free_here && i < id; i++) {
-            const reid__buffer *o = &p->buffers[i];
+            const reid__buffer *o = &buffers[i];
             int together = b->first <= o->last && o->first <= b->last;
             if (together && at < offset[i] + size[i] && offset[i] < at + size[id]) free_here = 0;
         }
@@ -2481,10 +2482,10 @@ static size_t reid__buffer_offset(const reid__plan *p, int id, const size_t *siz
 }
 
 /* Gives every buffer of `size` its place in one arena, and returns the arena's size. */
-static size_t reid__place_buffers(const reid__plan *p, const size_t *size, size_t *offset) {
+static size_t reid__place_buffers(const reid__buffer *buffers, int count, const size_t *size, size_t *offset) {
     size_t end = 0;
-    for (int i = 0; i < p->buffer_count; i++) {
-        offset[i] = reid__buffer_offset(p, i, size, offset);
+    for (int i = 0; i < count; i++) {
+        offset[i] = reid__buffer_offset(buffers, i, size, offset);
         if (offset[i] + size[i] > end) end = offset[i] + size[i];
     }
     return end;
@@ -2593,7 +2594,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
         if (p->buffers[i].late == late) size[i] = (p->buffers[i].floats + REID__LANES - 1) & ~(size_t)(REID__LANES - 1);
     for (int i = 0; i < p->op_count; i++)
         if (p->ops[i].fused) size[p->ops[i].out] = 0;
-    size_t floats = reid__place_buffers(p, size, offset);
+    size_t floats = reid__place_buffers(p->buffers, p->buffer_count, size, offset);
     for (int i = 0; i < p->buffer_count; i++)
         if (p->buffers[i].late == late) p->buffers[i].offset = offset[i];
     return floats;
@@ -4797,9 +4798,26 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
+/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. */
+typedef struct reid__tensor_map {
+    uint64_t opaque[16];
+} __attribute__((aligned(64))) reid__tensor_map;
+
+/* From CUDA 12 on; both are there or none. */
+#define REID__DRIVER_MAPS(X)                                                                                           \
+    X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
+      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
+      const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, \
+      int fill))                                                                                                       \
+    X(TensorMapEncodeIm2col, "cuTensorMapEncodeIm2col",                                                                \
+      (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
+      const uint64_t *strides, const int *lower, const int *upper, unsigned channels, unsigned pixels,                 \
+      const unsigned *steps, int interleave, int swizzle, int promotion, int fill))
+
 typedef struct reid__driver {
 #define REID__FIELD(field, symbol, parameters) int(*field) parameters;
     REID__DRIVER(REID__FIELD)
+    REID__DRIVER_MAPS(REID__FIELD)
 #undef REID__FIELD
 } reid__driver;
 
@@ -4891,6 +4909,8 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const reid__symbol symbols[] = {
 #define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
         REID__DRIVER(REID__ROW)
+    }, maps[] = {
+        REID__DRIVER_MAPS(REID__ROW)
 #undef REID__ROW
     };
     reid__tried tried;
@@ -4906,6 +4926,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     if (missing)
         return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
                           "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
+    if (reid__load_symbols(library, maps, sizeof maps / sizeof maps[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
 }
 
@@ -5686,6 +5707,9 @@ typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
     int half, flip, raw, batch;
+    int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
+    int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
+    reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
@@ -5771,16 +5795,71 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
     }
     for (int i = 0; i < p->buffer_count; i++) g->size[i] = reid__gpu_aligned(g->size[i]);
-    g->arena = reid__place_buffers(p, g->size, g->offset);
+    memcpy(g->buffers, p->buffers, sizeof g->buffers);
+    for (int i = 0; i < p->op_count; i++) {
+        if (g->into[i] == REID__NONE) continue;
+        reid__buffer *in = &g->buffers[p->ops[i].in];
+        in->last = reid__max(in->last, g->into[i]);
+        g->size[p->ops[i].out] = 0;
+    }
+    g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, g->offset);
 }
 
 /* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
-/* K of a convolution as it is stored: the stem has 4 channels and a wider kernel, others their padded channels. */
+/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. */
+static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
+    return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && g->plan->buffers[op->in].c >= 64 &&
+           g->plan->buffers[op->out].c == reid__padded(op->oc);
+}
+
+/* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
+static int reid__gpu_channels(const reid__gpu_plan *g, const reid__op *op) {
+    int c = g->plan->buffers[op->in].c;
+    return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, 64) : c;
+}
+
+/* K of a convolution as it is stored; the stem's kernel is wider. */
 static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
-    if (reid__is_stem(g->plan, op)) return op->kh * g->stem_kw * 4;
-    return op->kh * op->kw * g->plan->buffers[op->in].c;
+    return op->kh * (reid__is_stem(g->plan, op) ? g->stem_kw : op->kw) * reid__gpu_channels(g, op);
+}
+
+/* K of a row of packed weights: of an operation and of what is folded into it. */
+static int reid__gpu_row(const reid__gpu_plan *g, int index) {
+    int into = g->into[index], main = into != REID__NONE && g->with[into] == index ? into : index, with = g->with[main];
+    return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
+           (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
+}
+
+/* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
+   or its launch computes another one already. */
+static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
+    int found = REID__NONE, uses = 0;
+    for (int k = 0; k < g->plan->op_count; k++) {
+        const reid__op *b = &g->plan->ops[k];
+        int takes = (adds ? b->residual : b->in) == a->out;
+        uses += (b->in == a->out) + (b->residual == a->out);
+        if (takes && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+    }
+    return uses == 1 ? found : REID__NONE;
+}
+
+/* What one launch computes. Where a block's shortcut is a convolution, the block's last one computes it as more K:
+   g->with of the one is the other. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a
+   tile: g->inner. g->into says so to those that have no launch. */
+static void reid__fold(reid__gpu_plan *g) {
+    const reid__plan *p = g->plan;
+    for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *a = &p->ops[i];
+        if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
+        if (user == REID__NONE) continue;
+        if (adds) g->with[user] = i, g->into[i] = user;
+        if (adds || (a->oc != 64 && a->oc != 128) || p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        g->inner[user] = i, g->into[i] = user;
+    }
 }
 
 static size_t reid__gpu_place(size_t *end, size_t bytes) {
@@ -5796,14 +5875,15 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV)
-            matrix = (size_t)reid__round_up((int)depth, reid__gpu_bk(g)) * oc * (g->half ? 2 : 4);
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (!matrix) continue;
-        g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
+        if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
         g->bias2[i] = reid__gpu_place(&g->weights, second ? oc * sizeof(float) : 0);
@@ -5841,32 +5921,126 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
-/* Constants and launch of a convolution. */
-static void reid__conv_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
-                            reid__step *s) {
-    const reid__buffer *in = &g->plan->buffers[op->in];
-    int stem = reid__is_stem(g->plan, op), tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g);
-    int stages = reid__tiles[tile].stages, threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
+/* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
+typedef struct reid__wgmma_tile {
+    int blocks, groups, bm, bn, across; /* across: tiles side by side */
+    int chunks, passes, stages, slots, resident;
+    unsigned shared;
+} reid__wgmma_tile;
+
+/* Does its launch add another activation? */
+static int reid__adds(const reid__gpu_plan *g, int index) {
+    return g->plan->ops[index].residual != REID__NONE && g->with[index] == REID__NONE;
+}
+
+/* The operation with which its launch begins. */
+static int reid__launch_first(const reid__gpu_plan *g, int index) {
+    return g->inner[index] == REID__NONE ? index : g->inner[index];
+}
+
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups) {
+    int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
+    int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
+    reid__wgmma_tile t;
+    t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
+    t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
+    t.chunks = reid__gpu_row(g, first) / 64, t.slots = reid__adds(g, index) ? 4 : 2;
+    t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
+    a = t.bm * 128, b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
+    fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
+    t.resident = bytes - fixed - kept >= 3 * a;
+    t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
+    if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
+    t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
+    return t;
+}
+
+/* A model of the time of an image, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are 48 bytes
+   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile. Warpgroups that take turns multiply
+   while the other one stores. */
+static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+    int copied = t->bm + (t->resident ? 0 : t->bn), slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
+    double cost = 0, store = (t->passes ? 2 * t->passes : 1) * (400 + t->bm * t->bn / 14);
+    double all = (t->chunks + t->passes * t->bn / 64) * slice;
+    for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
+        ptrdiff_t tiles = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm * t->across;
+        double waves = (double)((tiles - 1) / reid__usual_processors(arch));
+        double turns = all / 2 + store > all ? all / 2 + store : all;
+        cost += (t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store) / n;
+    }
+    return cost;
+}
+
+static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
+    const reid__op *op = &g->plan->ops[index];
+    reid__wgmma_tile best;
+    memset(&best, 0, sizeof best);
+    for (int i = 0; i < 4; i++) {
+        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 1 + i % 2);
+        if (t.stages < 3 || (t.passes && !t.resident && t.groups == 1)) continue; /* a turn would take all passes */
+        if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
+    }
+    return best;
+}
+
+static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
+                             reid__step *s) {
+    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
+    s->bm = t->bm, s->bn = t->bn, s->threads = 384, s->shared = t->shared;
+    s->function = "reid_conv_wgmma";
+    reid__option(p, "-DREID_CONV_WGMMA");
+    reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
+    reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
+    reid__define(p, "RESIDENT", t->resident);
+    reid__define(p, "NEXT", t->passes * 128);
+    reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
+    reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
+}
+
+static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
+                           reid__step *s) {
+    int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
+    int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
     s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
     s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
     reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
-    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
-    reid__define(p, "IC", stem ? 4 : in->c);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow), reid__define(p, "OC", op->oc);
-    reid__define(p, "OC_PADDED", reid__padded(op->oc));
+    reid__define(p, "OC", op->oc);
     reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
-    reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act);
-    reid__define(p, "RESIDUAL", op->residual != REID__NONE), reid__define(p, "SCALE", op->scale != REID__NONE);
+    reid__define(p, "SCALE", op->scale != REID__NONE);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
     if (!g->half) return;
     reid__define(p, "STAGES", stages);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
+}
+
+/* What all convolution kernels want to know. */
+static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
+    const reid__buffer *in = &g->plan->buffers[op->in];
+    int stem = reid__is_stem(g->plan, op);
+    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
+    reid__define(p, "IC", stem ? 4 : in->c);
+    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
+    reid__define(p, "OC_PADDED", reid__padded(op->oc));
+    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
+    reid__define(p, "STRIDE", op->stride);
+    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
+    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
+}
+
+/* Constants and launch of a convolution. */
+static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
+                            reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
+    if (reid__takes_wgmma(g, op)) {
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
+        reid__wgmma_step(g, index, &t, p, s);
+    } else {
+        reid__mma_step(g, op, arch, large, p, s);
+    }
+    reid__define_conv(g, &g->plan->ops[reid__launch_first(g, index)], reid__adds(g, index), p);
 }
 
 /* Input, output and window of depthwise convolutions and pools. */
@@ -5878,11 +6052,11 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
     reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
 }
 
-static void reid__op_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
-                          reid__step *s) {
+static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     s->threads = 256, s->label[0] = 0;
     switch (op->kind) {
-    case REID__CONV: reid__conv_step(g, op, arch, large, p, s); break;
+    case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
     case REID__DEPTHWISE:
         s->function = "reid_depthwise";
         reid__option(p, "-DREID_DEPTHWISE");
@@ -5954,7 +6128,12 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__program p;
             memset(&p, 0, sizeof p);
             if (op->kind == REID__NORMALISE) continue;
-            reid__op_step(g, op, j->arch, large, &p, &g->step[large][i]);
+            if (g->into[i] != REID__NONE) {
+                snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
+                         plan->ops[g->into[i]].name);
+                continue;
+            }
+            reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE) reid__option(&p, "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
@@ -5967,12 +6146,18 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
-static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int flip,
-                                int raw) {
+static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
+                                int flip, int raw) {
     memset(g, 0, sizeof *g);
-    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half && wgmma, g->flip = flip, g->raw = raw;
+    reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
+}
+
+/* Has the target Hopper's instructions, and are they wanted? */
+static int reid__has_wgmma(const reid__jit *j) {
+    return j->arch == 90 && !j->is_ptx && strcmp(reid__env("REID_WGMMA"), "0") != 0;
 }
 
 /* The largest power of two that is at most n and at most 256. */
@@ -6022,6 +6207,59 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
+/* Halves (rows, columns), cut into boxes of (box, 64) with the 128-byte swizzle; what lies outside is read as zero. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int columns,
+                            int box) {
+    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = 2 * sizes[0];
+    const unsigned boxes[2] = {64, (unsigned)box}, steps[2] = {1, 1};
+    return cu->TensorMapEncodeTiled(map, 6, 2, address, sizes, &stride, boxes, steps, 0, 3, 3, 0);
+}
+
+/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by 64 channels. */
+static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const reid__op *op, int n, int box,
+                           reid__tensor_map *map) {
+    const reid__driver *cu = &g->device.cu;
+    int c = g->plan.plan->buffers[op->in].c;
+    reid__address address = l->buffer[op->in];
+    const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
+    const uint64_t strides[3] = {2 * sizes[0], 2 * sizes[0] * sizes[1], 2 * sizes[0] * sizes[1] * sizes[2]};
+    const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
+    /* The corners bound where the window's first position goes; the upper ones count from the last pixel. */
+    const int lower[2] = {-op->pad_x, -op->pad_y};
+    const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
+                          (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
+    if (op->kh * op->kw * op->stride == 1) return reid__map_matrix(cu, map, address, n * op->oh * op->ow, c, box);
+    return cu->TensorMapEncodeIm2col(map, 6, 4, address, sizes, strides, lower, upper, 64, (unsigned)box, steps, 0, 3,
+                                     3, 0);
+}
+
+/* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
+static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
+                                       reid_error *e) {
+    const reid__driver *cu = &g->device.cu;
+    int first = reid__launch_first(&g->plan, index), with = g->plan.with[index];
+    const reid__op *op = &g->plan.plan->ops[index], *begin = &g->plan.plan->ops[first];
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * op->oh * op->ow;
+    reid__address weights = g->weights + g->plan.weight[first], bias = g->weights + g->plan.bias[first];
+    reid__address next_weights = g->weights + g->plan.weight[index];
+    reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
+    reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
+    void *parameters[] = {&in, &w, &next, &rest, &out, &bias, &more_bias, &pixels};
+    int code = reid__map_input(g, l, begin, n, s->bm, &in);
+    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
+    if (!code) code = reid__map_matrix(cu, &out, l->buffer[op->out], pixels, oc, 64);
+    next = rest = out;
+    if (!code && first != index)
+        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
+    if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
+    else if (!code && op->residual != REID__NONE)
+        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
+    if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
+    int64_t across = reid__blocks(width, s->bn), tiles = reid__blocks(pixels, s->bm) * across;
+    int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
+    return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
+}
+
 /* One operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__op *op = &g->plan.plan->ops[index];
@@ -6043,6 +6281,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
+        if (g->plan.into[index] != REID__NONE) return REID_OK;
+        if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
         return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream,
                             conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
@@ -6169,9 +6409,9 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
 static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    int stem = reid__is_stem(g->plan, op), c = stem ? 4 : g->plan->buffers[op->in].c;
-    int kw = stem ? g->stem_kw : op->kw, oc = reid__padded(op->oc);
-    int k = reid__round_up(reid__gpu_depth(g, op), reid__gpu_bk(g)), step = g->half ? 1 : oc;
+    int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
+    int kw = reid__is_stem(g->plan, op) ? g->stem_kw : op->kw;
+    int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
     return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
@@ -8437,7 +8677,11 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
-    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, ctx->flip, ctx->raw);
+    int wgmma = half && reid__has_wgmma(&b->jit), maps = g->device.cu.TensorMapEncodeIm2col != NULL;
+    if (wgmma && !maps)
+        reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
+                  "the instructions of older chips");
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, wgmma && maps, ctx->flip, ctx->raw);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
@@ -8834,8 +9078,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
     if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
         return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
-    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, half, desc->flip != 0, desc->raw != 0);
-    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
+    k->gpu.half = half;
     return REID_OK;
 }
 
@@ -8855,6 +9098,9 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
                           REID__OLDEST_ARCH);
     reid_result r = reid__packing_plan(k, desc);
     if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
+    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
+                        desc->raw != 0);
+    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);

@@ -20,6 +20,7 @@
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
+   reid_conv_wgmma  | the same on Hopper, copies by tensor map | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
@@ -79,6 +80,88 @@ DEVICE void reid_cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "
 template <int groups> DEVICE void reid_cp_async_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(groups) : "memory");
 }
+#endif
+#ifdef REID_CONV_WGMMA /* sm_90a */
+DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
+}
+DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
+    unsigned pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+DEVICE void reid_stmatrix_x4(unsigned row, const unsigned r[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
+                 ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+}
+DEVICE void reid_mbarrier_init(unsigned mbarrier, unsigned count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(mbarrier), "r"(count) : "memory");
+}
+DEVICE void reid_mbarrier_arrive(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cta.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+DEVICE void reid_mbarrier_arrive_expect_tx(unsigned mbarrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.release.cta.shared::cta.b64 _, [%0], %1;" ::"r"(mbarrier), "r"(bytes)
+                 : "memory");
+}
+DEVICE bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
+    unsigned over;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cta.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(mbarrier), "r"(parity) : "memory");
+    return over != 0;
+}
+DEVICE void reid_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+DEVICE void reid_fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+DEVICE void reid_tensor_prefetch(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
+DEVICE void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3}], [%4];" ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier) : "memory");
+}
+DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int w, int h, int n,
+                                       unsigned short offset_w, unsigned short offset_h, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};"
+                 ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
+                 : "memory");
+}
+DEVICE void reid_tensor_store_2d(const void *map, int x, int y, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(from) : "memory");
+}
+DEVICE void reid_bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int groups> DEVICE void reid_bulk_wait_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(groups) : "memory");
+}
+template <int count> DEVICE void reid_setmaxnreg_inc() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+template <int count> DEVICE void reid_setmaxnreg_dec() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+DEVICE void reid_wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+DEVICE void reid_wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int groups> DEVICE void reid_wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
+}
+/* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
+DEVICE void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
+/* The list of sums, as operands and as text. */
+#define SUMS4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
+#define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
+#define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
+#define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
+#define TEXT32 TEN("") TEN("1") TEN("2") "%30,%31"
+#define TEXT64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
+template <int n> DEVICE void reid_wgmma(float *d, unsigned long long a, unsigned long long b, bool accumulate);
+#define REID_WGMMA(n, sums, text, p0, p1, p2)                                                                          \
+    template <> DEVICE void reid_wgmma<n>(float *d, unsigned long long a, unsigned long long b, bool accumulate) {     \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, " p2 ", 0;\n"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" text "}, " p0 ", " p1                  \
+                     ", p, 1, 1, 0, 0; }" : sums : "l"(a), "l"(b), "r"((int)accumulate) : "memory");                   \
+    }
+REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
+REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
 #endif
 #endif /* REID_EMULATOR */
 
@@ -614,6 +697,331 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         }
         value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
         *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+}
+#endif
+
+#ifdef REID_CONV_WGMMA
+/* Hopper's own way. A block stays on its multiprocessor and takes tile after tile of BM pixels by BN channels, those of
+   the same pixels side by side, so that their inputs are read from memory once. Of its three warpgroups two multiply; a
+   thread of the third one copies the operands into a ring of STAGES slices of 64 k, (BM, 64) of the input and (BN, 64)
+   of the weights, by tensor maps: im2col mode walks the pixels of a window's position with its stride and its zeros.
+   Other threads copy residuals. Everything in shared memory has rows of 64 halves, whose 16-byte pieces are exchanged
+   by the row number: the 128-byte swizzle of copies and of wgmma. A ring's place is handed over by mbarriers.
+
+   GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
+   while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
+   fit and stay; gridDim.x is then a multiple of the tiles side by side. Outputs go through SLOTS places of 64 pixels by
+   64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on with as many channels
+   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`. NEXT: the
+   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
+   each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
+
+   Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
+#define BK 64
+#define BM (64 * BLOCKS_M * GROUPS)
+#define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
+#define OWN_CHUNKS (KH * KW * C_CHUNKS)
+#define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
+#define TILES_N ((OC_PADDED + BN - 1) / BN)
+#define A_BYTES (BM * BK * 2)
+#define B_BYTES (BN * BK * 2)
+#define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
+#define BLOCK_BYTES (64 * BK * 2)
+#define PASSES (NEXT / 128)
+#define NEXT_CHUNKS (NEXT ? BN / BK : 0)
+#define NEXT_BYTES (128 * BK * 2)
+#define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
+#define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
+#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
+#define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
+#define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
+#define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
+
+/* What cuTensorMapEncode... filled in. */
+struct __align__(64) tensor_map {
+    unsigned long long opaque[16];
+};
+
+/* Addresses in shared memory. */
+struct layout {
+    unsigned base;
+    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * i; }
+    DEVICE unsigned stage(int i) const { return base + i * STAGE_BYTES; }
+    DEVICE unsigned full(int i) const { return barrier(i); }
+    DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
+    DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
+    DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
+    DEVICE unsigned inner(int group, int chunk) const {
+        return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
+    }
+    DEVICE unsigned resident() const { return barrier(2 * STAGES); }
+    DEVICE unsigned slot(int group, int i) const { return base + SLOTS_AT + (group * SLOTS + i) * BLOCK_BYTES; }
+    DEVICE unsigned turn(int group) const { return barrier(2 * STAGES + 1 + group); }
+    DEVICE unsigned filled(int group, int i) const { return barrier(2 * STAGES + 3 + group * SLOTS + i); }
+    DEVICE unsigned stored(int group, int i) const { return barrier(2 * STAGES + 3 + (2 + group) * SLOTS + i); }
+};
+
+/* A place in a ring and the parity of its mbarriers' phase. */
+template <int places> struct cursor {
+    int at = 0;
+    unsigned parity = 0;
+    DEVICE void advance(int by) {
+        at += by;
+        parity ^= at / places & 1;
+        at %= places;
+    }
+};
+
+DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
+    while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
+}
+
+/* Which tiles a warpgroup works on. */
+DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
+DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
+/* The first pixel of a warpgroup's part of a tile. */
+DEVICE int pixel_of(int tile, int group) { return tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M); }
+
+/* One thread: the operands of all tiles of the block. */
+DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights,
+                          const tensor_map *next, layout l, int tiles) {
+    cursor<STAGES> s;
+    reid_tensor_prefetch(in);
+    reid_tensor_prefetch(weights);
+    if (RESIDENT) {
+        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
+        for (int k = 0; k < CHUNKS; k++)
+            reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
+        for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
+            reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
+    }
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
+        int row = m0 % (OH * OW) / OW, column = m0 % OW;
+        for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
+            int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
+            unsigned to = l.stage(s.at), full = l.full(s.at);
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(full, STAGE_BYTES);
+            bool own = k < OWN_CHUNKS;
+            if (own ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
+                reid_tensor_load_2d(to, own ? in : more, own ? c : c_more, m0, full);
+            else if (own)
+                reid_tensor_load_im2col_4d(to, in, c, column * STRIDE - PAD_X, row * STRIDE - PAD_Y, image, tap % KW,
+                                           tap / KW, full);
+            else
+                reid_tensor_load_im2col_4d(to, more, c_more, column * MORE_STRIDE, row * MORE_STRIDE, image, 0, 0,
+                                           full);
+            if (!RESIDENT) reid_tensor_load_2d(to + A_BYTES, weights, k * BK, tile % TILES_N * BN, full);
+        }
+        for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
+            reid_tensor_load_2d(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.full(s.at));
+        }
+    }
+}
+
+/* One thread: the residuals of a warpgroup, in the order in which it stores. */
+DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
+    cursor<SLOTS> s;
+    for (int tile = first_tile(group); tile < tiles; tile += tile_step())
+        for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / 64); i++, s.advance(1)) {
+            int pass = i / (BLOCKS_M * (OUT_N / 64)), block = i / (OUT_N / 64) % BLOCKS_M;
+            wait_for(l.stored(group, s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), BLOCK_BYTES);
+            reid_tensor_load_2d(l.slot(group, s.at), residual,
+                                (NEXT ? pass : tile % TILES_N) * OUT_N + i % (OUT_N / 64) * 64,
+                                pixel_of(tile, group) + block * 64, l.filled(group, s.at));
+        }
+}
+
+/* Where an operand lies, for wgmma: rows of 128 bytes, swizzled, eight of them 1024 bytes (PTX manual, "Matrix
+   Descriptor Format"). */
+DEVICE unsigned long long operand(unsigned address) {
+    return (unsigned long long)((address & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
+}
+
+/* A warpgroup's sums, (64 BLOCKS_M pixels, n channels). */
+template <int n> struct sums {
+    float d[BLOCKS_M][n / 2];
+    DEVICE void hold() {
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M * n / 2; i++) reid_wgmma_hold(d[i / (n / 2)][i % (n / 2)]);
+    }
+    /* To the bias of the channels from n0 on. */
+    DEVICE void begin(const float *bias, const float *more_bias, int n0, int channels) {
+#pragma unroll
+        for (int j = 0; j < n / 8; j++) {
+            int c = n0 + j * 8 + threadIdx.x % 4 * 2;
+            float2 b = c < channels ? *(const float2 *)(bias + c) : make_float2(0, 0);
+            if (more_bias && c < channels) b = make_float2(b.x + more_bias[c], b.y + more_bias[c + 1]);
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                d[i][4 * j] = d[i][4 * j + 2] = b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = b.y;
+        }
+    }
+    /* A slice: 64 more k for the blocks at a, (64, 64) each, and the channels at b, (n, 64). */
+    DEVICE void add_slice(unsigned a, unsigned b) {
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < BK / 16; step++)
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                reid_wgmma<n>(d[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
+        reid_wgmma_commit();
+        hold();
+    }
+};
+
+/* A warp's sums of 16 pixels by 64 channels, to halves in a slot, over the residual if `adds`. wgmma leaves them as
+   8 x 8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next
+   8. */
+template <bool adds> DEVICE void put_sums(const float *d, unsigned slot) {
+    int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    unsigned rest[4][4];
+#pragma unroll
+    for (int j = 0; j < 4 && adds; j++)
+        reid_ldmatrix_x4(rest[j], slot + row * 128 + ((j * 2 + lane / 16) ^ row % 8) * 16);
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        unsigned r[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float low = d[8 * j + 2 * i], high = d[8 * j + 2 * i + 1];
+            if (adds) {
+                low += reid_f32_from_f16((unsigned short)(rest[j][i] & 0xffff));
+                high += reid_f32_from_f16((unsigned short)(rest[j][i] >> 16));
+            }
+            r[i] = reid_f16x2_from_f32(act(low), act(high));
+        }
+        reid_stmatrix_x4(slot + row * 128 + ((j * 2 + lane / 16) ^ row % 8) * 16, r);
+    }
+}
+
+/* What a warpgroup goes by. */
+struct consumer {
+    layout l;
+    int group;
+    cursor<STAGES> s;
+    cursor<SLOTS> o;
+    bool stores; /* has stored before */
+    DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
+
+    /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
+       hand_over: the other warpgroup's turn comes after them. */
+    template <int n> DEVICE void multiply(sums<n> &acc, int count, int pass, bool hand_over) {
+        bool ring = pass < 0 || !RESIDENT, first_lane = threadIdx.x % 32 == 0;
+        int last = 0;
+        for (int k = 0; k < count; k++) {
+            unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
+            unsigned b = !RESIDENT ? stage + A_BYTES : pass < 0 ? l.weights(k) : l.next(pass * NEXT_CHUNKS + k);
+            if (ring) wait_for(l.full(s.at), s.parity);
+            acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
+            if (!ring) continue;
+            if (k) reid_wgmma_wait<1>();
+            if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
+            last = s.at, s.advance(1);
+        }
+        if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
+        reid_wgmma_wait<0>();
+        acc.hold();
+        if (ring && first_lane) reid_mbarrier_arrive(l.empty(last));
+    }
+
+    /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
+    template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M * (n / 64); i++) {
+            int before = (o.at + SLOTS - 1) % SLOTS;
+            if (RESIDUAL) {
+                wait_for(l.filled(group, o.at), o.parity);
+            } else {
+                if (leader()) reid_bulk_wait_read<SLOTS - 1>();
+                reid_bar_sync(1 + group, 128); /* the slot is free */
+            }
+            put_sums<RESIDUAL>(acc.d[i / (n / 64)] + i % (n / 64) * 32, l.slot(group, o.at));
+            reid_fence_proxy_async();
+            reid_bar_sync(1 + group, 128);
+            if (leader()) {
+                reid_tensor_store_2d(out, n0 + i % (n / 64) * 64, m0 + i / (n / 64) * 64, l.slot(group, o.at));
+                reid_bulk_commit();
+                if (RESIDUAL) reid_bulk_wait_read<1>();
+                if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
+            }
+            stores = true;
+            o.advance(1);
+        }
+    }
+
+    /* The sums go on into a 1x1 convolution, as its input. */
+    DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, const float *bias, int m0) {
+#pragma unroll
+        for (int i = 0; i < BLOCKS_M * (BN / 64); i++)
+            put_sums<false>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * 32,
+                            l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES);
+        reid_fence_proxy_async();
+        reid_bar_sync(1 + group, 128);
+        for (int pass = 0; pass < PASSES; pass++) {
+            sums<128> next;
+            next.begin(bias, 0, pass * 128, NEXT);
+            multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && !RESIDENT && pass == PASSES - 1);
+            store(next, out, pass * 128, m0);
+        }
+    }
+};
+
+/* A warpgroup: sums, epilogue and stores of its tiles. */
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
+                          int group) {
+    consumer c = {l, group, {}, {}, false};
+    unsigned turn = 1 - group;
+    if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
+    if (RESIDENT) wait_for(l.resident(), 0);
+    for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
+        int n0 = tile % TILES_N * BN, m0 = pixel_of(tile, group);
+        sums<BN> acc;
+        acc.begin(bias, MORE_C ? more_bias : 0, n0, OC_PADDED);
+        if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
+        c.multiply(acc, CHUNKS, -1, GROUPS == 1 && (!NEXT || RESIDENT));
+        if (NEXT) c.go_on(acc, out, more_bias, m0);
+        else c.store(acc, out, n0, m0);
+        if (GROUPS == 1) c.s.advance(RING_CHUNKS); /* the other warpgroup's */
+    }
+    if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
+}
+
+extern "C" __global__ void __launch_bounds__(384, 1)
+reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
+                const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
+                const __grid_constant__ tensor_map out,
+                const float *__restrict__ bias, const float *__restrict__ more_bias, int pixels) {
+    layout l = {reid_shared_address(shared)};
+    int group = threadIdx.x / 128, tiles = (pixels + BM - 1) / BM * TILES_N;
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            reid_mbarrier_init(l.full(i), 1);
+            reid_mbarrier_init(l.empty(i), 4 * GROUPS); /* the warps that read it */
+        }
+        reid_mbarrier_init(l.resident(), 1);
+        for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
+        for (int i = 0; i < 2 * SLOTS; i++) {
+            reid_mbarrier_init(l.filled(0, i), 1);
+            reid_mbarrier_init(l.stored(0, i), 1);
+        }
+        reid_fence_mbarrier_init();
+    }
+    __syncthreads();
+    if (group == 2) {
+        reid_setmaxnreg_dec<40>();
+        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
+        if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
+        if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
+    } else {
+        reid_setmaxnreg_inc<232>();
+        compute_tiles(&out, bias, more_bias, l, tiles, group);
     }
 }
 #endif

@@ -11,21 +11,14 @@ typedef struct constant {
 
 static char *kernels_text;
 
-/* The program `name`: REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
-static CUmodule program_of(const char *name, int half, const constant *constants) {
-    char text[40][48], *cubin, *log;
-    const char *options[40];
+/* The program with these n options and one for the device, for which there is room behind them. */
+static CUmodule program_with(const char *name, const char **options, int n) {
+    char *cubin, *log, arch[48];
     nvrtcProgram program;
     CUmodule module;
     size_t size;
-    int n = 0, device = emu_device_arch();
-    snprintf(text[n++], 48, "--gpu-architecture=sm_%d%s", device, device == 90 ? "a" : "");
-    snprintf(text[n], 48, "-D%s", name);
-    for (char *c = text[n++] + 2; *c; c++)
-        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    if (half) snprintf(text[n++], 48, "-DVALUE_F16");
-    for (; constants->name; constants++) snprintf(text[n++], 48, "-D%s=%d", constants->name, constants->value);
-    for (int i = 0; i < n; i++) options[i] = text[i];
+    snprintf(arch, sizeof arch, "--gpu-architecture=sm_%d%s", emu_device_arch(), emu_device_arch() == 90 ? "a" : "");
+    options[n++] = arch;
     NEED(nvrtcCreateProgram(&program, kernels_text, "reid_kernels.cu", 0, NULL, NULL));
     nvrtcResult r = nvrtcCompileProgram(program, n, options);
     NEED(nvrtcGetProgramLogSize(program, &size));
@@ -40,6 +33,20 @@ static CUmodule program_of(const char *name, int half, const constant *constants
     NEED(nvrtcDestroyProgram(&program));
     free(log), free(cubin);
     return module;
+}
+
+/* The program `name`: REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
+EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *constants) {
+    char text[40][48];
+    const char *options[41];
+    int n = 0;
+    snprintf(text[n], 48, "-D%s", name);
+    for (char *c = text[n++] + 2; *c; c++)
+        if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
+    if (half) snprintf(text[n++], 48, "-DVALUE_F16");
+    for (; constants->name; constants++) snprintf(text[n++], 48, "-D%s=%d", constants->name, constants->value);
+    for (int i = 0; i < n; i++) options[i] = text[i];
+    return program_with(name, options, n);
 }
 
 /* The kernel of the same name as its program. */

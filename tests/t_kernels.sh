@@ -31,37 +31,54 @@ collect() {
 }
 
 build() { # build PART
-    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator \
+    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator -I. \
         "tests/kernels_$1.c" -o "$out/kernels_$1" "$emulator/libcuda.so.1" "$emulator/libnvrtc.so.13" \
         -Wl,-rpath,"$emulator" -lm -ldl -lpthread
 }
-parts="conv rest image pack"
+parts="conv wgmma rest image pack"
 for part in $parts; do
     rm -f "$out/kernels_$part"
     job "kernels_$part does not compile" build "$part"
 done
 collect
 for part in $parts; do
-    for arch in 75 80 90; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
+    archs="75 80 90"
+    [ $part = wgmma ] && archs=90
+    for arch in $archs; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
     job "kernels_$part: checking every access" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
 done
 collect
 
 # A broken kernel must be seen: with a bug planted by SED, kernels_PART ends with a failed check or a fault of a launch.
-planted() { # planted PART FOLDER SED
+planted() { # planted PART FOLDER SED [SETTING]
     mkdir -p "$out/$2"
     sed "$3" reid_kernels.cu > "$out/$2/reid_kernels.cu"
     cmp -s reid_kernels.cu "$out/$2/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
-    (cd "$out/$2" && "$out/kernels_$1" > log 2>&1)
-    [ $? -eq 1 ] && grep -q ' failed: \|wrong is\|cuLaunchKernel.* is 700' "$out/$2/log"
+    (cd "$out/$2" && env ${4-} "$out/kernels_$1" few > log 2>&1)
+    [ $? -eq 1 ] && grep -q ' failed: \|wrong is\|: kernel reid_' "$out/$2/log"
 }
 bugs=0
-plant() { # plant PART WHAT SED
+plant() { # plant PART WHAT SED [SETTING]
     bugs=$((bugs + 1))
-    job "not seen: $2" planted "$1" bug_$bugs "$3"
+    job "not seen: $2" planted "$1" bug_$bugs "$3" ${4-}
 }
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* slice s is there.*$//'
+plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
+plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//'
+plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
+plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
+plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
+plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
+plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wait_read<SLOTS - 1>();//'
+plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
+plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
+plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
+plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
+plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
+plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
+plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
+plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
 plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'

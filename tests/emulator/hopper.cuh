@@ -168,6 +168,8 @@ __device__ __forceinline__ void reid_wgmma_commit() { asm volatile("wgmma.commit
 template <int groups> __device__ __forceinline__ void reid_wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
+/* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
+__device__ __forceinline__ void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
 #define SUMS4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)

@@ -182,6 +182,9 @@ REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsign
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
 
+/* Keeps the compiler from moving a use of the sum; here nothing moves. */
+REID_EMULATOR_FN void reid_wgmma_hold(float &) {}
+
 /* setmaxnreg.{inc,dec}.sync.aligned.u32 */
 template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_inc(REID_EMULATOR_LINE) {
     static_assert(reid_count % 8 == 0 && reid_count >= 24 && reid_count <= 256, "a multiple of 8 from 24 to 256");

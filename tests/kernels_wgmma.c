@@ -1,0 +1,234 @@
+/* kernels_wgmma.c: reid_conv_wgmma against reid_conv_plain, on the emulator: every layer of ResNet-50 and EfficientNet
+   that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
+   may change a bit. Built and run by tests/t_kernels.sh. */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+
+#include "kernels_test.h"
+
+static reid__plan plan;
+static reid__prep prep;
+static reid__gpu gpu;
+static reid__gpu_lane lane;
+
+/* The operands of one operation on the device; halves. */
+typedef struct operands {
+    int index, images, pixels, oc;
+    CUdeviceptr in, rest, bias, columns; /* rest: what is added; columns: weights (K, OC) */
+    uint16_t *weights;                   /* (OC, K) in slices of 64 */
+    uint16_t *want;                      /* what reid_conv_plain makes of them */
+} operands;
+
+static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
+
+/* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
+static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
+    static uint16_t values[1025];
+    static unsigned seed = 11; /* others in every tensor */
+    uint16_t *h = (uint16_t *)calloc(rows * stride, sizeof *h);
+    if (!h) exit(1);
+    for (int i = 0; i < 1025; i++) values[i] = emu_half_from((i - 512) / 512.0 * scale);
+    for (size_t i = 0; i < rows * stride; i++)
+        if (i % stride < width) h[i] = values[emu_next_random(&seed) % 1025];
+    return h;
+}
+
+static CUdeviceptr random_tensor(size_t rows, size_t width, size_t stride, double scale) {
+    uint16_t *h = random_halves(rows, width, stride, scale);
+    CUdeviceptr p = emu_upload(h, rows * stride * sizeof *h);
+    free(h);
+    return p;
+}
+
+/* The same weights in both layouts. */
+static void make_weights(operands *o) {
+    const reid__op *op = op_of(o);
+    size_t c = (size_t)plan.buffers[op->in].c, wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
+    size_t taps = (size_t)(op->kh * op->kw);
+    uint16_t *columns = (uint16_t *)malloc(taps * c * oc * sizeof *columns);
+    o->weights = random_halves(oc * taps, c, wide, 0.0625);
+    for (size_t n = 0; n < oc; n++)
+        for (size_t k = 0; k < taps * c; k++)
+            columns[k * oc + n] = o->weights[n * taps * wide + k / c * wide + k % c];
+    o->columns = emu_upload(columns, taps * c * oc * sizeof *columns);
+    free(columns);
+}
+
+/* As the launch reads them: rows of its own and of what is folded into it. */
+static CUdeviceptr upload_weights(const operands *o, const operands *more) {
+    size_t own = (size_t)reid__gpu_depth(&gpu.plan, op_of(o)), row = (size_t)reid__gpu_row(&gpu.plan, o->index);
+    uint16_t *rows = (uint16_t *)malloc((size_t)o->oc * row * sizeof *rows);
+    for (size_t n = 0; n < (size_t)o->oc; n++) {
+        memcpy(rows + n * row, o->weights + n * own, own * sizeof *rows);
+        if (more) memcpy(rows + n * row + own, more->weights + n * (row - own), (row - own) * sizeof *rows);
+    }
+    CUdeviceptr p = emu_upload(rows, (size_t)o->oc * row * sizeof *rows);
+    free(rows);
+    return p;
+}
+
+static CUfunction function_of(const char *name, const reid__program *p, unsigned shared) {
+    const char *options[REID__MAX_OPTIONS], *at = p->options;
+    int n = 0;
+    for (; n < p->count; at += strlen(at) + 1) options[n++] = at;
+    return emu_function_of(program_with(name, options, n), name, shared);
+}
+
+static void run_plain(operands *o, int adds) {
+    CUdeviceptr scale = 0, out = emu_upload(NULL, (size_t)o->pixels * (size_t)o->oc * 2);
+    reid__program p;
+    memset(&p, 0, sizeof p);
+    reid__option(&p, "-DREID_CONV_PLAIN"), reid__option(&p, "-DVALUE_F16");
+    reid__define(&p, "OC", o->oc), reid__define(&p, "OUT_STRIDE", o->oc);
+    reid__define(&p, "CHANNEL", 0), reid__define(&p, "SCALE", 0), reid__define(&p, "BK", 16);
+    reid__define_conv(&gpu.plan, op_of(o), adds, &p);
+    void *params[] = {&o->in, &o->columns, &o->bias, &o->rest, &scale, &out, &o->pixels};
+    run_kernel(function_of("reid_conv_plain", &p, 0), (o->pixels * o->oc + 255) / 256, 1, 256, 0, params);
+    emu_download(o->want, out, (size_t)o->pixels * (size_t)o->oc * 2);
+}
+
+/* more: what is folded into it, before: what its launch begins with; or NULL. */
+static operands operands_of(int index, int images, const operands *more, const operands *before) {
+    operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
+    const reid__op *op = op_of(&o);
+    size_t inputs = (size_t)(images * op->ih * op->iw), c = (size_t)plan.buffers[op->in].c, oc = (size_t)o.oc;
+    o.pixels = images * op->oh * op->ow;
+    o.in = before ? emu_upload(before->want, inputs * c * 2) : random_tensor(inputs, c, c, 1);
+    o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
+    o.want = (uint16_t *)malloc((size_t)o.pixels * oc * 2);
+    unsigned seed = (unsigned)index;
+    tensor bias = tensor_of(oc, 0, &seed, 1);
+    o.bias = bias.device;
+    free(bias.host);
+    make_weights(&o);
+    run_plain(&o, op->residual != REID__NONE);
+    return o;
+}
+
+static void drop_operands(operands *o) {
+    const CUdeviceptr all[] = {o->in, o->rest, o->bias, o->columns};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) NEED(cuMemFree_v2(all[i]));
+    free(o->weights), free(o->want);
+}
+
+/* On the emulator both kernels add up in the order of K: the bits are the same. But where more is folded in, only the
+   plain kernel rounds it. */
+static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
+    double worst = 0;
+    if (same) {
+        CHECK(memcmp(got, want, count * sizeof *got) == 0);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) compare(&worst, emu_half_value(got[i]), emu_half_value(want[i]));
+    printf("    largest error %.1e\n", worst);
+    CHECK(worst < 2e-3);
+}
+
+/* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. */
+static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
+                     int multiprocessors) {
+    const reid__op *op = op_of(o);
+    reid_error error = REID_INIT;
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
+    reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
+    reid__option(&p, "-DVALUE_F16");
+    s.handle = function_of(s.function, &p, s.shared);
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d + %d\n",
+           op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
+           t->groups, t->resident, t->stages, t->chunks, t->passes * t->bn / 64);
+    gpu.weights = upload_weights(o, more);
+    gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
+    if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
+    CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
+    if (before) gpu.plan.weight[before->index] = first - gpu.weights;
+    if (before) gpu.plan.bias[before->index] = before->bias - gpu.weights;
+    lane.buffer[op->in] = o->in;
+    if (before) lane.buffer[op_of(before)->in] = before->in;
+    if (more) lane.buffer[op_of(more)->in] = more->in;
+    else if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
+    for (int images = o->images; images > 0; images -= reid__max(o->images - 1, 1)) {
+        size_t count = (size_t)(images * op->oh * op->ow) * (size_t)o->oc;
+        uint16_t *got = (uint16_t *)malloc(count * 2);
+        lane.buffer[op->out] = emu_upload(NULL, count * 2);
+        gpu.device.multiprocessors = images == o->images ? multiprocessors : 132;
+        NEED(reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
+        NEED(cuCtxSynchronize());
+        emu_download(got, lane.buffer[op->out], count * 2);
+        check_result(got, o->want, count, !more);
+        free(got);
+    }
+    NEED(cuMemFree_v2(gpu.weights));
+    if (before) NEED(cuMemFree_v2(first));
+}
+
+/* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
+static void test_op(int index, int images, int large, int multiprocessors) {
+    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, tiles = 0;
+    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
+    o = operands_of(index, images, more, before);
+    for (int tile = 0; tile < (all ? 4 : 1); tile++) {
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
+                                 : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
+        if (t.stages < 2) continue; /* does not fit */
+        run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
+        tiles++;
+    }
+    CHECK(tiles > 0);
+    drop_operands(&o);
+    if (more || before) drop_operands(&other);
+}
+
+static void plan_of(const char *network, int height, int width) {
+    const reid__arch *arch = NULL;
+    for (int i = 0; i < REID__ARCHS; i++)
+        if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
+    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 1, 0, 0);
+}
+
+/* Is it launched, and was no operation before this one of the same shape? */
+static int is_new(int index) {
+    const reid__op *a = &plan.ops[index];
+    if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.into[index] != REID__NONE) return 0;
+    for (int i = 0; i < index; i++) {
+        const reid__op *b = &plan.ops[i];
+        if (reid__takes_wgmma(&gpu.plan, b) && a->kh == b->kh && a->stride == b->stride && a->ih == b->ih &&
+            a->iw == b->iw && a->ic == b->ic && a->oc == b->oc && a->act == b->act &&
+            reid__adds(&gpu.plan, index) == reid__adds(&gpu.plan, i)) return 0;
+    }
+    return 1;
+}
+
+/* Every layer with the tile for large batches, or for small ones. */
+static void test_layers(const char *network, int large) {
+    int layers = 0;
+    plan_of(network, 224, 224);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i)) test_op(i, 1, large, large ? 7 : 132), layers++;
+    CHECK(layers >= 4);
+}
+
+/* Odd sizes, all tiles, on so few multiprocessors that blocks have several tiles and rings go round. */
+static void test_sizes(int height, int width, int most_channels) {
+    plan_of("resnet50", height, width);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
+}
+
+/* `few`, and where every access is checked: only the smallest sizes. */
+int main(int argc, char **argv) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    NEED(reid__driver_load(&gpu.device, NULL));
+    int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
+    test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (!few) test_layers("resnet50", 1);
+    if (!few) test_layers("efficientnet_b0", 0);
+    free(kernels_text);
+    return emu_done("kernels_wgmma");
+}
