@@ -1,5 +1,6 @@
 /* t_golden.c: embeddings equal PyTorch's. tests/golden/embeddings.* (test_golden.h) holds float64 results; every
-   instruction set of this CPU must come within 1e-5 per component and a cosine of 0.999999, in bf16 of 0.9994.
+   instruction set of this CPU must come within 1e-5 per component and a cosine of 0.999999, in bf16 of 0.9994, behind
+   fast-reid's reduction of 0.9985.
    PyTorch's own float32 error stands beside ours. The scalar code runs the cases of one image.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_golden.c -o t_golden -lm -lpthread */
@@ -12,6 +13,7 @@
 
 #define MOST_ERROR 1e-5
 #define LEAST_COSINE_BF16 0.9994 /* all but one are above 0.9995; PyTorch's own bfloat16 stands at 0.9991 to 0.9999 */
+#define LEAST_COSINE_REDUCED 0.9985 /* this layer takes away what features have in common; PyTorch's: 0.9982, 0.9987 */
 #define LEAST_COSINE 0.999999
 
 /* ---- one case on one instruction set ----------------------------------------------------------------------------- */
@@ -20,7 +22,9 @@
 static int compare(const golden *g, const char *isa, int bf16, const float *ours, const float *torch, int images) {
     double error, cosine;
     differences(g, ours, torch, images, &error, &cosine);
-    int good = bf16 ? cosine >= LEAST_COSINE_BF16 : error <= MOST_ERROR && cosine >= LEAST_COSINE;
+    int reduced = strncmp(g->net, "resnet50-fastreid", 17) == 0 && strstr(g->net, "512");
+    double least = reduced ? LEAST_COSINE_REDUCED : LEAST_COSINE_BF16;
+    int good = bf16 ? cosine >= least : error <= MOST_ERROR && cosine >= LEAST_COSINE;
     printf("%-20s %-5s %3dx%-3d stride %d  %-11s %.1e  %.1e  %.9f  %s\n", g->net, g->head, g->height, g->width,
            g->last_stride, isa, error, g->torch_error, cosine, good ? "ok" : "WRONG");
     fflush(stdout);

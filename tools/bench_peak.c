@@ -66,7 +66,7 @@ __attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long round
     return _mm512_cvtss_f32(s);
 }
 
-/* Products of AMX's tiles, 16 x 32 by 32 x 16, into six sums. Whoever computed in amx_bf16 before has the permission. */
+/* Products of AMX's tiles, 16 x 32 by 32 x 16, into six sums. Who computed in amx_bf16 before has the permission. */
 static float dot_amx(long rounds, float a) {
     struct { unsigned char palette, start, none[14]; unsigned short bytes[16]; unsigned char rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
