@@ -181,14 +181,15 @@
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
-       code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own. On a
-       GPU the bits belong to the precision and the kind of chip; pixels after resizing are equal to the bit everywhere.
-       The caller's rounding mode or flush-to-zero changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the
-       normalised embedding, tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically
-       below 1e-6, as PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (GPU
-       kernels: so far tested on the emulator of tests/emulator.) REID_BF16 stores activations and convolution weights
-       in bf16; sums, pools, heads and normalisation are FP32. It is nearer to float64 than PyTorch's bfloat16 in every
-       case tested: cosines of 0.9994 to 0.9999, behind a linear layer with batch norm from 0.9990.
+       code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own.
+       On a GPU the bits belong to the precision and the kind of chip; pixels after resizing are equal to the bit
+       everywhere. The caller's rounding mode or flush-to-zero changes nothing. Against PyTorch in float64 on the same
+       pixels: at most 1e-5 per component of the normalised embedding, tested on every instruction set for all
+       networks but the EfficientNets B1 and B2 (typically below 1e-6, as PyTorch's own FP32), and so are the GPU's
+       FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far tested on the emulator of tests/emulator.)
+       REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
+       is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
+       layer with batch norm from 0.9990.
 
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
