@@ -1,10 +1,12 @@
 /* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
    groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c -o build/t_search -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c tests/test_impl.c -o build/t_search -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #include <setjmp.h>
 #include <cmocka.h>
 #include <sys/wait.h>
@@ -186,13 +188,13 @@ static void run_case(const search_case *c) {
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
         reid_desc desc = REID_INIT;
         reid_error error = {REID_OK, ""};
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        if (!net_isa(isa)) continue;
         desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads, desc.error = &error;
         reid_index *index = open_index(&b, &desc);
         assert_string_equal(error.text, "");
         assert_non_null(index);
         assert_int_equal(reid_search(index, b.queries, c->n, &b.desc, hits, found, &error), REID_OK);
-        compare(&b, hits, found, reid__kernels_for((reid_isa)isa)->name);
+        compare(&b, hits, found, net_isa(isa));
         reid_index_destroy(index);
     }
     free(hits), free(found);
@@ -246,7 +248,7 @@ static void test_close(void **unused) {
         reid_hit hits[6 * 20];
         int found[6];
         reid_desc desc = REID_INIT;
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        if (!net_isa(isa)) continue;
         desc.cpu_isa = (reid_isa)isa;
         reid_index *index = open_index(&b, &desc);
         assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
