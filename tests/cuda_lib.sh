@@ -52,18 +52,21 @@ make -s emulator || { bad 'the emulator does not build'; finish; }
 emulator=$PWD/build/emulator cache=$PWD/build/tests/cuda_cache
 mkdir -p -m 700 "$cache"
 
+# golden NETWORK SETTING...: its goldens, narrowed by these
+golden() {
+    network=$1
+    shift
+    run env "$@" "$programs/cuda_net" golden "$network"
+    cat "$out/log"
+}
+
 # goldens NETWORK SIZE [--all]: FP16 at every size, FP32 at this one, or both everywhere
 goldens() {
     case ${3-} in
-    --all)
-        run "$programs/cuda_net" golden "$1"
-        cat "$out/log"
-        ;;
+    --all) golden "$1" ;;
     *)
-        run env GOLDEN_PRECISION=fp16 "$programs/cuda_net" golden "$1"
-        cat "$out/log"
-        run env GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2" "$programs/cuda_net" golden "$1"
-        cat "$out/log"
+        golden "$1" GOLDEN_PRECISION=fp16
+        golden "$1" GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2"
         ;;
     esac
 }

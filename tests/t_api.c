@@ -1,13 +1,11 @@
 /* t_api.c: arguments and errors of the API. Every result code is produced here or by the test that `elsewhere` names;
    errors name what is at fault; after a failure every out-parameter is zero. Run it from the top of the repository.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_api.c -o build/t_api -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_api.c tests/test_impl.c -o build/t_api -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
-#include "test_net.h"
 
 static net_file file; /* a good EfficientNet-B0 */
 static reid_error error;
@@ -109,7 +107,7 @@ static void test_isa(void **state) {
         d.precision = REID_PRECISION_DEFAULT;
         if (bf16) refuse(&d, REID_ERR_PRECISION, names[isa - 1]);
         d.precision = bf16 ? REID_BF16 : REID_PRECISION_DEFAULT;
-        if (reid__kernels_for((reid_isa)isa)) {
+        if (net_isa(isa)) {
             accept(&d, &info);
             assert_string_equal(info.isa, names[isa - 1]);
             assert_string_equal(info.precision, bf16 ? "bf16" : "fp32");
@@ -191,7 +189,7 @@ static void test_names(void **state) {
     }
     assert_true(i >= 8 && !reid_preset_name(-1) && !reid_preset_name(i + 1));
     for (i = 0; reid_network_name(i); i++) {}
-    assert_true(i == REID__ARCHS && !reid_network_name(-1) && !reid_network_name(i + 1));
+    assert_true(i == net_networks() && !reid_network_name(-1) && !reid_network_name(i + 1));
 }
 
 /* Codes that other tests produce. */

@@ -2,14 +2,13 @@
    the average with the mirrored picture; raw leaves out the normalisation; embeddings without a direction are errors;
    the plan that reid_query_op shows is the one that ran.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_behaviour.c -o build/t_behaviour -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_behaviour.c tests/test_impl.c -o build/t_behaviour \
+      -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
 #include <setjmp.h>
 #include <sys/wait.h>
 #include <cmocka.h>
-#include "test_net.h"
 #include "test_util.h"
 
 #define SIDE 32

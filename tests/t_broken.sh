@@ -29,8 +29,9 @@ caught() {
 # of the work.
 build() {
     wrap=$(sed -n '1,/\*\//s/.*\(-Wl,--wrap=[^ ]*\).*/\1/p' "tests/$1.c" | tr '\n' ' ')
+    more=$(grep -q 'tests/test_impl\.c' "tests/$1.c" && echo "$top/tests/test_impl.c")
     # shellcheck disable=SC2086 # several options
-    cc -std=c99 -D_GNU_SOURCE -DREID_NO_CUDA -O0 -w "-I$top" "$top/tests/$1.c" -o "$dir/test" \
+    cc -std=c99 -D_GNU_SOURCE -DREID_NO_CUDA -O0 -w "-I$top" "$top/tests/$1.c" $more -o "$dir/test" \
         -lcmocka -lm -lpthread -ldl $wrap
 }
 

@@ -91,9 +91,8 @@ plain small
 fixed=
 setarch -R true 2>/dev/null && fixed='setarch -R'
 # shellcheck disable=SC2086 # two words or none
-job "cuda_faults threads, ThreadSanitizer" \
-    timeout 300 env LD_LIBRARY_PATH="$emulator" $fixed "$out/cuda_tsan" "$out/pack" \
-    threads
+job "cuda_faults threads, ThreadSanitizer" timeout 300 env LD_LIBRARY_PATH="$emulator" $fixed "$out/cuda_tsan" \
+    "$out/pack" threads
 
 # ---- caches and packs ----
 job "cuda_cache" timeout 300 env LD_LIBRARY_PATH="$emulator" "$out/cuda_cache"

@@ -2,14 +2,17 @@
    desc.batch, threads, lanes, the caller's thread pool, earlier calls or the caller's floating-point settings. AVX2 and
    AVX-512 give the same bits, too.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_determinism.c -o build/t_determinism -lcmocka -lm -lpthread
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_determinism.c tests/test_impl.c -o build/t_determinism \
+      -lcmocka -lm -lpthread
    build/t_determinism [NAME OF ONE TEST] */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
 #include "reid.h"
+#include "test_net.h"
+#include <errno.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #include <setjmp.h>
 #include <cmocka.h>
-#include "test_net.h"
 
 /* With a sanitizer, where everything takes ten times as long: fewer pictures, one network. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -122,7 +125,7 @@ static void check_network(const char *network, reid_head head) {
     float *avx2 = NULL;
     int dim = head == REID_HEAD_FILE ? 512 : 2048, small = SLOW;
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        if (!net_isa(isa)) continue;
         int scalar = isa == REID_ISA_SCALAR;
         if (SLOW && scalar) continue;
         float *want = reference(&file, (reid_isa)isa, small || scalar);

@@ -2,10 +2,9 @@
    instruction set of this CPU must come within 1e-5 per component and a cosine of 0.999999, in bf16 at least as near as
    PyTorch's bfloat16. PyTorch's own float32 error stands beside ours. The scalar code runs the cases of one image.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_golden.c -o t_golden -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_golden.c tests/test_impl.c -o t_golden -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
 
 #include "tools/seeded.h"
 #include "test_golden.h"

@@ -1,14 +1,13 @@
 /* t_oom.c: nothing leaks and nothing crashes when memory, a thread or a lock is refused, whichever of them it is.
    Allocations are counted; each is refused in turn, once, and then together with all that follow.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_oom.c -o build/t_oom -lcmocka -lm -lpthread
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_oom.c tests/test_impl.c -o build/t_oom -lcmocka -lm -lpthread
       -Wl,--wrap=pthread_create,--wrap=pthread_mutex_init,--wrap=pthread_cond_init,--wrap=malloc,--wrap=calloc */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
 #include "reid.h"
+#include "test_net.h"
+#include <errno.h>
 #include <setjmp.h>
 #include <cmocka.h>
-#include "test_net.h"
 #include "test_util.h"
 
 static net_file file;

@@ -2,10 +2,12 @@
    groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
    With SEARCH_DEVICE=cuda in the environment the same on a GPU: tests/t_cuda_search.sh.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c -o build/t_search -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_search.c tests/test_impl.c -o build/t_search -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 #include <setjmp.h>
 #include <cmocka.h>
 #include <sys/wait.h>
@@ -48,7 +50,7 @@ static reid_desc new_desc(void) {
 }
 
 /* Every instruction set that the CPU has; one is enough beside a GPU. */
-static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : reid__kernels_for((reid_isa)isa) != NULL; }
+static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : net_isa(isa) != NULL; }
 
 static void *block(size_t size) {
     void *p = malloc(size + 1);
@@ -205,7 +207,7 @@ static void run_case(const search_case *c) {
         assert_string_equal(error.text, "");
         assert_non_null(index);
         assert_int_equal(reid_search(index, b.queries, c->n, &b.desc, hits, found, &error), REID_OK);
-        compare(&b, hits, found, reid__kernels_for((reid_isa)isa)->name);
+        compare(&b, hits, found, net_isa(isa));
         reid_index_destroy(index);
     }
     free(hits), free(found);

@@ -1,13 +1,11 @@
 /* t_tensors.c: weight files that are sound but do not fit the network: each error names the tensor and what is wrong.
    Also what may be there and is not used, reid_check_weights, and the metadata.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_tensors.c -o build/t_tensors -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_tensors.c tests/test_impl.c -o build/t_tensors -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
-#include "test_net.h"
 
 static reid_error error;
 

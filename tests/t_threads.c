@@ -1,13 +1,11 @@
 /* t_threads.c: many threads on one handle, several handles at once, handles made and destroyed side by side. Every
    embedding equals the one that a single thread computed. Meant for ThreadSanitizer, too.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_threads.c -o build/t_threads -lcmocka -lm -lpthread */
-#define REID_STATIC
-#define REID_IMPLEMENTATION
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_threads.c tests/test_impl.c -o build/t_threads -lcmocka -lm -lpthread */
 #include "reid.h"
+#include "test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
-#include "test_net.h"
 
 #define THREADS 32
 #if defined(__SANITIZE_THREAD__)

@@ -1,10 +1,20 @@
-/* test_net.h: seeded weights for any plan, as the bytes of a safetensors file in memory. Include it after the
-   implementation of reid.h.
+/* test_net.h: seeded weights for any plan, as the bytes of a safetensors file in memory. Include it after reid.h: after
+   its implementation, or in a program that links test_impl.c.
 
    Every value has at most 8 significant bits, so that F32, F64 and BF16 files of one seed hold exactly the same
    numbers. A value depends on seed, tensor name and index alone: a test that checks a result computes it again. */
 #ifndef TEST_NET_H
 #define TEST_NET_H
+
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* What is done differently from the plain file. Zero everywhere: nothing. */
 typedef struct net_options {
@@ -42,6 +52,22 @@ static inline float net_coarse(float x) { /* to 8 significant bits, towards zero
     return x;
 }
 
+typedef struct net_file {
+    unsigned char *bytes;
+    size_t size;
+} net_file;
+
+#if !defined(REID_IMPLEMENTATION) || defined(TEST_IMPL) /* what test_impl.c has */
+#define NET_FOR extern
+extern net_file net_for(const char *network, reid_head head, uint64_t seed, const net_options *o);
+extern const char *net_isa(int isa); /* its name; NULL: not on this CPU */
+extern int net_networks(void);
+extern void net_head_values(uint64_t seed, const char *name, size_t first, size_t count, size_t inputs, float *out);
+#else
+#define NET_FOR static inline
+#endif
+
+#ifdef REID_IMPLEMENTATION
 static inline size_t net_count(const reid__want *want) {
     size_t count = 1;
     for (int d = 0; d < want->ndim; d++) count *= want->shape[d];
@@ -68,11 +94,6 @@ static inline void net_values(const reid__want *want, uint64_t seed, const net_o
     }
     if (o && o->poke && strcmp(o->poke, want->name) == 0) out[o->poke_index] = o->poke_value;
 }
-
-typedef struct net_file {
-    unsigned char *bytes;
-    size_t size;
-} net_file;
 
 static inline size_t net_store(const float *values, size_t count, const char *dtype, unsigned char *to) {
     size_t each = strcmp(dtype, "F64") == 0 ? 8 : strcmp(dtype, "BF16") == 0 ? 2 : 4;
@@ -144,7 +165,7 @@ static inline net_file net_for_plan(const reid__plan *p, uint64_t seed, const ne
 }
 
 /* The file of a network that reid.h knows. head: NONE or FILE. */
-static inline net_file net_for(const char *network, reid_head head, uint64_t seed, const net_options *o) {
+NET_FOR net_file net_for(const char *network, reid_head head, uint64_t seed, const net_options *o) {
     reid__plan *p = (reid__plan *)malloc(sizeof *p);
     net_file file = {NULL, 0};
     for (int i = 0; i < REID__ARCHS; i++)
@@ -153,6 +174,7 @@ static inline net_file net_for(const char *network, reid_head head, uint64_t see
     free(p);
     return file;
 }
+#endif
 
 /* A desc for the file with a small input, one thread and the error buffer. */
 static inline reid_desc net_desc(const net_file *file, int height, int width, reid_error *error) {
