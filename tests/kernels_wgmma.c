@@ -1,6 +1,6 @@
 /* kernels_wgmma.c: reid_conv_wgmma against reid_conv_plain, on the emulator: every layer of ResNet-50 and EfficientNet
    that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
-   may change a bit. Built and run by tests/t_kernels.sh. */
+   may change a bit. Built and run by tests/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
