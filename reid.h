@@ -5449,7 +5449,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
    while the other one stores. */
 static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
     int copied = t->bm + (t->resident ? 0 : t->bn), slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
-    double cost = 0, store = (t->passes ? 2 * t->passes : 1) * (400 + t->bm * t->bn / 14);
+    double cost = 0, store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14);
     double all = (t->chunks + t->passes * t->bn / 64) * slice;
     for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
         ptrdiff_t tiles = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm * t->across;
