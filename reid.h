@@ -5812,8 +5812,10 @@ static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
 /* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
-    return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && g->plan->buffers[op->in].c >= 64 &&
-           g->plan->buffers[op->out].c == reid__padded(op->oc);
+    int c = g->plan->buffers[op->in].c, stored = g->plan->buffers[op->out].c;
+    int stem = reid__is_stem(g->plan, op) && g->stem_kw == 8 && op->stride == 2 && op->oc == 64 && op->ow <= 256;
+    return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
+           (stem || c >= 64);
 }
 
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
@@ -5829,7 +5831,8 @@ static int reid__gpu_depth(const reid__gpu_plan *g, const reid__op *op) {
 
 /* K of a row of packed weights: of an operation and of what is folded into it. */
 static int reid__gpu_row(const reid__gpu_plan *g, int index) {
-    int into = g->into[index], main = into != REID__NONE && g->with[into] == index ? into : index, with = g->with[main];
+    int into = g->into[index], main = into != REID__NONE && g->with[into] == index ? into : index;
+    int with = g->with[main];
     return reid__round_up(reid__gpu_depth(g, &g->plan->ops[main]), reid__gpu_bk(g)) +
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
@@ -5926,7 +5929,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, passes, stages, slots, resident;
+    int chunks, passes, stages, slots, resident, stem;
     unsigned shared;
 } reid__wgmma_tile;
 
@@ -5945,10 +5948,14 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
+    if (reid__is_stem(g->plan, &g->plan->ops[index])) /* a row of outputs */
+        t.blocks = reid__ceil_div(g->plan->ops[index].ow, 64), t.groups = 1, t.bm = 64 * t.blocks;
     t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__gpu_row(g, first) / 64, t.slots = reid__adds(g, index) ? 4 : 2;
+    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64), t.slots = reid__adds(g, index) ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    a = t.bm * 128, b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
+    t.stem = reid__is_stem(g->plan, &g->plan->ops[index]);
+    a = t.stem ? reid__round_up(g->plan->ops[index].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
+    b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
     fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
     t.resident = bytes - fixed - kept >= 3 * a;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
@@ -5962,7 +5969,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
    while the other one stores. */
 static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
     int copied = t->bm + (t->resident ? 0 : t->bn), slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
-    double cost = 0, store = (t->passes ? 2 * t->passes : 1) * (400 + t->bm * t->bn / 14);
+    double cost = 0, store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14);
     double all = (t->chunks + t->passes * t->bn / 64) * slice;
     for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
         ptrdiff_t tiles = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm * t->across;
@@ -5994,7 +6001,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident);
-    reid__define(p, "NEXT", t->passes * 128);
+    reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
@@ -6235,6 +6242,15 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      3, 0);
 }
 
+/* The stem's outputs, (rows, ow, c): 64 pixels of a row by 64 channels. */
+static int reid__map_rows(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int ow,
+                          int c) {
+    const uint64_t sizes[3] = {(uint64_t)c, (uint64_t)ow, (uint64_t)rows};
+    const uint64_t strides[2] = {2 * sizes[0], 2 * sizes[0] * sizes[1]};
+    const unsigned boxes[3] = {64, 64, 1}, steps[3] = {1, 1, 1};
+    return cu->TensorMapEncodeTiled(map, 6, 3, address, sizes, strides, boxes, steps, 0, 3, 3, 0);
+}
+
 /* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
 static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int index, const reid__step *s, int n,
                                        reid_error *e) {
@@ -6246,18 +6262,22 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__address next_weights = g->weights + g->plan.weight[index];
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
-    void *parameters[] = {&in, &w, &next, &rest, &out, &bias, &more_bias, &pixels};
-    int code = reid__map_input(g, l, begin, n, s->bm, &in);
+    reid__address image = l->buffer[op->in], to = l->buffer[op->out];
+    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &pixels};
+    int stem = reid__is_stem(g->plan.plan, op);
+    int code = stem ? reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc)
+                    : reid__map_matrix(cu, &out, to, pixels, oc, 64);
     if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
-    if (!code) code = reid__map_matrix(cu, &out, l->buffer[op->out], pixels, oc, 64);
-    next = rest = out;
+    in = next = rest = out;
+    if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
     if (!code && first != index)
         code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(width, s->bn), tiles = reid__blocks(pixels, s->bm) * across;
+    int64_t across = reid__blocks(width, s->bn);
+    int64_t tiles = stem ? (int64_t)n * op->oh : reid__blocks(pixels, s->bm) * across;
     int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }

@@ -20,7 +20,7 @@
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
-   reid_conv_wgmma  | the same on Hopper, copies by tensor map | half of that, 2MNK        | 384        | see there
+   reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
@@ -123,6 +123,14 @@ DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int 
                  "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};"
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
                  : "memory");
+}
+DEVICE void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
+                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
+}
+DEVICE void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
 }
 DEVICE void reid_tensor_store_2d(const void *map, int x, int y, unsigned from) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];"
@@ -717,14 +725,21 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
+   STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
+   at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
+   later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
+
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #define BK 64
 #define BM (64 * BLOCKS_M * GROUPS)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
-#define OWN_CHUNKS (KH * KW * C_CHUNKS)
+#define OWN_CHUNKS (STEM ? 1 : KH * KW * C_CHUNKS)
+#define ROW_BYTES (IW * 8) /* of STEM's image */
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
-#define A_BYTES (BM * BK * 2)
+#define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
+#define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* the windows of what is past a row's end are inside, too */
+#define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * BK * 2)
 #define B_BYTES (BN * BK * 2)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
 #define BLOCK_BYTES (64 * BK * 2)
@@ -733,7 +748,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define NEXT_BYTES (128 * BK * 2)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
 #define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
-#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? CHUNKS * B_BYTES : 0))
+#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
@@ -780,8 +795,10 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
 /* Which tiles a warpgroup works on. */
 DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
-/* The first pixel of a warpgroup's part of a tile. */
-DEVICE int pixel_of(int tile, int group) { return tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M); }
+/* The first pixel of a warpgroup's part of a tile; STEM: the row. */
+DEVICE int pixel_of(int tile, int group) {
+    return STEM ? tile : tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+}
 
 /* One thread: the operands of all tiles of the block. */
 DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights,
@@ -790,8 +807,8 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     reid_tensor_prefetch(in);
     reid_tensor_prefetch(weights);
     if (RESIDENT) {
-        reid_mbarrier_arrive_expect_tx(l.resident(), CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
-        for (int k = 0; k < CHUNKS; k++)
+        reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES + PASSES * NEXT_CHUNKS * NEXT_BYTES);
+        for (int k = 0; k < WEIGHT_CHUNKS; k++)
             reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
             reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
@@ -823,6 +840,19 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     }
 }
 
+/* The same for STEM. */
+DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int tiles) {
+    cursor<STAGES> s;
+    reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
+    for (int k = 0; k < WEIGHT_CHUNKS; k++) reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, s.advance(1)) {
+        const value_t *from = image + ((long long)(tile / OH) * IH + tile % OH * STRIDE) * IW * 4;
+        wait_for(l.empty(s.at), s.parity ^ 1);
+        reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
+        reid_bulk_load(l.stage(s.at), from, KH * ROW_BYTES, l.full(s.at));
+    }
+}
+
 /* One thread: the residuals of a warpgroup, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
@@ -841,6 +871,11 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
    Descriptor Format"). */
 DEVICE unsigned long long operand(unsigned address) {
     return (unsigned long long)((address & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
+}
+
+/* Without swizzle: pieces of 16 bytes, neighbours along K 16 bytes apart, along M as well. */
+DEVICE unsigned long long windows(unsigned address) {
+    return (unsigned long long)((address & 0x3ffff) >> 4) | 1ull << 16 | 8ull << 32;
 }
 
 /* A warpgroup's sums, (64 BLOCKS_M pixels, n channels). */
@@ -871,6 +906,19 @@ template <int n> struct sums {
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 reid_wgmma<n>(d[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
+        reid_wgmma_commit();
+        hold();
+    }
+    /* STEM: all k of a row, KH times 32. */
+    DEVICE void add_rows(unsigned a, unsigned b) {
+        hold();
+        reid_wgmma_fence();
+#pragma unroll
+        for (int step = 0; step < KH * 2; step++)
+#pragma unroll
+            for (int i = 0; i < BLOCKS_M; i++)
+                reid_wgmma<n>(d[i], windows(a + step / 2 * ROW_BYTES + step % 2 * 32 + i * 1024),
+                              operand(b + step / 4 * B_BYTES + step % 4 * 32), true);
         reid_wgmma_commit();
         hold();
     }
@@ -919,7 +967,8 @@ struct consumer {
             unsigned stage = l.stage(s.at), a = stage + (GROUPS == 1 ? 0 : group * BLOCKS_M * BLOCK_BYTES);
             unsigned b = !RESIDENT ? stage + A_BYTES : pass < 0 ? l.weights(k) : l.next(pass * NEXT_CHUNKS + k);
             if (ring) wait_for(l.full(s.at), s.parity);
-            acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
+            if (STEM) acc.add_rows(stage, b);
+            else acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
             if (!ring) continue;
             if (k) reid_wgmma_wait<1>();
             if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
@@ -946,7 +995,9 @@ struct consumer {
             reid_fence_proxy_async();
             reid_bar_sync(1 + group, 128);
             if (leader()) {
-                reid_tensor_store_2d(out, n0 + i % (n / 64) * 64, m0 + i / (n / 64) * 64, l.slot(group, o.at));
+                int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
+                if (STEM) reid_tensor_store_3d(out, c, m, m0, l.slot(group, o.at));
+                else reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
@@ -997,9 +1048,15 @@ extern "C" __global__ void __launch_bounds__(384, 1)
 reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
-                const float *__restrict__ bias, const float *__restrict__ more_bias, int pixels) {
+                const value_t *__restrict__ image, const float *__restrict__ bias,
+                const float *__restrict__ more_bias, int pixels) {
     layout l = {reid_shared_address(shared)};
-    int group = threadIdx.x / 128, tiles = (pixels + BM - 1) / BM * TILES_N;
+    int group = threadIdx.x / 128, tiles = STEM ? pixels / OW : (pixels + BM - 1) / BM * TILES_N;
+    if (STEM) { /* what no copy fills but wgmma reads */
+        for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
+            if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
+        reid_fence_proxy_async();
+    }
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             reid_mbarrier_init(l.full(i), 1);
@@ -1016,7 +1073,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     __syncthreads();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
-        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
+        if (STEM && threadIdx.x == 256) copy_rows(image, &weights, l, tiles);
+        if (!STEM && threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
         if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
         if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
     } else {

@@ -1,6 +1,6 @@
 /* kernels_wgmma.c: reid_conv_wgmma against reid_conv_plain, on the emulator: every layer of ResNet-50 and EfficientNet
    that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
-   may change a bit. Built and run by tests/t_kernels.sh. */
+   may change a bit. Built and run by tests/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -21,6 +21,19 @@ typedef struct operands {
 } operands;
 
 static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
+
+/* Stored pixels of an image, stored channels of a pixel, positions of the window; the stem has a border, a fourth
+   channel and an eighth column. */
+static size_t pixels_of(const reid__op *op) {
+    int stem = reid__is_stem(&plan, op);
+    return stem ? (size_t)(gpu.plan.rows * gpu.plan.columns) : (size_t)(op->ih * op->iw);
+}
+static size_t channels_of(const reid__op *op) {
+    return reid__is_stem(&plan, op) ? 4 : (size_t)plan.buffers[op->in].c;
+}
+static size_t taps_of(const reid__op *op) {
+    return (size_t)(op->kh * (reid__is_stem(&plan, op) ? gpu.plan.stem_kw : op->kw));
+}
 
 /* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
 static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
@@ -44,8 +57,8 @@ static CUdeviceptr random_tensor(size_t rows, size_t width, size_t stride, doubl
 /* The same weights in both layouts. */
 static void make_weights(operands *o) {
     const reid__op *op = op_of(o);
-    size_t c = (size_t)plan.buffers[op->in].c, wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
-    size_t taps = (size_t)(op->kh * op->kw);
+    size_t c = channels_of(op), wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
+    size_t taps = taps_of(op);
     uint16_t *columns = (uint16_t *)malloc(taps * c * oc * sizeof *columns);
     o->weights = random_halves(oc * taps, c, wide, 0.0625);
     for (size_t n = 0; n < oc; n++)
@@ -92,7 +105,7 @@ static void run_plain(operands *o, int adds) {
 static operands operands_of(int index, int images, const operands *more, const operands *before) {
     operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
     const reid__op *op = op_of(&o);
-    size_t inputs = (size_t)(images * op->ih * op->iw), c = (size_t)plan.buffers[op->in].c, oc = (size_t)o.oc;
+    size_t inputs = (size_t)images * pixels_of(op), c = channels_of(op), oc = (size_t)o.oc;
     o.pixels = images * op->oh * op->ow;
     o.in = before ? emu_upload(before->want, inputs * c * 2) : random_tensor(inputs, c, c, 1);
     o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
@@ -171,7 +184,7 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all ? 4 : 1); tile++) {
+    for (int tile = 0; tile < (all && !reid__is_stem(&plan, op_of(&o)) ? 4 : 1); tile++) {
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2) continue; /* does not fit */
