@@ -8,7 +8,8 @@ export TEST_OUT="$out"
 
 # compile FOLDER: t_search and cuda_search with the reid.h in it
 compile() {
-    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/t_search.c tests/test_impl.c -o "$1/t_search" -lcmocka -lm -lpthread -ldl &&
+    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/t_search.c tests/test_impl.c -o "$1/t_search" \
+        -lcmocka -lm -lpthread -ldl &&
         gcc -std=c99 -D_GNU_SOURCE -O0 -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$1" -Itests \
             tests/cuda_search.c -o "$1/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread && good || bad "compiling in $1"
 }
@@ -27,8 +28,8 @@ broken() { # broken WHAT TEST SED_SCRIPT: this test of t_search must fail
     mkdir -p "$out/broken"
     sed "$3" "$out/pays/reid.h" > "$out/broken/reid.h"
     cmp -s "$out/pays/reid.h" "$out/broken/reid.h" && bad "not planted: $1"
-    gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/t_search.c tests/test_impl.c -o "$out/broken/t_search" -lcmocka -lm \
-        -lpthread || bad "$1 does not compile"
+    gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/t_search.c tests/test_impl.c \
+        -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
     if env SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" CMOCKA_TEST_FILTER="$2" \
         "$out/broken/t_search" > "$out/log" 2>&1; then bad "not seen: $1"; else good; fi
 }
