@@ -4578,7 +4578,7 @@ static const reid__kernels REID__F(kernels) = {
 /* FP32 to bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
-        __mmask16 mask = count - v < 16 ? (__mmask16)((1u << (count - v)) - 1) : (__mmask16)0xffffu;
+        const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
         __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
@@ -4682,7 +4682,7 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
     for (int tap = 0; tap < taps; tap++)
         for (int k = 0; k < kc; k += REID__BF16_RUN) {
             int left = kc - k;
-            __mmask32 mask = left < REID__BF16_RUN ? (__mmask32)((1u << left) - 1) : (__mmask32)0xffffffffu;
+            const __mmask32 mask = (__mmask32)(left < REID__BF16_RUN ? (1u << left) - 1 : 0xffffffffu);
             for (int r = 0; r < rows; r++, to += REID__BF16_RUN)
                 _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, (const uint16_t *)a[r * taps + tap] + k));
         }

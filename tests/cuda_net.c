@@ -271,7 +271,7 @@ static void test_calls(void) {
 
 static void test_small(const char *network) {
     net_file file = weights_for(network, 0);
-    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0}; /* two pictures that differ, as the goldens' */
+    golden g = {"", "", 50, 41, 0, 0, 0, 0, 0, 0}; /* two pictures that differ, as the goldens' */
     reid_image images[2] = {{make_pixels(&g, 0), 41, 50, 0, REID_RGB8, NULL},
                             {make_pixels(&g, 1), 41, 50, 0, REID_RGB8, NULL}};
     reid_desc desc = net_desc(&file, 64, 32, NULL);
