@@ -9,7 +9,7 @@
 
      ReLU in other words            largest difference 0, cosine 1.0000000: the same bits
      a leak of 0.001 in ReLU        largest difference 0.0015, cosine 0.9996412
-     the max pool one row short     largest difference 0.00014, cosine 1.0000000
+     red and blue change places     largest difference 0.00015, cosine 1.0000000
 
    A change that keeps the bits is safe; one that does not has to be explained. Nothing of it stays: the cache of
    compiled kernels is keyed by their text. */
@@ -23,7 +23,7 @@ typedef struct edit {
 static const edit EDITS[] = {
     {"ReLU in other words", "x < 0.0f ? 0.0f : x", "x >= 0.0f ? x : 0.0f"},
     {"a leak of 0.001 in ReLU", "x < 0.0f ? 0.0f : x", "x < 0.0f ? 0.001f * x : x"},
-    {"the max pool one row short", "y < min(y0 + KH, IH)", "y < min(y0 + KH - 1, IH)"},
+    {"red and blue change places", "first = bgr ? 2 : 0;", "first = bgr ? 0 : 2;"},
 };
 
 static char *read_text(const char *path) {
