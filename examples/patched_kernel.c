@@ -9,7 +9,6 @@
 
      ReLU in other words            largest difference 0, cosine 1.0000000: the same bits
      a leak of 0.001 in ReLU        largest difference 0.0015, cosine 0.9996412
-     red and blue change places     largest difference 0.00015, cosine 1.0000000
 
    A change that keeps the bits is safe; one that does not has to be explained. Nothing of it stays: the cache of
    compiled kernels is keyed by their text. */
@@ -23,7 +22,7 @@ typedef struct edit {
 static const edit EDITS[] = {
     {"ReLU in other words", "x < 0.0f ? 0.0f : x", "x >= 0.0f ? x : 0.0f"},
     {"a leak of 0.001 in ReLU", "x < 0.0f ? 0.0f : x", "x < 0.0f ? 0.001f * x : x"},
-    {"red and blue change places", "first = bgr ? 2 : 0;", "first = bgr ? 0 : 2;"},
+    {"ReLU left out", "x < 0.0f ? 0.0f : x", "x"},
 };
 
 static char *read_text(const char *path) {
