@@ -3685,8 +3685,8 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count) {
         gemm->tile(t, height);
         int pixels = reid__tile_pixels(t, height);
         t->again = 1;
-        t->a += (ptrdiff_t)height * t->taps;
-        t->matrix += height * t->row;
+        if (t->matrix) t->matrix += height * t->row;
+        else t->a += (ptrdiff_t)height * t->taps;
         if (t->grid) t->x = (t->x + height) % t->grid;
         t->out = (char *)t->out + pixels * t->out_stride;
         if (t->soon) t->soon -= pixels * (t->out_stride - 64);
