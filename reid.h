@@ -4567,13 +4567,6 @@ static const reid__kernels REID__F(kernels) = {
 #undef REID__ISA_scalar
 #undef REID__ISA_avx2
 #undef REID__ISA_avx512
-#undef REID__T
-#undef REID__GET
-#undef REID__PUT
-#undef REID__STEP
-#undef REID__INPUT
-#undef REID__DOT
-#undef REID__QUOTIENT
 #else
 /* FP32 to bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
@@ -4699,6 +4692,7 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
                    reid__amx_release);
 #undef REID__BF16_KERNELS
 #undef REID__BF16
+#endif
 #undef REID__T
 #undef REID__GET
 #undef REID__PUT
@@ -4706,7 +4700,6 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__QUOTIENT
-#endif
 
 #ifndef REID__KEEP
 #undef REID__V

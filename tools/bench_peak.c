@@ -17,53 +17,46 @@ static const size_t COPIED = (size_t)192 << 20; /* bytes, more than caches hold 
 /* Twelve chains, written out: compilers do not unroll a loop over them at -O2, and would keep them in memory. */
 #define CHAINED(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
 
-/* Each returns a value that depends on all chains, so that none is dropped. Every step is one FMA from registers: this
-   is what the units can do, not what any network can reach. */
+/* Each returns a value that depends on all chains, so that none is dropped. Every step is one multiply-add from
+   registers: this is what the units can do, not what any network can reach. */
+#define BEGIN(i) x##i = spread((float)i),
+#define STEP(i) x##i = multiply_add(x##i);
+#define END(i) s = add(s, x##i);
+#define CHAINS_OF(vector, first)                                                                                       \
+    vector CHAINED(BEGIN) s = spread(0);                                                                               \
+    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }                                                                \
+    CHAINED(END)                                                                                                       \
+    return first(s);
+
 #if defined(__x86_64__)
 __attribute__((target("avx512f"))) static float fma_avx512(long rounds, float a) {
-    __m512 m = _mm512_set1_ps(a), s = _mm512_setzero_ps();
-#define BEGIN(i) __m512 x##i = _mm512_set1_ps((float)i);
-#define STEP(i) x##i = _mm512_fmadd_ps(x##i, m, m);
-#define END(i) s = _mm512_add_ps(s, x##i);
-    CHAINED(BEGIN)
-    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
-    CHAINED(END)
-#undef BEGIN
-#undef STEP
-#undef END
-    return _mm512_cvtss_f32(s);
+    const __m512 m = _mm512_set1_ps(a);
+#define spread(x) _mm512_set1_ps(x)
+#define multiply_add(x) _mm512_fmadd_ps(x, m, m)
+#define add(a, b) _mm512_add_ps(a, b)
+    CHAINS_OF(__m512, _mm512_cvtss_f32)
+}
+
+/* Inner products of pairs in bf16. Any bits will do: a is small, so the sums stay finite. */
+__attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long rounds, float a) {
+    const __m512bh m = (__m512bh)_mm512_set1_ps(a);
+#undef multiply_add
+#define multiply_add(x) _mm512_dpbf16_ps(x, m, m)
+    CHAINS_OF(__m512, _mm512_cvtss_f32)
+#undef spread
+#undef multiply_add
+#undef add
 }
 
 __attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) {
-    __m256 m = _mm256_set1_ps(a), s = _mm256_setzero_ps();
-#define BEGIN(i) __m256 x##i = _mm256_set1_ps((float)i);
-#define STEP(i) x##i = _mm256_fmadd_ps(x##i, m, m);
-#define END(i) s = _mm256_add_ps(s, x##i);
-    CHAINED(BEGIN)
-    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
-    CHAINED(END)
-#undef BEGIN
-#undef STEP
-#undef END
-    return _mm256_cvtss_f32(s);
-}
-#endif
-
-#if defined(__x86_64__)
-/* Inner products of pairs in bf16. Any bits will do: a is small, so the sums stay finite. */
-__attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long rounds, float a) {
-    __m512 s = _mm512_setzero_ps();
-    __m512bh m = (__m512bh)_mm512_set1_ps(a);
-#define BEGIN(i) __m512 x##i = _mm512_set1_ps((float)i);
-#define STEP(i) x##i = _mm512_dpbf16_ps(x##i, m, m);
-#define END(i) s = _mm512_add_ps(s, x##i);
-    CHAINED(BEGIN)
-    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
-    CHAINED(END)
-#undef BEGIN
-#undef STEP
-#undef END
-    return _mm512_cvtss_f32(s);
+    const __m256 m = _mm256_set1_ps(a);
+#define spread(x) _mm256_set1_ps(x)
+#define multiply_add(x) _mm256_fmadd_ps(x, m, m)
+#define add(a, b) _mm256_add_ps(a, b)
+    CHAINS_OF(__m256, _mm256_cvtss_f32)
+#undef spread
+#undef multiply_add
+#undef add
 }
 
 /* Products of AMX's tiles, 16 x 32 by 32 x 16, into six sums. Who computed in amx_bf16 before has the permission. */
@@ -85,18 +78,13 @@ static float dot_amx(long rounds, float a) {
 
 /* A multiplication and an addition of four floats, as wide as plain C for any x86-64 or ARM64 gets. */
 typedef float four __attribute__((vector_size(16)));
+static float first_of(four x) { return x[0]; }
 static float fma_plain(long rounds, float a) {
-    four m = {a, a, a, a}, s = {0, 0, 0, 0};
-#define BEGIN(i) four x##i = {i, i, i, i};
-#define STEP(i) x##i = x##i * m + m;
-#define END(i) s += x##i;
-    CHAINED(BEGIN)
-    for (long r = 0; r < rounds; r++) { CHAINED(STEP) }
-    CHAINED(END)
-#undef BEGIN
-#undef STEP
-#undef END
-    return s[0];
+    const four m = {a, a, a, a};
+#define spread(x) (four){x, x, x, x}
+#define multiply_add(x) ((x) * m + m)
+#define add(a, b) ((a) + (b))
+    CHAINS_OF(four, first_of)
 }
 
 typedef struct worker {
