@@ -691,6 +691,7 @@ REID_API void reid_image_free(reid_image *image);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -837,8 +838,21 @@ typedef struct reid__mem {
     size_t used; /* bytes now allocated */
 } reid__mem;
 
+/* Large blocks lie in pages of 2 MiB where Linux gives them on request: weights and activations are spread over so many
+   pages of 4 KiB that finding them costs ResNet-50 a twentieth of its time. */
 static void *reid__default_alloc(size_t size, void *user) {
     (void)user;
+#ifdef MADV_HUGEPAGE
+    const size_t page = (size_t)2 << 20, whole = (size + page - 1) / page * page;
+    void *block;
+    if (size >= page / 2 && whole >= size) {
+        if (posix_memalign(&block, page, whole) != 0) return NULL;
+        int before = errno;
+        madvise(block, whole, MADV_HUGEPAGE); /* refused: small pages */
+        errno = before;
+        return block;
+    }
+#endif
     return malloc(size);
 }
 
