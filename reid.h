@@ -2917,8 +2917,8 @@ typedef struct reid__tile {
     reid__act act;
     int half;              /* the panel has half of the usual columns */
     int wide;              /* bf16: `out` is FP32 all the same */
-    const float *ahead;    /* what to fetch into L2 meanwhile; NULL: the weights that follow */
-    int again;             /* the panel's weights have just been read */
+    const char *ahead;     /* what to fetch into L2 meanwhile: */
+    int sharers;           /* 1 / sharers times as much as is read of b */
     ptrdiff_t soon;        /* not 0: as far from `out` lie outputs of the next block; and from `residual` */
     /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
     const char *matrix;
@@ -2938,7 +2938,7 @@ typedef struct reid__gemm {
 
 #define REID__MAX_MR 12
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
-#define REID__AHEAD 8192 /* floats from the weights in use to those that are fetched into L2 */
+#define REID__FETCH 8 /* inputs between two turns of fetching */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -3475,7 +3475,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 /* --- running ------------------------------------------------------------------------------------------------------ */
 
-#define REID__BLOCK_FLOATS 65536 /* inputs of a block of pixels: 256 KiB stay in L2 while panels pass by */
+#define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 131072 /* outputs of a block: with the residual they stay in L2, too */
 #define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
@@ -3691,14 +3691,17 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
     return pixels;
 }
 
-/* `count` rows of a panel, from where t stands: in tiles of equal height, give or take one row; AMX takes as long for
-   fewer. */
-static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count) {
-    for (int tiles = reid__ceil_div(count, gemm->mr); tiles > 0; tiles--) {
+/* `count` rows of a panel of `bytes` bytes, from where t stands: in tiles of equal height, give or take one row; AMX
+   takes as long for fewer. Each fetches its share of the next panel. */
+static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes) {
+    int tiles = reid__ceil_div(count, gemm->mr);
+    size_t share = bytes / (size_t)tiles;
+    t->ahead = (const char *)t->b + bytes, t->sharers = tiles;
+    for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
         int pixels = reid__tile_pixels(t, height);
-        t->again = 1;
+        t->ahead += share;
         if (t->matrix) t->matrix += height * t->row;
         else t->a += (ptrdiff_t)height * t->taps;
         if (t->grid) t->x = (t->x + height) % t->grid;
@@ -3719,7 +3722,7 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    reid__tile_rows(reid__gemm_of(j), t, count);
+    reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -3746,7 +3749,7 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     const reid__op *op = j->op;
     const reid__gemm *gemm = reid__gemm_of(j);
     int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow;
-    int most = REID__BLOCK_FLOATS / (c * op->stride * op->stride);
+    int most = REID__BLOCK_FLOATS / (c * reid__min(op->stride, op->kh) * reid__min(op->stride, op->kw));
     if (gemm->gather) {
         most = (int)(REID__GATHERED / reid__bf16_depth(op, c == 3));
         int run = c == 3 ? op->ow : reid__uses_grid(op, c) ? pixels : 0; /* what rows must not leave */
@@ -3825,7 +3828,7 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
         t.a = rows + (ptrdiff_t)p * count;
         t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
         t.out = products + p * width;
-        reid__tile_rows(&k->fp32, &t, count);
+        reid__tile_rows(&k->fp32, &t, count, (size_t)op->ic * (size_t)width * sizeof *t.b);
     }
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
@@ -4188,29 +4191,43 @@ REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__
     else REID__PUT((REID__T *)out + at, v);
 }
 
+/* Asks for what the end of a tile needs of row r: rows lie too far apart for the CPU's own prefetching. */
+REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int nv) {
+    const ptrdiff_t bytes = nv * REID__W * (ptrdiff_t)sizeof(REID__T);
+    const char *out = (const char *)t->out + r * t->out_stride;
+    REID__UNROLL for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch(out + at, 1, 3);
+    if (!t->residual) return;
+    const char *residual = (const char *)t->residual + r * t->residual_stride;
+    REID__UNROLL for (ptrdiff_t at = 0; at < bytes; at += 64) __builtin_prefetch(residual + at, 0, 3);
+}
+
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
-   weight vectors and mr inputs for mr * nv multiply-adds, and asks for weights that come later: the next panel is
-   fetched while this one is used, for the CPU's own prefetching ends at every page. In bf16 a step takes two inputs,
-   and skips the padding of their run. */
+   weight vectors and mr inputs for mr * nv multiply-adds. Between steps it asks for weights that come later and for
+   two rows of what it ends with, a few lines at a time, so that they do not hold up what is needed now. In bf16 a step
+   takes two inputs, and skips the padding of their run. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
-    const uintptr_t ahead = t->ahead ? (uintptr_t)t->ahead - (uintptr_t)b : REID__AHEAD * sizeof *b;
-    int kc = t->kc, taps = t->taps;
+    const char *ahead = t->ahead;
+    const ptrdiff_t pace = REID__FETCH * nv * REID__W * (ptrdiff_t)sizeof *b / t->sharers;
+    int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__round_up(kc, REID__BF16_RUN) - kc) / 2 * nv * REID__W;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
         REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
-        for (ptrdiff_t k = 0; k < kc; k += REID__STEP, b += nv * REID__W) {
-            REID__V w[REID__NV];
-            REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
-            REID__UNROLL for (int j = 0; j < nv * REID__W; j += 16)
-                __builtin_prefetch((const void *)((uintptr_t)(b + j) + ahead), 0, 2);
-            REID__UNROLL for (int r = 0; r < mr; r++) {
-                REID__V x = REID__INPUT(a[r] + k);
-                REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+        for (ptrdiff_t k = 0; k < kc;) {
+            for (const char *end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+            for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
+            for (ptrdiff_t end = reid__min(kc, (int)k + REID__FETCH * REID__STEP); k < end;
+                 k += REID__STEP, b += nv * REID__W) {
+                REID__V w[REID__NV];
+                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
+                REID__UNROLL for (int r = 0; r < mr; r++) {
+                    REID__V x = REID__INPUT(a[r] + k);
+                    REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                }
             }
         }
     }
@@ -4650,7 +4667,8 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     float sums[32 * 32] __attribute__((aligned(64)));
     const int low = rows > REID__AMX_ROWS, full = !t->half;
     const ptrdiff_t width = full ? 128 : 64;
-    const char *b = (const char *)t->b;
+    const char *b = (const char *)t->b, *ahead = t->ahead;
+    const ptrdiff_t pace = 16 * width / t->sharers;
     if (!*t->in_use) reid__amx_begin(t->in_use);
     REID__AMX_ZERO(0);
     if (full) REID__AMX_ZERO(1);
@@ -4659,8 +4677,7 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     for (int tap = 0; tap < t->taps; tap++) {
         const char *a = t->matrix + t->tap_at[tap];
         for (int k = 0; k < t->kc; k += REID__BF16_RUN, a += t->step, b += 16 * width) {
-            if (!t->again) for (ptrdiff_t line = 0; line < 16 * width; line += 64)
-                __builtin_prefetch((const void *)((uintptr_t)(b + line) + REID__AHEAD * sizeof(float)), 0, 2);
+            for (const char *end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
             REID__AMX_READ(4, a, t->row);
             REID__AMX_READ(6, b, width);
             REID__AMX_DOT(0, 4, 6);
@@ -7182,8 +7199,9 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
             tile.a = rows + at, tile.taps = 1, tile.kc = dim;
             tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
             tile.bias = reid__no_bias;
+            tile.sharers = 1, tile.ahead = (const char *)tile.b;
             if (panel == 0 && !h->order && h->x->rows.floats)
-                tile.ahead = (const float *)rows[at] + (ptrdiff_t)REID__BLOCK * dim;
+                tile.ahead = (const char *)rows[at] + (ptrdiff_t)sizeof(float) * REID__BLOCK * dim;
             tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
             tile.half = h->width < kernels->nr;
             kernels->fp32.tile(&tile, some);
