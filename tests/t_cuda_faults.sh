@@ -49,7 +49,7 @@ collect() {
 sed 's/^\( *{"efficientnet_b0", *REID__EFFICIENTNET,\) 1, 1, /\1 0.25, 0.25, /' reid.h > "$out/tiny/reid.h"
 cmp -s reid.h "$out/tiny/reid.h" && echo "the tiny network was not made" && exit 1
 cp reid_kernels.cu "$out/tiny"
-export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out" REID_EMULATOR_CXXFLAGS=-O1
+export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out"
 build() { # build NAME PROGRAM OPTION...
     name=$1 to=$2
     shift 2
