@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds every program of examples/ with the compile line that stands in its head, exactly so but for less optimising,
-# which is most of the work (t_compile.sh and t_readme.sh have -O2), and runs it. What gcc makes is run; clang checks the
-# text, with the same lines.
+# which is most of the work (t_compile.sh and t_readme.sh have -O2), and runs it. What gcc makes is run; clang checks
+# the text, with the same lines.
 #
 #   sh tests/t_examples.sh
 #
