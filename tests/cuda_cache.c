@@ -662,7 +662,6 @@ int main(void) {
     snprintf(packs, sizeof packs, "%.200s/packs", root);
     snprintf(most, sizeof most, "%s/most", root);
     mkdir(packs, 0755);
-    setenv("REID_EMULATOR_CXXFLAGS", "-O1", 0);
     shared = (struct shared *)mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     test_need(shared != MAP_FAILED, "mmap");
     test_setup();

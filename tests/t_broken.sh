@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.." || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 trap 'exit 1' HUP INT TERM
-mkdir "$dir/top"
+mkdir "$dir/top" "$dir/tmp"
+export TMPDIR="$dir/tmp" # a test that is stopped does not clean up
 ln -s "$PWD/tests" "$dir/top/tests"
 top=$dir/top word=${1-} caught=0 missed=0 limit=60
 

@@ -63,23 +63,24 @@ for compiler in 'gcc g++' 'clang clang++'; do
         echo "no $cc and $cxx here: their combinations are left out"
         continue
     fi
+    # Some of gcc's warnings need the optimiser, and unused functions a whole compilation: once for each language is
+    # enough.
+    case $cc in gcc) for_c=-O2 for_cxx=-O1 ;; clang) for_c=-O0 for_cxx=-O0 ;; esac
     for std in c99 c11 gnu17; do
         flags="-std=$std $warnings $c_warnings -I$root"
+        case $std in c99) whole=$for_c unused=-O1 ;; *) whole=-fsyntax-only unused=-fsyntax-only ;; esac
         compiles "$cc $std, declarations" $cc $flags -c header.c -o header.o
-        optimize=-O0
-        [ $std = c99 ] && optimize=-O2 # some warnings need the optimiser; once is enough
         start=$(date +%s%N)
-        compiles "$cc $std, implementation" $cc $flags $optimize -c implementation.c -o implementation.o
-        echo "$cc $optimize -std=$std: $((($(date +%s%N) - start) / 1000000)) ms"
-        compiles "$cc $std, static" $cc $flags -O0 -DMAIN=use -c static.c -o static.o
+        compiles "$cc $std, implementation" $cc $flags $whole -c implementation.c -o implementation.o
+        echo "$cc $whole -std=$std: $((($(date +%s%N) - start) / 1000000)) ms"
+        compiles "$cc $std, static" $cc $flags $unused -DMAIN=use -c static.c -o static.o
     done
     for std in c++11 c++20; do
         flags="-std=$std $warnings -I$root"
+        case $std in c++11) whole=$for_cxx unused=-O1 ;; *) whole=-fsyntax-only unused=-fsyntax-only ;; esac
         compiles "$cxx $std, declarations" $cxx $flags -c header.cpp -o header.o
-        optimize=-O0
-        [ $std = c++11 ] && optimize=-O1
-        compiles "$cxx $std, implementation" $cxx $flags $optimize -c implementation.cpp -o implementation.o
-        compiles "$cxx $std, static" $cxx $flags -O0 -DMAIN=use -c static.cpp -o static.o
+        compiles "$cxx $std, implementation" $cxx $flags $whole -c implementation.cpp -o implementation.o
+        compiles "$cxx $std, static" $cxx $flags $unused -DMAIN=use -c static.cpp -o static.o
     done
 done
 
@@ -87,8 +88,8 @@ done
 printf '#include <stdio.h>\n#define REID_IMPLEMENTATION\n#include "reid.h"\n' > late.c
 printf '#include "reid.h"\n#define REID_IMPLEMENTATION\n#include "reid.h"\n' > twice.c
 refuses 'implementation after a system header' 'before any system header' cc -std=c99 -I"$root" -c late.c -o late.o
-compiles 'the same with -D_GNU_SOURCE' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -c late.c -o late.o
-compiles 'declarations first' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -c twice.c -o twice.o
+compiles 'the same with -D_GNU_SOURCE' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only late.c
+compiles 'declarations first' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only twice.c
 
 # --- what it refuses, and what it leaves alone ---
 refuses '-ffast-math' 'fast-math' cc -ffast-math -I"$root" -c implementation.c -o fast.o
@@ -115,8 +116,8 @@ compiles 'linked with a C file' cc -std=c99 -I"$root" user.c header.c one.o -o u
 compiles 'linked with a C++ file' c++ -std=c++11 -I"$root" user.cpp one.o -o user_cpp -lm -lpthread
 compiles 'linked as C runs' ./user
 compiles 'linked as C++ runs' ./user_cpp
-compiles 'two static copies' cc -std=c99 -O0 -DMAIN=main -I"$root" static.c -c -o a.o
-compiles 'two static copies, the second' cc -std=c99 -O0 -DMAIN=other -I"$root" static.c -c -o b.o
+compiles 'two static copies' cc -std=c99 -O1 -DMAIN=main -I"$root" static.c -c -o a.o
+compiles 'two static copies, the second' cc -std=c99 -O1 -DMAIN=other -I"$root" static.c -c -o b.o
 compiles 'two static copies, linked' cc a.o b.o -o copies -lm -lpthread
 compiles 'two static copies, run' ./copies
 
@@ -141,12 +142,12 @@ for cc in gcc clang g++ clang++; do
     command -v $cc >/dev/null || continue
     case $cc in *++) std=c++11 from=kernels.cpp ;; *) std=c99 from=kernels.c ;; esac
     for how in -DREID_KERNELS_FILE='"reid_kernels.cu"' -DREID_KERNELS_BYTES="\"$dir/kernels.bytes\""; do
-        compiles "$cc, kernels built in" $cc -std=$std -D_GNU_SOURCE $warnings -O0 "$how" -I"$root" $from -o kernels \
+        compiles "$cc, kernels built in" $cc -std=$std -D_GNU_SOURCE $warnings -O1 "$how" -I"$root" $from -o kernels \
             -lm -lpthread
         compiles "$cc, kernels built in, runs" ./kernels
     done
 done
-compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O1 -DREID_NO_CUDA -I"$root" -c one.c -o small.o
+compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O0 -DREID_NO_CUDA -I"$root" -c one.c -o small.o
 nm -u small.o | grep -E 'dlopen|dlsym|glob' > log
 compiles 'without CUDA, no dlopen' test ! -s log
 
@@ -173,7 +174,7 @@ fi
 
 # --- musl ---
 if command -v musl-gcc >/dev/null; then
-    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O0 -static -DMAIN=main -I"$root" static.c \
+    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -static -DMAIN=main -I"$root" static.c \
         -o musl -lm
     compiles 'musl program runs' ./musl
 else

@@ -12,7 +12,6 @@ make -s emulator-asan ||
 compile_net "$out/cuda_net" -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined \
     -DREID__SEPARATE_BUFFERS && good || bad 'cuda_net does not compile'
 emulator=$emulator/asan cache=$PWD/$out/cache # machine code of this mode
-export REID_EMULATOR_CXXFLAGS=-O1              # most of the work is compiling it
 mkdir -p -m 700 "$cache"
 for network in resnet50-multiscale efficientnet_b0; do run "$out/cuda_net" small $network; done
 GOLDEN_SIZE=${GOLDEN_SIZE:-193x101} GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50

@@ -2,7 +2,8 @@
 # What can go wrong with CUDA, on the emulator: drivers and compilers that are missing, too old or broken; kernel files,
 # packs and caches that are damaged; every call failing once, memory running out, forks, threads. Each has to end in an
 # error that names the thing, or in the same bits, with nothing left behind.
-#     sh tests/t_cuda_faults.sh
+#     sh tests/t_cuda_faults.sh            each driver function's first call, and of all calls a sample, fails
+#     sh tests/t_cuda_faults.sh --all      each call fails; cuda_faults.c says what the sample is
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/emulator/needs.sh
@@ -49,7 +50,7 @@ collect() {
 sed 's/^\( *{"efficientnet_b0", *REID__EFFICIENTNET,\) 1, 1, /\1 0.25, 0.25, /' reid.h > "$out/tiny/reid.h"
 cmp -s reid.h "$out/tiny/reid.h" && echo "the tiny network was not made" && exit 1
 cp reid_kernels.cu "$out/tiny"
-export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out" REID_EMULATOR_CXXFLAGS=-O1
+export TEST_KERNELS="$out/tiny/reid_kernels.cu" TEST_OUT="$out"
 build() { # build NAME PROGRAM OPTION...
     name=$1 to=$2
     shift 2
@@ -69,21 +70,22 @@ collect
 
 # ---- calls that fail, memory, forks, contexts, threads ----
 plain() { # plain PART ARGUMENT...
-    job "cuda_faults $*" timeout 300 env LD_LIBRARY_PATH="$emulator" "$out/cuda_faults" "$out/pack" "$@"
+    job "cuda_faults $*" timeout 900 env LD_LIBRARY_PATH="$emulator" "$out/cuda_faults" "$out/pack" "$@"
 }
 asan() {
-    job "cuda_faults $*, AddressSanitizer" timeout 300 env LD_LIBRARY_PATH="$emulator/asan" "$out/asan/cuda_faults" \
+    job "cuda_faults $*, AddressSanitizer" timeout 900 env LD_LIBRARY_PATH="$emulator/asan" "$out/asan/cuda_faults" \
         "$out/asan/pack" "$@"
 }
 rm -rf "$out/host_cache"
 plain pack
 asan pack
 collect
-plain calls 0 2
+case ${1-} in --all) all=1 some=1 ;; *) all=4 some=64 ;; esac
+plain calls 0 $all
 asan memory
-for code in 1 2 719; do plain calls $code 32; done
-asan calls 0 16
-asan calls 719 47
+for code in 1 2 719; do plain calls $code $some; done
+asan calls 0 $some
+asan calls 719 $some
 for part in host nvrtc context fork; do asan $part; done
 plain limit
 plain small

@@ -111,6 +111,9 @@ if command -v clang++ >/dev/null 2>&1; then
     try "clang++, every access checked" "$out" units REID_EMULATOR_CXX=clang++ REID_EMULATOR_CHECK=1
 fi
 job "test_dlopen" env LD_LIBRARY_PATH="$out" "$out/test_dlopen"
+mkdir "$TMPDIR/own"
+job "a file is left behind" sh -c "TMPDIR=$TMPDIR/own LD_LIBRARY_PATH=$out $out/test_dlopen killed
+    [ \$? -eq 137 ] && rmdir $TMPDIR/own"
 collect
 
 echo "$passed passed, $failed failed, $skipped skipped"

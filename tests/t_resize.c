@@ -1,11 +1,17 @@
 /* Resizing equals Pillow's, and resize plus centre crop torchvision's, bit for bit: hashes and pixels made by
    tests/golden/make_resize.py from the real ones. Every case is also run in bands, mirrored, from other pixel formats
-   and with a stride; none of that may change a pixel.
+   and with a stride; none of that may change a pixel. With a sanitizer, every fourth case.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_resize.c -o t_resize -lpthread -ldl -lm && ./t_resize [tests/golden] */
 #define REID_IMPLEMENTATION
 #define REID_STATIC
 #include "reid.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SLOW 1
+#else
+#define SLOW 0
+#endif
 
 static int failures;
 
@@ -234,7 +240,7 @@ static void run_file(const char *folder, const char *name, int (*run_line)(const
     FILE *file = open_golden(folder, name);
     int lines = 0;
     for (; fgets(line, sizeof line, file); lines++)
-        if (!run_line(line, stored)) fail("unreadable", line);
+        if ((!SLOW || lines % 4 == 0) && !run_line(line, stored)) fail("unreadable", line);
     fclose(file);
     if (lines < least) fail("too few cases", "the golden file is cut\n");
     printf("%s: %d cases\n", name, lines);

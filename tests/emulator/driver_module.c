@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "driver.h"
@@ -13,7 +14,8 @@ typedef struct emu_instance {
     void *library;
     const struct reid_emulator_module *table;
     uintptr_t base, bytes; /* in memory */
-    char path[512];
+    int file;
+    char path[64];
 } emu_instance;
 
 struct emu_module {
@@ -49,26 +51,23 @@ static void unload(emu_instance *i) {
     __asan_unpoison_memory_region((void *)i->base, i->bytes); /* its shared memory: another library may come here */
 #endif
     if (i->library) dlclose(i->library);
-    if (*i->path) unlink(i->path);
+    if (*i->path) close(i->file);
     memset(i, 0, sizeof *i);
 }
 
-/* The library is a file while it is loaded, so that gdb, addr2line and AddressSanitizer find its lines. */
+/* The library is a file of this process's memory, open while it is loaded: nothing is left behind however the process
+   ends, and by a name that holds for other processes, too, gdb and addr2line find its lines. */
 static int write_file(emu_instance *i, const void *image, size_t bytes) {
-    const char *folder = getenv("TMPDIR");
-    int n = snprintf(i->path, sizeof i->path, "%s/reid-emulator-XXXXXX", folder && *folder ? folder : "/tmp");
-    int fd = n > 0 && (size_t)n < sizeof i->path ? mkstemp(i->path) : -1;
-    if (fd < 0) {
-        *i->path = 0;
-        return 0;
-    }
     const char *from = (const char *)image;
+    i->file = memfd_create("reid-emulator", MFD_CLOEXEC);
+    if (i->file < 0) return 0;
+    snprintf(i->path, sizeof i->path, "/proc/%ld/fd/%d", (long)getpid(), i->file);
     while (bytes) {
-        ssize_t wrote = write(fd, from, bytes);
-        if (wrote <= 0) break;
+        ssize_t wrote = write(i->file, from, bytes);
+        if (wrote <= 0) return 0;
         from += wrote, bytes -= (size_t)wrote;
     }
-    return !close(fd) && !bytes;
+    return 1;
 }
 
 static CUresult load_instance(emu_instance *i, const void *image, size_t bytes) {

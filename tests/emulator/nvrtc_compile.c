@@ -109,7 +109,8 @@ static void remove_folder(const char *folder, const rtc_program *p) {
 static int write_inputs(const char *folder, const rtc_program *p, const rtc_options *o) {
     rtc_text main_text = {0};
     const char *name = base_name(p->name);
-    rtc_print(&main_text, "#include \"prelude.h\"\n%s#line 1 \"%s\"\n", o->defines.data ? o->defines.data : "", name);
+    rtc_print(&main_text, "#include \"prelude.h\"\nstatic_assert(sizeof __VERSION__, \"for the store\");\n%s"
+              "#line 1 \"%s\"\n", o->defines.data ? o->defines.data : "", name);
     rtc_add(&main_text, p->text.data, p->text.size);
     rtc_add(&main_text, "\n", 1);
     int ok = !main_text.failed && write_text(folder, "kernel_abi.h", rtc_kernel_abi, strlen(rtc_kernel_abi)) &&
@@ -187,7 +188,41 @@ static nvrtcResult preprocess(const char *folder, const rtc_options *o, rtc_text
     return r;
 }
 
-static nvrtcResult compile(const char *folder, const rtc_options *o, rtc_text *log) {
+/* ---- the store: $REID_EMULATOR_STORE, a folder of libraries by what they were compiled from ---- */
+
+static void store_name(char name[40], const rtc_command *c, const rtc_text *text) {
+    uint64_t hash[2] = {0xcbf29ce484222325u, 0x84222325cbf29ce4u};
+    for (int i = 0; i <= c->count; i++) {
+        const char *from = i < c->count ? c->arguments[i] : text->data;
+        size_t size = i < c->count ? strlen(from) + 1 : text->size;
+        for (size_t k = 0; k < size; k++)
+            for (int h = 0; h < 2; h++) hash[h] = (hash[h] ^ (unsigned char)from[k]) * 0x100000001b3u;
+    }
+    snprintf(name, 40, "%016llx%016llx.so", (unsigned long long)hash[0], (unsigned long long)hash[1]);
+}
+
+/* Runs the compiler, or finds what it made of the same text the last time. */
+static nvrtcResult run_or_find(rtc_command *c, const char *folder, rtc_text *log, rtc_text *library) {
+    const char *store = getenv("REID_EMULATOR_STORE"), *keep = getenv("REID_EMULATOR_KEEP");
+    char name[40] = "", fresh[64], from[768], to[768];
+    if (store && *store && !(keep && *keep)) {
+        rtc_text text = {0};
+        if (read_file(folder, "main.ii", &text)) store_name(name, c, &text);
+        rtc_free(&text);
+    }
+    if (*name && read_file(store, name, library)) return NVRTC_SUCCESS;
+    nvrtcResult r = run(c, folder, log);
+    if (r) return r;
+    if (!read_file(folder, "module.so", library)) return NVRTC_ERROR_INTERNAL_ERROR;
+    if (!*name) return NVRTC_SUCCESS;
+    snprintf(fresh, sizeof fresh, "%.60s", base_name(folder)); /* others may be writing the same */
+    snprintf(from, sizeof from, "%.500s/%s", store, fresh);
+    snprintf(to, sizeof to, "%.500s/%s", store, name);
+    if (!write_text(store, fresh, library->data, library->size) || rename(from, to)) unlink(from);
+    return NVRTC_SUCCESS;
+}
+
+static nvrtcResult compile(const char *folder, const rtc_options *o, rtc_text *log, rtc_text *library) {
     const char *compiler = getenv("REID_EMULATOR_CXX"), *more = getenv("REID_EMULATOR_CXXFLAGS");
     char *words = strdup(compiler && *compiler ? compiler : "g++"), *flags = strdup(more ? more : "");
     rtc_command c = {.count = 0};
@@ -202,7 +237,7 @@ static nvrtcResult compile(const char *folder, const rtc_options *o, rtc_text *l
                                         "-Wl,-z,defs", "-nodefaultlibs"};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++) add(&c, fixed[i]);
     if (o->debug || environment_is_set("REID_EMULATOR_DEBUG")) add(&c, "-O0"), add(&c, "-g3");
-    else add(&c, "-O2"), add(&c, "-g1");
+    else add(&c, "-O1"), add(&c, "-g1");
     add(&c, o->no_fma ? "-ffp-contract=off" : "-ffp-contract=fast");
     if (strcmp(rtc_mode(), "check") == 0)
         add(&c, "-fsanitize=thread,alignment,bounds,shift-exponent,integer-divide-by-zero,signed-integer-overflow");
@@ -211,7 +246,7 @@ static nvrtcResult compile(const char *folder, const rtc_options *o, rtc_text *l
     add(&c, "main.ii"), add(&c, "-o"), add(&c, "module.so");
     if (EMU_ASAN) add(&c, "-lasan");
     add(&c, "-lm"), add(&c, "-lc"), add(&c, "-lgcc");
-    nvrtcResult r = run(&c, folder, log);
+    nvrtcResult r = run_or_find(&c, folder, log, library);
     free(words), free(flags);
     return r;
 }
@@ -252,8 +287,7 @@ nvrtcResult rtc_compile(rtc_program *p, const rtc_options *o) {
     }
     nvrtcResult r = write_inputs(folder, p, o) ? preprocess(folder, o, &p->log) : NVRTC_ERROR_INTERNAL_ERROR;
     if (!r) r = add_table(folder, o, &p->log);
-    if (!r) r = compile(folder, o, &p->log);
-    if (!r && !read_file(folder, "module.so", &p->cubin)) r = NVRTC_ERROR_INTERNAL_ERROR;
+    if (!r) r = compile(folder, o, &p->log, &p->cubin);
     remove_folder(folder, p);
     if (r) {
         rtc_free(&p->cubin);

@@ -1,6 +1,7 @@
 /* test_dlopen.c: as an application does it: both libraries by dlopen and their names alone (LD_LIBRARY_PATH says
-   where), every driver function through cuGetProcAddress, nothing linked. */
+   where), every driver function through cuGetProcAddress, nothing linked. `test_dlopen killed` is, after the launch. */
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ static char *compile(const functions *f, const char *text) {
     return cubin;
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     functions f;
     CUcontext context;
     CUmodule module;
@@ -94,8 +95,10 @@ int main(void) {
               f.cuModuleLoadData(&module, cubin) || f.cuModuleGetFunction(&kernel, module, "twice") ||
               f.cuMemAlloc(&p, sizeof v) || f.cuMemcpyHtoD(p, v, sizeof v) ||
               f.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, NULL, params, NULL) ||
-              f.cuMemcpyDtoH(got, p, sizeof got) || f.cuMemFree(p) || f.cuModuleUnload(module) ||
-              f.cuCtxPopCurrent(&context) || f.cuDevicePrimaryCtxRelease(0) || f.live() != 0;
+              f.cuMemcpyDtoH(got, p, sizeof got);
+    if (argc > 1 && strcmp(argv[1], "killed") == 0) raise(bad ? SIGABRT : SIGKILL);
+    bad = bad || f.cuMemFree(p) || f.cuModuleUnload(module) || f.cuCtxPopCurrent(&context) ||
+          f.cuDevicePrimaryCtxRelease(0) || f.live() != 0;
     for (int i = 0; i < 32 && !bad; i++) bad |= got[i] < v[i] * 2 || got[i] > v[i] * 2;
     free(cubin);
     printf("test_dlopen: %d checks passed, %d failed\n", !bad, bad);

@@ -1,5 +1,7 @@
 /* test_nvrtc.c: the compiler's API: options, logs, results, and which of them the driver loads. */
+#include <dirent.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "emu_test.h"
 
@@ -171,6 +173,47 @@ static void test_planned_failures(void) {
     reid_emulator_nvrtc_fail(NULL);
 }
 
+/* Does something to each library of the store. Returns how many there are. */
+static int each_stored(const char *folder, const char *text, int gone) {
+    char path[600];
+    int files = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.') continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        FILE *f = text ? fopen(path, "wb") : NULL;
+        CHECK(!text || (f && fputs(text, f) >= 0 && !fclose(f)));
+        if (gone) unlink(path);
+        files++;
+    }
+    if (d) closedir(d);
+    return files;
+}
+
+/* What is in the store is not compiled again: another text in its place is what comes out. */
+static void test_store(void) {
+    static const char *const eleven[] = {"-arch=sm_90", "-DFACTOR=1", "-DVALUE=11"};
+    static const char *const twelve[] = {"-arch=sm_90", "-DFACTOR=1", "-DVALUE=12"};
+    char folder[300], *log[4], *cubin[4];
+    const char *before = getenv("REID_EMULATOR_STORE"), *temporary = getenv("TMPDIR");
+    char *kept = strdup(before ? before : ""); /* empty: none */
+    snprintf(folder, sizeof folder, "%.200s/reid-store-XXXXXX", temporary && *temporary ? temporary : "/tmp");
+    NEED(!mkdtemp(folder) || !kept);
+    setenv("REID_EMULATOR_STORE", folder, 1);
+    OK(compile(good, 3, eleven, &log[0], &cubin[0], NULL));
+    OK(compile(good, 3, eleven, &log[1], &cubin[1], NULL));
+    CHECK_IS(each_stored(folder, NULL, 0), 1);
+    OK(compile(good, 3, twelve, &log[2], &cubin[2], NULL));
+    CHECK_IS(each_stored(folder, "something else", 0), 2);
+    OK(compile(good, 3, twelve, &log[3], &cubin[3], NULL));
+    CHECK(memcmp(cubin[1], "\177ELF", 4) == 0 && memcmp(cubin[3], "something else", 14) == 0);
+    each_stored(folder, NULL, 1);
+    CHECK(rmdir(folder) == 0);
+    setenv("REID_EMULATOR_STORE", kept, 1);
+    for (int i = 0; i < 4; i++) free(log[i]), free(cubin[i]);
+    free(kept);
+}
+
 int main(void) {
     emu_start();
     test_options();
@@ -179,6 +222,7 @@ int main(void) {
     test_loading();
     test_parallel();
     test_planned_failures();
+    test_store();
     emu_stop(NULL);
     return emu_done("test_nvrtc");
 }
