@@ -1,6 +1,7 @@
 /* emulator.h: what the parts of libcuda.so.1 share. Who does what:
    settings.c   environment variables            report.c    fault reports, sticky faults, signals, ASan's last words
-   threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
+   threads.c    fibers: one per CUDA thread      launch.c    a block: scheduling, barriers, deadlocks
+   grid.c       grids: order, overlap            cluster.c   clusters: their barrier, each other's shared memory
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
    mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
    tensor.c     cp.async.bulk.tensor             wgmma.c     wgmma, setmaxnreg
@@ -59,7 +60,7 @@ const char *emu_mode(void); /* "plain", "check" or "asan": kernels of another mo
 
 /* ---- memory.c ---- */
 typedef struct emu_context emu_context;
-typedef struct emu_written emu_written;
+typedef struct emu_word emu_word;
 typedef struct emu_cell emu_cell;
 typedef struct emu_allocation {
     uintptr_t base;
@@ -68,7 +69,7 @@ typedef struct emu_allocation {
     unsigned long number;   /* counted from 1, for reports */
     int pinned;             /* host memory of cuMemHostAlloc */
     unsigned char *block;   /* what free() gets: the memory and its guards */
-    emu_written *words; /* check mode: the last write to every four bytes */
+    emu_word *words;        /* check mode: the last write to every four bytes */
     unsigned char *filled;  /* check mode: a bit per four bytes that have been written */
 } emu_allocation;
 CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer);
@@ -88,8 +89,18 @@ typedef struct emu_worker emu_worker;
 typedef struct emu_copy {
     unsigned to, bytes, source_bytes, group;
     const void *from;
+    int taken; /* its source has been read */
+    unsigned char data[16];
 } emu_copy;
-typedef enum { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_MBARRIER, EMU_EXITED } emu_state;
+typedef enum {
+    EMU_READY,
+    EMU_AT_BARRIER,
+    EMU_AT_WARP,
+    EMU_AT_MBARRIER,
+    EMU_AT_TRIGGER, /* griddepcontrol.launch_dependents: the next grid begins before it goes on */
+    EMU_AT_GRID,    /* griddepcontrol.wait */
+    EMU_EXITED
+} emu_state;
 typedef struct emu_thread {
     void *stack_pointer, *fake_stack;
     unsigned index, warp, lane; /* in the block */
@@ -123,6 +134,7 @@ typedef struct emu_function {
 typedef struct emu_launch {
     const emu_function *function;
     unsigned grid[3], block[3], shared;
+    int programmatic; /* it may begin before the launch in front of it is over */
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
 } emu_launch;
@@ -160,6 +172,12 @@ typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
     uint64_t blocks, next, stride, offset; /* blocks run in the order (i * stride + offset) % blocks */
     CUresult fault;
+    emu_worker *worker; /* who runs its blocks; NULL: several OS threads do */
+    int running;        /* a block has begun and not ended */
+    uint32_t number;    /* among all launches, from 1 */
+    int followed;       /* launch_dependents lets the next launch begin */
+    int early, alone;   /* it began before the one in front was over; that is over now */
+    int waited;         /* a thread has reached griddepcontrol.wait */
 } emu_run;
 struct emu_worker {
     emu_run *run;
@@ -185,16 +203,30 @@ struct emu_worker {
     emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
     uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
-    uint32_t clock, launch_clock, block_clock;
+    uint32_t clock, block_clock;
+    uint32_t block_number; /* of the running block, among all blocks */
     int used_atomics;                 /* this block synchronises with others: no race reports between blocks */
     emu_allocation *recent[1024];     /* cache of emu_find by page */
     unsigned recent_version;
     char fault_text[256]; /* from a signal handler */
 };
-void emu_module_instance(const emu_module *module, emu_worker *worker, int number); /* driver_module.c */
+CUresult emu_module_instance(emu_module *module, emu_worker *worker, int number); /* driver_module.c */
+const char *emu_kernel_name(const emu_function *function);
 extern __thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec"))); /* NULL outside a kernel */
 static inline emu_worker *emu_worker_now(void) { return emu_current_worker; }
-CUresult emu_run_launch(const emu_launch *launch);
+void emu_block_begin(emu_worker *worker, uint64_t number);
+void emu_block_end(emu_worker *worker);
+unsigned emu_block_round(emu_worker *worker); /* every warp has a turn; 0: no thread could run */
+unsigned emu_block_count(const emu_worker *worker, emu_state state); /* threads in it */
+void emu_block_release(emu_worker *worker, emu_state state);         /* they go on */
+void emu_block_deadlock(emu_worker *worker);
+void emu_thread_main(emu_worker *worker);
+
+/* ---- grid.c: launches that follow each other in a stream, all but the first of them programmatic ---- */
+CUresult emu_run_launches(const emu_launch *const *launches, unsigned count);
+void emu_grid_wait(int line);
+void emu_grid_trigger(int line);
+extern uint32_t emu_oldest_launch; /* those before it are over */
 extern const struct reid_emulator_calls emu_kernel_calls;
 emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address); /* device or pinned memory */
 
@@ -204,6 +236,7 @@ void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned sour
 void emu_copy_commit(int line);
 void emu_copy_wait(unsigned groups_left, int line);
 void emu_copy_wait_all(int line);
+void emu_copy_take(emu_thread *thread); /* the sources are read, though the copies land later */
 void emu_access(const void *address, unsigned bytes, int is_write, void *pc);
 void emu_undefined(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
 unsigned long long emu_atomic(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
@@ -248,7 +281,8 @@ void emu_mbarrier_fence(void);
 unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
 void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
 void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
-int emu_mbarrier_idle(emu_worker *worker); /* no thread can go on: lands a copy, or lets test_wait end; 0: deadlock */
+int emu_mbarrier_land(emu_worker *worker); /* no thread can go on: lands a copy; 0: there is none */
+int emu_mbarrier_poll(emu_worker *worker); /* lets test_wait end; 0: deadlock */
 void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line);
 void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line);
 void emu_bulk_commit(void);

@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 3                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 4                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 
@@ -93,6 +93,8 @@ struct reid_emulator_calls {
                         const int *offsets, unsigned mbarrier, int line);
     void (*tensor_store)(const void *map, unsigned rank, const int *coordinates, unsigned source, int line);
     void (*tensor_prefetch)(const void *map, int line);
+    void (*grid_wait)(int line);
+    void (*grid_launch_dependents)(int line);
 };
 
 struct reid_emulator_uint3 {

@@ -172,23 +172,25 @@ static unsigned wait(emu_worker *w, unsigned address, unsigned parity, int polls
     }
 }
 
-int emu_mbarrier_idle(emu_worker *w) {
-    emu_thread *waits = NULL;
-    int polls = 0;
-    for (unsigned i = 0; i < w->thread_count; i++) {
-        if (w->threads[i].state != EMU_AT_MBARRIER) continue;
-        if (!waits) waits = &w->threads[i];
-        polls |= w->threads[i].polls;
-    }
-    if (waits && w->loads.count) { /* by a thread, since only a thread can fault */
-        w->landing = 1;
-        emu_thread_resume(w, waits);
+int emu_mbarrier_land(emu_worker *w) {
+    for (unsigned i = 0; i < w->thread_count && w->loads.count; i++) {
+        if (w->threads[i].state != EMU_AT_MBARRIER && w->threads[i].state != EMU_AT_GRID) continue;
+        w->landing = 1; /* by a thread, since only a thread can fault */
+        emu_thread_resume(w, &w->threads[i]);
         return 1;
     }
-    if (!polls || w->idle_rounds++ == IDLE_ROUNDS) return 0;
-    for (unsigned i = 0; i < w->thread_count; i++)
-        if (w->threads[i].state == EMU_AT_MBARRIER && w->threads[i].polls) w->threads[i].state = EMU_READY;
-    return 1;
+    return 0;
+}
+
+int emu_mbarrier_poll(emu_worker *w) {
+    int polls = 0;
+    if (w->idle_rounds++ == IDLE_ROUNDS) return 0;
+    for (unsigned i = 0; i < w->thread_count; i++) {
+        if (w->threads[i].state != EMU_AT_MBARRIER || !w->threads[i].polls) continue;
+        w->threads[i].state = EMU_READY;
+        polls = 1;
+    }
+    return polls;
 }
 
 /* ---- what kernels call ---- */

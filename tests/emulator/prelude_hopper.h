@@ -141,9 +141,11 @@ REID_EMULATOR_FN void reid_stmatrix_x4_trans(unsigned row, const unsigned r[4], 
     reid_emulator_stmatrix(REID_EMULATOR_STMATRIX_TRANS, 4, row, r, line);
 }
 
-/* ---- griddepcontrol: launches here follow each other, so there is nothing to wait for or to start ---- */
-REID_EMULATOR_FN void reid_griddepcontrol_wait(void) {}
-REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(void) {}
+/* ---- griddepcontrol: waits for the launch in front; lets the launch behind begin ---- */
+REID_EMULATOR_FN void reid_griddepcontrol_wait(REID_EMULATOR_LINE) { reid_emulator.grid_wait(line); }
+REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(REID_EMULATOR_LINE) {
+    reid_emulator.grid_launch_dependents(line);
+}
 #endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */
