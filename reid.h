@@ -64,6 +64,8 @@
        asked for when such a handle is created.
        REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
        REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
+       REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
+                                       embeddings are the same to the bit)
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
@@ -4798,8 +4800,22 @@ typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(64))) reid__tensor_map;
 
-/* From CUDA 12 on; both are there or none. */
-#define REID__DRIVER_MAPS(X)                                                                                           \
+/* A launch with attributes, cuLaunchKernelEx's CUlaunchConfig. */
+typedef struct reid__launch_attribute {
+    int id, pad;
+    union { int on; uint64_t size[8]; } value;
+} reid__launch_attribute;
+typedef struct reid__launch_config {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    reid__launch_attribute *attributes;
+    unsigned count;
+} reid__launch_config;
+
+/* From CUDA 12 on; all are there or none. */
+#define REID__DRIVER_12(X)                                                                                             \
+    X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
+      (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
     X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
       (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
       const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, \
@@ -4812,7 +4828,7 @@ typedef struct reid__tensor_map {
 typedef struct reid__driver {
 #define REID__FIELD(field, symbol, parameters) int(*field) parameters;
     REID__DRIVER(REID__FIELD)
-    REID__DRIVER_MAPS(REID__FIELD)
+    REID__DRIVER_12(REID__FIELD)
 #undef REID__FIELD
 } reid__driver;
 
@@ -4904,8 +4920,8 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const reid__symbol symbols[] = {
 #define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
         REID__DRIVER(REID__ROW)
-    }, maps[] = {
-        REID__DRIVER_MAPS(REID__ROW)
+    }, more[] = {
+        REID__DRIVER_12(REID__ROW)
 #undef REID__ROW
     };
     reid__tried tried;
@@ -4921,7 +4937,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     if (missing)
         return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
                           "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
-    if (reid__load_symbols(library, maps, sizeof maps / sizeof maps[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
+    if (reid__load_symbols(library, more, sizeof more / sizeof more[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
 }
 
@@ -5760,7 +5776,7 @@ typedef struct reid__gpu {
     int module_count;
     reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
     reid__gpu_lane *lanes;
-    int lane_count;
+    int lane_count, overlap;          /* overlap: a kernel may begin before the one in front of it is over */
     size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
@@ -6162,6 +6178,13 @@ static int reid__has_wgmma(const reid__jit *j) {
     return j->arch == 90 && !j->is_ptx && strcmp(reid__env("REID_WGMMA"), "0") != 0;
 }
 
+/* May launches overlap (programmatic dependent launch)? sm_90 has the instructions that order them; captured graphs
+   keep such an order since CUDA 12.3. */
+static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
+    return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
+           strcmp(reid__env("REID_PDL"), "0") != 0;
+}
+
 /* The largest power of two that is at most n and at most 256. */
 static int reid__graph_batch(int n) {
     int batch = 1;
@@ -6202,8 +6225,12 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
                                 void **parameters, reid_error *e) {
-    int code = g->device.cu.LaunchKernel(s->handle, (unsigned)grid_x, (unsigned)grid_y, 1, s->threads, 1, 1, s->shared,
-                                         stream, parameters, NULL);
+    const reid__driver *cu = &g->device.cu;
+    unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
+    reid__launch_attribute serial = {6, 0, {1}}; /* programmatic stream serialization */
+    const reid__launch_config c = {{x, y, 1}, {s->threads, 1, 1}, s->shared, stream, &serial, 1};
+    int code = g->overlap ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
+                          : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
     return code ? reid__gpu_check(&g->device, code, s->function, e) : REID_OK;
 }
 
@@ -8675,6 +8702,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
+    g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
