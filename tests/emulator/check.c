@@ -231,6 +231,23 @@ void emu_check_proxy_fence(emu_worker *w, const emu_thread *t) {
     }
 }
 
+/* By another block of the cluster, as an asynchronous copy would: a barrier of the cluster or an mbarrier orders it. */
+void emu_check_remote(emu_worker *w, unsigned offset, unsigned bytes, int how, int line) {
+    for (unsigned cell = offset / 2; cell <= (offset + bytes - 1) / 2; cell++) {
+        emu_cell *c = &w->cells[cell];
+        check_state(c, c->written.clock < w->block_clock, cell, how, line, NULL);
+        emu_written mine = {w->clock, ASYNC_THREAD, 3, (uint8_t)(how == EMU_BULK_ISSUED ? flags_of(how) : 0)};
+        if (how == EMU_WRITE || how == EMU_BULK_ISSUED) c->written = mine;
+    }
+}
+
+void emu_check_cluster(emu_worker *w) {
+    unsigned char warps[EMU_WARPS];
+    memset(warps, 1, sizeof warps);
+    emu_check_barrier(w, warps);
+    for (unsigned i = 0; i < w->warp_count; i++) w->warps[i].seen[EMU_ASYNC] = w->clock;
+}
+
 void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line,
                       void *pc) {
     for (unsigned end = offset + bytes; offset < end;) {

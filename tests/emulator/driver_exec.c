@@ -77,7 +77,8 @@ static unsigned overlapping(const emu_exec *exec, unsigned last, unsigned char *
     done[last] = 1;
     for (unsigned n = 0; n < exec->count && count < EMU_MOST_KERNELS; n++) {
         emu_op *op = exec->nodes[n];
-        if (done[n] || op->after_count != 1 || op->after[0] != last || !emu_may_overlap(exec->nodes[last], op)) continue;
+        int follows = op->after_count == 1 && op->after[0] == last;
+        if (done[n] || !follows || !emu_may_overlap(exec->nodes[last], op)) continue;
         ops[count++] = op;
         done[n] = 1, last = n; /* numbers rise along the edges */
     }

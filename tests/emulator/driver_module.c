@@ -121,7 +121,7 @@ static CUresult load(CUmodule *handle, const void *data) {
         m->functions = (emu_function *)calloc(table->kernel_count + 1, sizeof *m->functions);
         if (!m->functions) r = CUDA_ERROR_OUT_OF_MEMORY;
         for (unsigned i = 0; !r && i < table->kernel_count; i++) {
-            emu_function f = {m, i, emu_shared_limit(0), -1};
+            emu_function f = {m, i, emu_shared_limit(0), -1, 0};
             m->functions[i] = f;
         }
     }

@@ -119,7 +119,8 @@ int emu_step(emu_stream *stream) {
     return 1;
 }
 
-/* One operation of the stream, with the kernels behind it that overlap; first those of other streams that it waits for. */
+/* One operation of the stream, with the kernels behind it that overlap; first those of other streams that it waits
+   for. */
 static void advance(emu_stream *stream) {
     if (!emu_step(stream) && stream->head) emu_mark_finish(stream->head->mark);
 }

@@ -99,6 +99,7 @@ typedef enum {
     EMU_AT_MBARRIER,
     EMU_AT_TRIGGER, /* griddepcontrol.launch_dependents: the next grid begins before it goes on */
     EMU_AT_GRID,    /* griddepcontrol.wait */
+    EMU_AT_CLUSTER, /* barrier.cluster.wait */
     EMU_EXITED
 } emu_state;
 typedef struct emu_thread {
@@ -115,6 +116,7 @@ typedef struct emu_thread {
     emu_copy *copies;                    /* cp.async not landed yet, oldest first */
     unsigned copy_count, copy_capacity, groups;
     unsigned bulk_groups; /* committed */
+    unsigned cluster_phase; /* of barrier.cluster: the phase it has arrived at, plus 1; 0: it has not */
 } emu_thread;
 int emu_stacks_create(emu_worker *worker);
 void emu_stacks_destroy(emu_worker *worker);
@@ -129,11 +131,12 @@ typedef struct emu_module emu_module;
 typedef struct emu_function {
     emu_module *module;
     unsigned number; /* in the module's table */
-    int max_dynamic_shared, carveout;
+    int max_dynamic_shared, carveout, large_clusters; /* clusters of up to 16 blocks */
 } emu_function;
 typedef struct emu_launch {
     const emu_function *function;
     unsigned grid[3], block[3], shared;
+    unsigned cluster[3]; /* blocks; 0: no clusters */
     int programmatic; /* it may begin before the launch in front of it is over */
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
@@ -161,6 +164,7 @@ typedef struct emu_bulk { /* a bulk copy under way */
     emu_span *spans;
     unsigned span_count, bytes, thread; /* bytes: of all spans */
     unsigned mbarrier, group;           /* a load's; a store's */
+    emu_worker *to;                     /* a load's: whose shared memory */
     unsigned char *data;      /* a store's, once it has been read from shared memory */
     int line;
 } emu_bulk;
@@ -168,12 +172,17 @@ typedef struct emu_bulks {
     emu_bulk *list; /* oldest first */
     unsigned count, capacity;
 } emu_bulks;
+typedef struct emu_team { /* blocks that run at the same time: a cluster, or one */
+    emu_worker *members[EMU_MAX_WORKERS];
+    unsigned size;
+    unsigned arrived, phase; /* of barrier.cluster */
+} emu_team;
 typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
-    uint64_t blocks, next, stride, offset; /* blocks run in the order (i * stride + offset) % blocks */
+    uint64_t blocks, next, stride, offset; /* clusters run in the order (i * stride + offset) % blocks */
     CUresult fault;
-    emu_worker *worker; /* who runs its blocks; NULL: several OS threads do */
-    int running;        /* a block has begun and not ended */
+    emu_team team;      /* who runs its blocks, unless several OS threads do */
+    int running;        /* blocks have begun and not ended */
     uint32_t number;    /* among all launches, from 1 */
     int followed;       /* launch_dependents lets the next launch begin */
     int early, alone;   /* it began before the one in front was over; that is over now */
@@ -181,6 +190,9 @@ typedef struct emu_run { /* a launch in progress, shared by its workers */
 } emu_run;
 struct emu_worker {
     emu_run *run;
+    emu_team *team;
+    unsigned rank; /* in the team */
+    int begun;     /* a thread of the block has run */
     const struct reid_emulator_module *instance; /* this worker's copy of the module: its own shared array */
     const struct reid_emulator_kernel *kernel;
     unsigned thread_count, warp_count, shared_bytes;
@@ -230,6 +242,13 @@ extern uint32_t emu_oldest_launch; /* those before it are over */
 extern const struct reid_emulator_calls emu_kernel_calls;
 emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address); /* device or pinned memory */
 
+/* ---- cluster.c ---- */
+unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsigned value, int line);
+void emu_cluster_exit(emu_worker *worker); /* a thread has returned */
+void emu_cluster_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
+/* A block of the cluster, to whose shared memory something is about to be done; a fault if it is not there. */
+emu_worker *emu_cluster_member(emu_worker *worker, unsigned rank, const char *what, int line);
+
 /* ---- warp.c, copies.c, check.c ---- */
 void emu_warp_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
 void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned source_bytes, int line);
@@ -268,6 +287,8 @@ void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *c
 void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks);
 void emu_check_landing(emu_worker *worker, uint32_t *clocks); /* the time of an asynchronous copy's landing */
 void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread);
+void emu_check_remote(emu_worker *worker, unsigned offset, unsigned bytes, int how, int line); /* by another block */
+void emu_check_cluster(emu_worker *worker); /* of a cluster whose barrier is complete */
 
 /* ---- wgmma.c ---- */
 void emu_wgmma_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -277,6 +298,7 @@ void emu_wgmma_end(emu_worker *worker);
 
 /* ---- mbarrier.c, bulk.c ---- */
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);
+void emu_mbarrier_remote(emu_worker *worker, unsigned address, int line); /* another block arrives */
 void emu_mbarrier_fence(void);
 unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
 void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
@@ -289,6 +311,7 @@ void emu_bulk_commit(void);
 void emu_bulk_wait(unsigned groups_left, int read_only, int line);
 void emu_bulk_land(emu_worker *worker); /* one load, any */
 const emu_bulk *emu_bulk_load_for(const emu_worker *worker, unsigned mbarrier); /* one in flight, or NULL */
+void emu_bulk_multicast(emu_worker *worker, emu_bulk *copy, unsigned mbarrier, unsigned mask); /* to these blocks */
 /* A new copy by the running thread, with room for so many spans, which add_span appends; issue_... starts it. */
 emu_bulk *emu_bulk_new(emu_bulks *copies, unsigned spans, int line);
 void emu_bulk_add_span(emu_bulk *copy, const emu_span *span);
@@ -311,7 +334,7 @@ typedef struct emu_map {
 } emu_map;
 uint64_t emu_map_sum(const emu_map *map);
 void emu_tensor_load(unsigned to, const void *map, unsigned rank, const int *coordinates, const int *offsets,
-                     unsigned mbarrier, int line);
+                     unsigned mbarrier, unsigned mask, int line);
 void emu_tensor_store(const void *map, unsigned rank, const int *coordinates, unsigned from, int line);
 void emu_tensor_prefetch(const void *map, int line);
 

@@ -1,11 +1,12 @@
-/* grid.c: runs launches. Their blocks run one after the other (or on several OS threads), in a shuffled order.
+/* grid.c: runs launches. Their blocks run one after the other (or on several OS threads), in a shuffled order; the
+   blocks of a cluster take turns, each going as far as it can.
 
    A launch with the attribute "programmatic stream serialization" may begin when every block of the launch in front of
    it has reached griddepcontrol.launch_dependents, or has ended; what that launch writes it may read only behind
-   griddepcontrol.wait (PTX manual, "griddepcontrol"; CUDA's guide, "Programmatic Dependent Launch"). Here it begins when
-   a random block of the launch in front is there, often the first one, the others not having begun, and its own first
-   block runs up to the wait before anything else happens. So a read that comes before the wait finds old data, and a
-   write that comes before it destroys what the launch in front still reads. Up to IN_FLIGHT launches overlap. */
+   griddepcontrol.wait (PTX manual, "griddepcontrol"; CUDA's guide, "Programmatic Dependent Launch"). Here it begins
+   when a random block of the launch in front is there, often the first one, the others not having begun, and its own
+   first block runs up to the wait before anything else happens. So a read that comes before the wait finds old data,
+   and a write that comes before it destroys what the launch in front still reads. Up to IN_FLIGHT launches overlap. */
 #include "emulator.h"
 
 enum { IN_FLIGHT = 4 };
@@ -15,7 +16,6 @@ static uint32_t emu_launches;
 
 /* ---- what kernels call ---- */
 
-/* Some thread has to go on for a copy to land: this one, with what it lands. */
 void emu_grid_wait(int line) {
     emu_worker *w = emu_worker_now();
     emu_thread *t = w->current;
@@ -97,13 +97,18 @@ static CUresult check_guards(const emu_worker *w) {
     return CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
-/* A worker, ready for the launch's first block; NULL: out of memory. */
-static emu_worker *take_worker(emu_run *run, int i) {
+/* Worker i joins a team that is to run the launch's first blocks; 0: out of memory. */
+static int take_worker(emu_run *run, emu_team *team, int i) {
     emu_worker *w = worker_for(run, i);
-    if (!w) return NULL;
+    if (!w) return 0;
     guard_shared(w->instance, w->shared_bytes);
-    return emu_get_settings()->check && !emu_check_begin(w) ? NULL : w;
+    w->team = team, w->rank = team->size;
+    team->members[team->size++] = w;
+    return !emu_get_settings()->check || emu_check_begin(w);
 }
+
+static unsigned size_along(const emu_launch *l, int d) { return l->cluster[d] ? l->cluster[d] : 1; }
+static unsigned cluster_size(const emu_launch *l) { return size_along(l, 0) * size_along(l, 1) * size_along(l, 2); }
 
 /* ---- blocks ---- */
 
@@ -119,30 +124,94 @@ static void order_blocks(emu_run *run) {
     while (common_divisor(run->stride, run->blocks) != 1);
 }
 
-static uint64_t block_at(const emu_run *run, uint64_t i) { return (i * run->stride + run->offset) % run->blocks; }
+/* The blocks of the cluster that is `i` in the order; a rank counts along x, then y, then z. */
+static void begin_blocks(emu_run *run, emu_team *team, uint64_t i) {
+    const emu_launch *l = run->launch;
+    uint64_t at = (i * run->stride + run->offset) % run->blocks, number = 0, step = 1;
+    unsigned first[3];
+    for (int d = 0; d < 3; d++) {
+        unsigned across = l->grid[d] / size_along(l, d);
+        first[d] = (unsigned)(at % across) * size_along(l, d);
+        at /= across;
+    }
+    team->arrived = team->phase = 0;
+    for (unsigned rank = 0; rank < team->size; rank++, number = 0, step = 1) {
+        unsigned rest = rank;
+        for (int d = 0; d < 3; rest /= size_along(l, d), step *= l->grid[d++])
+            number += (first[d] + rest % size_along(l, d)) * step;
+        emu_block_begin(team->members[rank], number);
+    }
+}
 
 typedef enum { ENDED, TRIGGERED, WAITS } progress;
 
-/* The block goes on, until it has ended or is at griddepcontrol. */
-static progress go_on(emu_worker *w) {
-    emu_current_worker = w;
-    while (w->exited < w->thread_count && !w->fault) {
-        if (emu_block_round(w) || w->fault || emu_mbarrier_land(w)) continue;
-        if (emu_block_count(w, EMU_AT_TRIGGER)) return TRIGGERED;
-        if (emu_block_count(w, EMU_AT_GRID)) return WAITS;
-        if (!emu_mbarrier_poll(w)) emu_block_deadlock(w);
-    }
-    emu_block_end(w);
-    return ENDED;
+/* How many of the team's threads are in that state. */
+static unsigned count(const emu_team *team, emu_state state) {
+    unsigned n = 0;
+    for (unsigned i = 0; i < team->size; i++) n += emu_block_count(team->members[i], state);
+    return n;
 }
 
-/* The same for block after block. */
+static void release(const emu_team *team, emu_state state) {
+    for (unsigned i = 0; i < team->size; i++) emu_block_release(team->members[i], state);
+}
+
+/* Does it for one block after the other, beginning with any. Returns the sum of what it says; a fault ends it. */
+static unsigned each(const emu_team *team, unsigned (*act)(emu_worker *)) {
+    unsigned ran = 0, first = team->size > 1 ? (unsigned)(emu_random(&team->members[0]->random) % team->size) : 0;
+    for (unsigned i = 0; i < team->size; i++) {
+        emu_worker *w = team->members[(first + i) % team->size];
+        if (w->exited == w->thread_count) continue;
+        emu_current_worker = w;
+        ran += act(w);
+        if (w->fault) return 1;
+        if (w->exited == w->thread_count) emu_block_end(w);
+        if (w->fault) return 1;
+    }
+    return ran;
+}
+
+static CUresult fault_of(const emu_team *team) {
+    for (unsigned i = 0; i < team->size; i++)
+        if (team->members[i]->fault) return team->members[i]->fault;
+    return CUDA_SUCCESS;
+}
+
+static unsigned run_on(emu_worker *w) {
+    unsigned ran = 0, now;
+    do ran += now = emu_block_round(w);
+    while (now && !w->fault && w->exited < w->thread_count);
+    return ran;
+}
+
+static unsigned land(emu_worker *w) { return (unsigned)emu_mbarrier_land(w); }
+static unsigned poll(emu_worker *w) { return (unsigned)emu_mbarrier_poll(w); }
+static unsigned deadlock(emu_worker *w) {
+    emu_block_deadlock(w);
+    return 0;
+}
+
+/* The blocks go on, until they have ended or are at griddepcontrol. */
+static progress go_on(const emu_team *team) {
+    for (;;) {
+        unsigned ran = each(team, run_on);
+        if (fault_of(team)) return ENDED;
+        unsigned left = 0;
+        for (unsigned i = 0; i < team->size; i++) left += team->members[i]->exited < team->members[i]->thread_count;
+        if (!left) return ENDED;
+        if ((ran && team->size > 1) || each(team, land)) continue;
+        if (count(team, EMU_AT_TRIGGER)) return TRIGGERED;
+        if (count(team, EMU_AT_GRID)) return WAITS;
+        if (!each(team, poll)) each(team, deadlock);
+    }
+}
+
+/* The same for all blocks. */
 static progress run_grid(emu_run *run) {
-    emu_worker *w = run->worker;
     while (run->running || (run->next < run->blocks && !run->fault)) {
-        if (!run->running) emu_block_begin(w, block_at(run, run->next++));
-        progress p = go_on(w);
-        run->running = p != ENDED, run->fault = w->fault;
+        if (!run->running) begin_blocks(run, &run->team, run->next++);
+        progress p = go_on(&run->team);
+        run->running = p != ENDED, run->fault = fault_of(&run->team);
         if (p != ENDED) return p;
     }
     return ENDED;
@@ -154,10 +223,12 @@ typedef struct chain {
     const emu_launch *const *launches;
     emu_run runs[IN_FLIGHT]; /* launch i is at i % IN_FLIGHT */
     unsigned count, first, begun; /* launches; the first that is not over; how many have begun */
+    unsigned taken;               /* a bit for each worker */
 } chain;
 
 static emu_run begin_run(const emu_launch *l) {
-    emu_run run = {.launch = l, .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2], .number = ++emu_launches};
+    emu_run run = {.launch = l, .number = ++emu_launches};
+    run.blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2] / cluster_size(l);
     order_blocks(&run);
     return run;
 }
@@ -170,8 +241,29 @@ static CUresult begin_next(chain *c) {
     *run = begin_run(c->launches[i]);
     run->early = i > c->first;
     run->followed = i + 1 < c->count && emu_get_settings()->seed;
-    run->worker = take_worker(run, (int)(i % IN_FLIGHT));
-    return run->worker ? run_some(c, i) : CUDA_ERROR_OUT_OF_MEMORY;
+    for (int k = 0; k < EMU_MAX_WORKERS && run->team.size < cluster_size(run->launch); k++) {
+        if (c->taken >> k & 1) continue;
+        c->taken |= 1u << k;
+        if (!take_worker(run, &run->team, k)) return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    return run_some(c, i);
+}
+
+/* May one more launch begin? */
+static int has_room(const chain *c) {
+    unsigned busy = 0;
+    for (int k = 0; k < EMU_MAX_WORKERS; k++) busy += c->taken >> k & 1;
+    return c->begun - c->first < IN_FLIGHT && EMU_MAX_WORKERS - busy >= cluster_size(c->launches[c->begun]);
+}
+
+static CUresult end_run(chain *c, const emu_run *run) {
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; i < run->team.size; i++) {
+        if (!r) r = check_guards(run->team.members[i]);
+        for (int k = 0; k < EMU_MAX_WORKERS; k++)
+            if (emu_workers[k] == run->team.members[i]) c->taken &= ~(1u << k);
+    }
+    return r;
 }
 
 /* Launch i goes on, until it is over or waits for the one in front; what follows it begins when it may. */
@@ -181,14 +273,15 @@ static CUresult run_some(chain *c, unsigned i) {
     CUresult r = CUDA_SUCCESS;
     run->alone = i == c->first;
     while ((p = run_grid(run)) == TRIGGERED && !r) {
-        int now = c->begun - c->first < IN_FLIGHT && emu_random(&run->worker->random) % 4 != 0;
+        int now = has_room(c) && emu_random(&run->team.members[0]->random) % 4 != 0;
         if (now) run->followed = 0, r = begin_next(c);
-        emu_block_release(run->worker, EMU_AT_TRIGGER);
+        release(&run->team, EMU_AT_TRIGGER);
     }
     if (r || run->fault) return r ? r : run->fault;
     if (p == ENDED && run->early && !run->waited) {
+        const emu_function *in_front = c->launches[i - 1]->function;
         emu_report("kernel %s: launched so that it may begin before kernel %s is over, it has ended without "
-                   "griddepcontrol.wait", run->worker->kernel->name, emu_kernel_name(c->launches[i - 1]->function));
+                   "griddepcontrol.wait", emu_kernel_name(run->launch->function), emu_kernel_name(in_front));
         return CUDA_ERROR_LAUNCH_FAILED;
     }
     return CUDA_SUCCESS;
@@ -200,11 +293,11 @@ static CUresult run_chain(chain *c) {
         emu_run *run = &c->runs[c->first % IN_FLIGHT];
         if (c->begun == c->first) r = begin_next(c);
         else {
-            emu_block_release(run->worker, EMU_AT_GRID);
+            release(&run->team, EMU_AT_GRID);
             r = run_some(c, c->first);
         }
         emu_oldest_launch = run->number + 1;
-        if (!r) r = check_guards(run->worker);
+        if (!r) r = end_run(c, run);
     }
     emu_oldest_launch = emu_launches + 1;
     return r;
@@ -220,8 +313,8 @@ static void share_blocks(emu_worker *w) {
         uint64_t i = w->run->fault ? w->run->blocks : w->run->next++;
         pthread_mutex_unlock(&emu_run_lock);
         if (i >= w->run->blocks) return;
-        emu_block_begin(w, block_at(w->run, i));
-        go_on(w);
+        begin_blocks(w->run, w->team, i);
+        go_on(w->team);
         if (!w->fault) continue;
         pthread_mutex_lock(&emu_run_lock);
         w->run->fault = w->fault;
@@ -253,29 +346,34 @@ static void *worker_main(void *argument) {
 
 static CUresult run_parallel(const emu_launch *l) {
     emu_run run = begin_run(l);
-    emu_worker *workers[EMU_MAX_WORKERS] = {NULL};
+    emu_team teams[EMU_MAX_WORKERS];
     pthread_t threads[EMU_MAX_WORKERS];
     int wanted = emu_get_settings()->workers, started = 1;
     run.alone = 1;
+    memset(teams, 0, sizeof teams);
     if ((uint64_t)wanted > run.blocks) wanted = (int)run.blocks;
     for (int i = 0; i < wanted; i++)
-        if ((workers[i] = take_worker(&run, i)) == NULL) return CUDA_ERROR_OUT_OF_MEMORY;
-    while (started < wanted && !pthread_create(&threads[started], NULL, worker_main, workers[started])) started++;
-    worker_main(workers[0]);
+        if (!take_worker(&run, &teams[i], i)) return CUDA_ERROR_OUT_OF_MEMORY;
+    while (started < wanted && !pthread_create(&threads[started], NULL, worker_main, emu_workers[started]))
+        started++;
+    worker_main(emu_workers[0]);
     for (int i = 1; i < started; i++) pthread_join(threads[i], NULL);
-    for (int i = 0; i < wanted && !run.fault; i++) run.fault = check_guards(workers[i]);
+    for (int i = 0; i < wanted && !run.fault; i++) run.fault = check_guards(emu_workers[i]);
     return run.fault;
 }
 
-CUresult emu_run_launches(const emu_launch *const *launches, unsigned count) {
-    CUresult r = CUDA_SUCCESS;
-    if (emu_get_settings()->workers > 1) {
-        for (unsigned i = 0; i < count && !r; i++) r = run_parallel(launches[i]);
-        return r;
-    }
-    chain c = {.launches = launches, .count = count};
+static CUresult run_here(const emu_launch *const *launches, unsigned launch_count) {
+    chain c = {.launches = launches, .count = launch_count};
     unsigned control = enter(NULL);
-    r = run_chain(&c);
+    CUresult r = run_chain(&c);
     leave(NULL, control);
+    return r;
+}
+
+CUresult emu_run_launches(const emu_launch *const *launches, unsigned launch_count) {
+    CUresult r = CUDA_SUCCESS;
+    if (emu_get_settings()->workers == 1) return run_here(launches, launch_count);
+    for (unsigned i = 0; i < launch_count && !r; i++)
+        r = cluster_size(launches[i]) > 1 ? run_here(&launches[i], 1) : run_parallel(launches[i]);
     return r;
 }

@@ -93,7 +93,8 @@ const struct reid_emulator_calls emu_kernel_calls = {
     barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
     timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
     emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
-    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch, emu_grid_wait, emu_grid_trigger};
+    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch, emu_grid_wait, emu_grid_trigger,
+    emu_cluster_call};
 
 /* ---- a block ---- */
 
@@ -101,6 +102,7 @@ void emu_thread_main(emu_worker *w) {
     w->kernel->call(w->run->launch->params);
     w->current->state = EMU_EXITED;
     w->exited++, w->idle_rounds = 0;
+    emu_cluster_exit(w);
 }
 
 static void shuffle(emu_worker *w, unsigned char *order, unsigned count) {
@@ -137,6 +139,7 @@ static void state_text(const emu_worker *w, const emu_thread *t, char *text, siz
         snprintf(text, size, "at barrier %u (%u of %u threads), line %d", t->barrier, w->barrier_arrived[t->barrier],
                  w->barrier_threads[t->barrier], t->line);
     else if (t->state == EMU_AT_MBARRIER) emu_mbarrier_text(w, t, text, size);
+    else if (t->state == EMU_AT_CLUSTER) emu_cluster_text(w, t, text, size);
     else if (t->state == EMU_AT_GRID) snprintf(text, size, "at griddepcontrol.wait, line %d", t->line);
     else snprintf(text, size, "running");
 }
@@ -163,7 +166,7 @@ void emu_block_deadlock(emu_worker *w) {
 static void start_threads(emu_worker *w) {
     const unsigned *dim = w->run->launch->block;
     memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
-    w->exited = 0, w->used_atomics = 0;
+    w->exited = 0, w->used_atomics = 0, w->begun = 0;
     emu_bulk_begin(w), emu_wgmma_begin(w);
     for (unsigned i = 0; i < w->warp_count; i++) {
         unsigned left = w->thread_count - i * 32;
@@ -175,7 +178,7 @@ static void start_threads(emu_worker *w) {
         t->index = i, t->warp = i / 32, t->lane = i % 32;
         t->position.x = i % dim[0], t->position.y = i / dim[0] % dim[1], t->position.z = i / dim[0] / dim[1];
         t->copy_count = t->groups = t->bulk_groups = 0;
-        t->gave_up = 0;
+        t->gave_up = 0, t->cluster_phase = 0;
         emu_thread_start(w, i);
     }
 }
@@ -203,6 +206,7 @@ void emu_block_end(emu_worker *w) {
 unsigned emu_block_round(emu_worker *w) {
     unsigned char warps[EMU_WARPS];
     unsigned ran = 0;
+    w->begun = 1;
     shuffle(w, warps, w->warp_count);
     for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i]);
     return ran;
