@@ -134,6 +134,29 @@ DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int 
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
                  : "memory");
 }
+#if PAIR
+DEVICE void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y, unsigned mbarrier,
+                                          unsigned short mask) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier), "h"(mask) : "memory");
+}
+DEVICE unsigned reid_cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
+    unsigned address;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+    return address;
+}
+DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+#endif
 DEVICE void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
                  ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
@@ -760,6 +783,9 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
+   PAIR: two blocks, a cluster, take tiles of the same channels and of neighbouring pixels. Each loads half of a slice's
+   weights and sends it to both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
+
    STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
    at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
    later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
@@ -828,12 +854,45 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
     while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
+/* All threads of the block, or of PAIR's two. */
+DEVICE void block_barrier() {
+#if PAIR
+    reid_cluster_arrive();
+    reid_cluster_wait();
+#else
+    __syncthreads();
+#endif
+}
+
+/* A warp gives a place of the ring back. */
+DEVICE void give_back(unsigned empty) {
+#if PAIR
+    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive(reid_cluster_map(empty, i));
+#else
+    reid_mbarrier_arrive(empty);
+#endif
+}
+
+/* (rows, 64) of weights; PAIR: this block's half of them, to both. */
+DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, int rows, unsigned full) {
+#if PAIR
+    int half = (int)reid_cluster_rank() * (rows / 2);
+    reid_tensor_load_2d_multicast(to + half * 128, weights, k, n + half, full, 3);
+#else
+    reid_tensor_load_2d(to, weights, k, n, full);
+#endif
+}
+
+/* The pixels and the channels of a tile, in tiles. */
+DEVICE int row_of(int tile) { return PAIR ? tile / (2 * TILES_N) * 2 + tile % 2 : tile / TILES_N; }
+DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
+
 /* Which tiles a warpgroup works on. */
 DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
 /* The first pixel of a warpgroup's part of a tile; STEM: the row. */
 DEVICE int pixel_of(int tile, int group) {
-    return STEM ? tile : tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+    return STEM ? tile : row_of(tile) * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
 /* One thread: the operands of all tiles of the block. Weights do not wait for the launch in front: those that stay, and
@@ -853,12 +912,12 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     auto begin_slice = [&](int tile, int k, int stage) {
         reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
         if (RESIDENT) return;
-        reid_tensor_load_2d(l.stage(stage) + A_BYTES, weights, k * BK, tile % TILES_N * BN, l.full(stage));
+        load_weights(l.stage(stage) + A_BYTES, weights, k * BK, column_of(tile) * BN, BN, l.full(stage));
     };
     for (int k = 0; k < AHEAD; k++) begin_slice(blockIdx.x, k, k);
     wait_for_last();
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
+        int m0 = row_of(tile) * BM, image = m0 / (OH * OW);
         int row = m0 % (OH * OW) / OW, column = m0 % OW;
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
@@ -878,7 +937,7 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
         for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
             wait_for(l.empty(s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
-            reid_tensor_load_2d(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.full(s.at));
+            load_weights(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, 128, l.full(s.at));
         }
     }
 }
@@ -907,7 +966,7 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
             wait_for(l.stored(group, s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), BLOCK_BYTES);
             reid_tensor_load_2d(l.slot(group, s.at), residual,
-                                (NEXT ? pass : tile % TILES_N) * OUT_N + i % (OUT_N / 64) * 64,
+                                (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / 64) * 64,
                                 pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
 }
@@ -1016,13 +1075,13 @@ struct consumer {
             else acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
             if (!ring) continue;
             if (k) reid_wgmma_wait<1>();
-            if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
+            if (k && first_lane) give_back(l.empty(last)); /* the slice before has been read */
             last = s.at, s.advance(1);
         }
         if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
         reid_wgmma_wait<0>();
         acc.hold();
-        if (ring && first_lane) reid_mbarrier_arrive(l.empty(last));
+        if (ring && first_lane) give_back(l.empty(last));
     }
 
     /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
@@ -1078,7 +1137,7 @@ DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float 
     wait_for_last();
     if (RESIDENT) wait_for(l.resident(), 0);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
-        int n0 = tile % TILES_N * BN, m0 = pixel_of(tile, group);
+        int n0 = column_of(tile) * BN, m0 = pixel_of(tile, group);
         sums<BN> acc;
         acc.begin(bias, MORE_C ? more_bias : 0, n0, OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
@@ -1098,7 +1157,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const float *__restrict__ more_bias, int pixels) {
     layout l = {reid_shared_address(shared)};
     let_next_begin();
-    int group = threadIdx.x / 128, tiles = STEM ? pixels / OW : (pixels + BM - 1) / BM * TILES_N;
+    int group = threadIdx.x / 128, rows = (pixels + BM - 1) / BM;
+    int tiles = STEM ? pixels / OW : (PAIR ? rows + rows % 2 : rows) * TILES_N;
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
@@ -1107,7 +1167,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             reid_mbarrier_init(l.full(i), 1);
-            reid_mbarrier_init(l.empty(i), 4 * GROUPS); /* the warps that read it */
+            reid_mbarrier_init(l.empty(i), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
@@ -1117,7 +1177,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         }
         reid_fence_mbarrier_init();
     }
-    __syncthreads();
+    block_barrier();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
         if (STEM && threadIdx.x == 256) copy_rows(image, &weights, l, tiles);
@@ -1128,6 +1188,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         reid_setmaxnreg_inc<232>();
         compute_tiles(&out, bias, more_bias, l, tiles, group);
     }
+    if (PAIR) block_barrier(); /* shared memory goes with the block, and the other one may still reach into it */
 }
 #endif
 

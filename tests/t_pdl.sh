@@ -38,6 +38,12 @@ for network in efficientnet_b0 resnet50 resnet50-multiscale resnet50-fastreid-ge
     done
 done
 
+# Blocks in pairs: others on a smaller chip, the same bits.
+run "$programs/cuda_net" small resnet50
+cp "$out/log" "$out/pairs.said"
+run env REID_CLUSTERS=0 "$programs/cuda_net" small resnet50
+cmp -s "$out/log" "$out/pairs.said" && good || bad 'resnet50: pairs of blocks change bits'
+
 # A kernel that does not wait, in text like reid_kernels.cu, must be seen; kernels unoptimised, which compile faster.
 broken() { # broken NAME NETWORK PRECISION SED_SCRIPT
     mkdir -p "$out/$1"
