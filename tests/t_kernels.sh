@@ -81,7 +81,8 @@ plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = 
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
 plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
 plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
-plant wgmma "a pair's blocks do not wait for each other's mbarriers" 's/^    block_barrier();$/    __syncthreads();/'
+plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
+    's/^    block_barrier();$/    __syncthreads();/'
 plant wgmma "a block of a pair leaves while the other one still sends" 's/^    if (PAIR) block_barrier();.*//'
 plant wgmma "a place that only this block of a pair has read" \
     's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/'
