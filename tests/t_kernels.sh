@@ -86,7 +86,8 @@ plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
 plant wgmma "a block of a pair leaves while the other one still sends" 's/^    if (PAIR) block_barrier();.*//'
 plant wgmma "a place that only this block of a pair has read" \
     's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/'
-plant wgmma "both blocks of a pair send the same half" 's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/'
+plant wgmma "both blocks of a pair send the same half" \
+    's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/'
 plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
