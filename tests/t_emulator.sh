@@ -106,6 +106,7 @@ for seed in 0 2 3; do
 done
 try "seed 3, every access checked" "$out" hopper REID_EMULATOR_SEED=3 REID_EMULATOR_CHECK=1
 try "two OS threads" "$out" gemm REID_EMULATOR_THREADS=2
+try "two OS threads" "$out" cluster REID_EMULATOR_THREADS=2
 try "eager" "$out" gemm REID_EMULATOR_EAGER=1
 try "for a debugger" "$out" gemm REID_EMULATOR_DEBUG=1
 if command -v clang++ >/dev/null 2>&1; then
