@@ -5976,8 +5976,8 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
 }
 
 /* A model of the time of an image, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are 48 bytes
-   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile. Warpgroups that take turns multiply
-   while the other one stores. */
+   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies half of the
+   weights. Warpgroups that take turns multiply while the other one stores. */
 static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
     int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
     int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
