@@ -64,6 +64,9 @@
        asked for when such a handle is created.
        REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
        REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
+       REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
+       REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
+                                       embeddings are the same to the bit)
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
@@ -4829,8 +4832,22 @@ typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(64))) reid__tensor_map;
 
-/* From CUDA 12 on; both are there or none. */
-#define REID__DRIVER_MAPS(X)                                                                                           \
+/* A launch with attributes, cuLaunchKernelEx's CUlaunchConfig. */
+typedef struct reid__launch_attribute {
+    int id, pad;
+    union { int on; unsigned cluster[3]; uint64_t size[8]; } value;
+} reid__launch_attribute;
+typedef struct reid__launch_config {
+    unsigned grid[3], block[3], shared;
+    void *stream;
+    reid__launch_attribute *attributes;
+    unsigned count;
+} reid__launch_config;
+
+/* From CUDA 12 on; all are there or none. */
+#define REID__DRIVER_12(X)                                                                                             \
+    X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
+      (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
     X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
       (reid__tensor_map * map, int type, unsigned rank, reid__address address, const uint64_t *sizes,                  \
       const uint64_t *strides, const unsigned *box, const unsigned *steps, int interleave, int swizzle, int promotion, \
@@ -4843,7 +4860,7 @@ typedef struct reid__tensor_map {
 typedef struct reid__driver {
 #define REID__FIELD(field, symbol, parameters) int(*field) parameters;
     REID__DRIVER(REID__FIELD)
-    REID__DRIVER_MAPS(REID__FIELD)
+    REID__DRIVER_12(REID__FIELD)
 #undef REID__FIELD
 } reid__driver;
 
@@ -4935,8 +4952,8 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     static const reid__symbol symbols[] = {
 #define REID__ROW(field, symbol, parameters) {symbol, offsetof(reid__driver, field)},
         REID__DRIVER(REID__ROW)
-    }, maps[] = {
-        REID__DRIVER_MAPS(REID__ROW)
+    }, more[] = {
+        REID__DRIVER_12(REID__ROW)
 #undef REID__ROW
     };
     reid__tried tried;
@@ -4952,7 +4969,7 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     if (missing)
         return reid__fail(e, REID_ERR_DEVICE, "the NVIDIA driver is too old, it lacks %s: CUDA %d.%d or later is "
                           "needed", missing, REID__OLDEST_DRIVER / 1000, REID__OLDEST_DRIVER % 1000 / 10);
-    if (reid__load_symbols(library, maps, sizeof maps / sizeof maps[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
+    if (reid__load_symbols(library, more, sizeof more / sizeof more[0], &d->cu)) d->cu.TensorMapEncodeIm2col = NULL;
     return REID_OK;
 }
 
@@ -5709,7 +5726,7 @@ static void reid__jit_free(reid__jit *j) {
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn;       /* bm, bn: a convolution's tile, pixels by channels */
+    int program, bm, bn, pair; /* bm, bn: a convolution's tile, pixels by channels; pair: clusters of two blocks */
     unsigned threads, shared;
     void *handle;
     char label[40];            /* "reid_conv_f16 128x64" */
@@ -5791,7 +5808,7 @@ typedef struct reid__gpu {
     int module_count;
     reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
     reid__gpu_lane *lanes;
-    int lane_count;
+    int lane_count, overlap;          /* overlap: a kernel may begin before the one in front of it is over */
     size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
@@ -5953,7 +5970,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, passes, stages, slots, resident, stem;
+    int chunks, passes, stages, slots, resident, stem, pair;
     unsigned shared;
 } reid__wgmma_tile;
 
@@ -5967,7 +5984,7 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->inner[index] == REID__NONE ? index : g->inner[index];
 }
 
-static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups) {
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
     int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
@@ -5982,6 +5999,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
     fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
     t.resident = bytes - fixed - kept >= 3 * a;
+    t.pair = pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
@@ -5989,14 +6007,16 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
 }
 
 /* A model of the time of an image, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are 48 bytes
-   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile. Warpgroups that take turns multiply
-   while the other one stores. */
+   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies half of the
+   weights. Warpgroups that take turns multiply while the other one stores. */
 static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
-    int copied = t->bm + (t->resident ? 0 : t->bn), slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
+    int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
+    int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
     double cost = 0, store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14);
     double all = (t->chunks + t->passes * t->bn / 64) * slice;
     for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
-        ptrdiff_t tiles = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm * t->across;
+        ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
+        ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
         double waves = (double)((tiles - 1) / reid__usual_processors(arch));
         double turns = all / 2 + store > all ? all / 2 + store : all;
         cost += (t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store) / n;
@@ -6008,8 +6028,8 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
     const reid__op *op = &g->plan->ops[index];
     reid__wgmma_tile best;
     memset(&best, 0, sizeof best);
-    for (int i = 0; i < 4; i++) {
-        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 1 + i % 2);
+    for (int i = 0; i < 4 * g->wgmma; i++) { /* the last four in pairs */
+        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4);
         if (t.stages < 3 || (t.passes && !t.resident && t.groups == 1)) continue; /* a turn would take all passes */
         if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
@@ -6019,12 +6039,12 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
-    s->bm = t->bm, s->bn = t->bn, s->threads = 384, s->shared = t->shared;
+    s->bm = t->bm, s->bn = t->bn, s->pair = t->pair, s->threads = 384, s->shared = t->shared;
     s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA");
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
-    reid__define(p, "RESIDENT", t->resident);
+    reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
@@ -6123,7 +6143,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         break;
     case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
     }
-    if (s->bm) snprintf(s->label, sizeof s->label, "%s %dx%d", s->function, s->bm, s->bn);
+    if (s->bm) snprintf(s->label, sizeof s->label, "%s %s%dx%d", s->function, s->pair ? "2 " : "", s->bm, s->bn);
     else snprintf(s->label, sizeof s->label, "%s", s->function);
 }
 
@@ -6182,15 +6202,23 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
-    g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half && wgmma, g->flip = flip, g->raw = raw;
+    g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half ? wgmma : 0, g->flip = flip, g->raw = raw;
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
 }
 
-/* Has the target Hopper's instructions, and are they wanted? */
+/* Has the target Hopper's instructions, and are they wanted? 2: clusters, too. */
 static int reid__has_wgmma(const reid__jit *j) {
-    return j->arch == 90 && !j->is_ptx && strcmp(reid__env("REID_WGMMA"), "0") != 0;
+    int on = j->arch == 90 && !j->is_ptx && strcmp(reid__env("REID_WGMMA"), "0") != 0;
+    return on && strcmp(reid__env("REID_CLUSTERS"), "0") != 0 ? 2 : on;
+}
+
+/* May launches overlap (programmatic dependent launch)? sm_90 has the instructions that order them; captured graphs
+   keep such an order since CUDA 12.3. */
+static int reid__may_overlap(const reid__jit *j, const reid__device *d) {
+    return j->arch >= 90 && d->version >= 12030 && d->cu.TensorMapEncodeIm2col &&
+           strcmp(reid__env("REID_PDL"), "0") != 0;
 }
 
 /* The largest power of two that is at most n and at most 256. */
@@ -6233,8 +6261,18 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
                                 void **parameters, reid_error *e) {
-    int code = g->device.cu.LaunchKernel(s->handle, (unsigned)grid_x, (unsigned)grid_y, 1, s->threads, 1, 1, s->shared,
-                                         stream, parameters, NULL);
+    const reid__driver *cu = &g->device.cu;
+    unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
+    reid__launch_attribute more[2];
+    reid__launch_config c = {{x, y, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
+    memset(more, 0, sizeof more);
+    if (g->overlap) more[c.count].id = 6, more[c.count++].value.on = 1; /* programmatic stream serialization */
+    if (s->pair) { /* a cluster's dimensions */
+        unsigned *blocks = more[c.count].value.cluster;
+        more[c.count++].id = 4, blocks[0] = 2, blocks[1] = blocks[2] = 1;
+    }
+    int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
+                       : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
     return code ? reid__gpu_check(&g->device, code, s->function, e) : REID_OK;
 }
 
@@ -6291,18 +6329,18 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     int stem = reid__is_stem(g->plan.plan, op);
     int code = stem ? reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc)
                     : reid__map_matrix(cu, &out, to, pixels, oc, 64);
-    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
+    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
     in = next = rest = out;
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
     if (!code && first != index)
-        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
+        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(width, s->bn);
-    int64_t tiles = stem ? (int64_t)n * op->oh : reid__blocks(pixels, s->bm) * across;
-    int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
+    int64_t across = reid__blocks(width, s->bn), rows = reid__blocks(pixels, s->bm), unit = s->pair ? 2 : across;
+    int64_t tiles = stem ? (int64_t)n * op->oh : (s->pair ? rows + rows % 2 : rows) * across;
+    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1) * unit; /* a block keeps resident weights */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
 
@@ -8707,6 +8745,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
+    g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
@@ -8724,11 +8763,11 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
-    int wgmma = half && reid__has_wgmma(&b->jit), maps = g->device.cu.TensorMapEncodeIm2col != NULL;
+    int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
         reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
                   "the instructions of older chips");
-    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, wgmma && maps, ctx->flip, ctx->raw);
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->flip, ctx->raw);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);

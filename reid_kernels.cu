@@ -35,6 +35,12 @@
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
    give the bits that reid.h gives on the CPU.
 
+   On sm_90 and newer a launch of a pass may begin before the one in front of it is over ("programmatic dependent
+   launch"). So each of its kernels lets the next one begin at once, and waits before it reads what a kernel has written
+   or writes what one may still read; packed weights and biases it may read before. It has to wait even if it need not:
+   when one launch is over, all in front of it are. What a kernel has written is no __restrict__ argument: the compiler
+   would take it for constant all through the launch, and read it by ld.global.nc.
+
    Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
    values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
 
@@ -66,6 +72,10 @@ DEVICE void reid_ldmatrix_x4(unsigned r[4], unsigned row) {
                  : "r"(row)
                  : "memory");
 }
+#if __CUDA_ARCH__ >= 900
+DEVICE void reid_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+DEVICE void reid_griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+#endif
 #if __CUDA_ARCH__ >= 800
 DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
@@ -124,6 +134,29 @@ DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int 
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
                  : "memory");
 }
+#if PAIR
+DEVICE void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y, unsigned mbarrier,
+                                          unsigned short mask) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1, {%2, %3}], [%4], %5;"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier), "h"(mask) : "memory");
+}
+DEVICE unsigned reid_cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
+    unsigned address;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+    return address;
+}
+DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+#endif
 DEVICE void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
     asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
                  ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
@@ -172,6 +205,22 @@ REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
 REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
 #endif
 #endif /* REID_EMULATOR */
+
+/* The launch behind this one may begin; waits until those in front are over. */
+DEVICE void let_next_begin() {
+#if __CUDA_ARCH__ >= 900
+    reid_griddepcontrol_launch_dependents();
+#endif
+}
+DEVICE void wait_for_last() {
+#if __CUDA_ARCH__ >= 900
+    reid_griddepcontrol_wait();
+#endif
+}
+DEVICE void take_turn() {
+    let_next_begin();
+    wait_for_last();
+}
 
 /* --------------------------------------------------------------------------------------------------------------------
    Values: four neighbouring channels at a time, as floats. VALUE_F16 says how they are stored.
@@ -307,6 +356,7 @@ DEVICE double weight(const axis &a, double center, int at) {
    in their order, and so every weight is computed twice. */
 extern "C" __global__ void reid_taps(const picture *__restrict__ pictures, window *__restrict__ windows,
                                      int *__restrict__ taps, int width, int height) {
+    take_turn();
     const picture &p = pictures[blockIdx.y];
     if (!p.bytes) return;
     for (int line = blockIdx.x * blockDim.x + threadIdx.x; line < width + height; line += gridDim.x * blockDim.x) {
@@ -343,9 +393,10 @@ DEVICE void store_rgb(unsigned char *to, rgb_sums s) {
 
 /* A thread computes one pixel of the source rows that some row of the crop needs. */
 extern "C" __global__ void reid_resize_x(const unsigned char *__restrict__ staging,
-                                         const picture *__restrict__ pictures, const window *__restrict__ windows,
-                                         const int *__restrict__ taps, unsigned char *__restrict__ rows, int width,
+                                         const picture *__restrict__ pictures, const window *windows,
+                                         const int *taps, unsigned char *__restrict__ rows, int width,
                                          int height) {
+    take_turn();
     const picture &p = pictures[blockIdx.y];
     if (!p.bytes) return;
     const window *columns = windows + (long long)blockIdx.y * (width + height), *lines = columns + width;
@@ -366,9 +417,10 @@ extern "C" __global__ void reid_resize_x(const unsigned char *__restrict__ stagi
 
 /* A thread computes one pixel of the view, which is (images, height, width, RGB), mirrored left to right if `flip`. */
 extern "C" __global__ void reid_resize_y(const unsigned char *__restrict__ staging,
-                                         const picture *__restrict__ pictures, const window *__restrict__ windows,
-                                         const int *__restrict__ taps, const unsigned char *__restrict__ rows,
+                                         const picture *__restrict__ pictures, const window *windows,
+                                         const int *taps, const unsigned char *rows,
                                          unsigned char *__restrict__ view, int width, int height, int flip) {
+    take_turn();
     const picture &p = pictures[blockIdx.y];
     const window *lines = windows + (long long)blockIdx.y * (width + height) + width;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < width * height; i += gridDim.x * blockDim.x) {
@@ -393,8 +445,9 @@ extern "C" __global__ void reid_resize_y(const unsigned char *__restrict__ stagi
 #ifdef REID_INPUT
 /* The view to the network's input, (images, ROWS, COLUMNS, 4): a border of zeros around H x W pixels, channel 3 zero.
    lut: (3, 256), from pixel values, in the order of the network's channels. A thread writes one pixel. */
-extern "C" __global__ void reid_input(const unsigned char *__restrict__ view, const float *__restrict__ lut, int bgr,
+extern "C" __global__ void reid_input(const unsigned char *view, const float *__restrict__ lut, int bgr,
                                       value_t *__restrict__ image, int images) {
+    take_turn();
     unsigned long long i = thread_index();
     if (i >= (unsigned long long)images * (ROWS * COLUMNS)) return;
     int inside = (int)(i % (ROWS * COLUMNS)), y = inside / COLUMNS - BORDER_Y, x = inside % COLUMNS - BORDER_X;
@@ -445,6 +498,7 @@ DEVICE const value_t *find_input(const pixel &p, int k) {
 /* One thread an output: what the others compute, without any of their tricks. */
 extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *weights, const float *bias,
                                            const value_t *residual, const float *scale, value_t *out, int pixels) {
+    take_turn();
     unsigned long long i = thread_index();
     int m = (int)(i / OC), n = (int)(i % OC);
     if (m >= pixels) return;
@@ -478,6 +532,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
     float acc[4][4];
     float4 a_next[A_LOADS], b_next[B_LOADS];
     pixel source[A_LOADS];
+    let_next_begin();
     for (int i = 0; i < A_LOADS; i++) {
         int m = m0 + (t + i * THREADS) % BM;
         source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
@@ -512,6 +567,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         }
     };
 
+    wait_for_last();
     fetch(0);
     put(0);
     for (int k0 = 0, buffer = 0; k0 < K_PADDED; k0 += BK, buffer ^= 1) {
@@ -606,6 +662,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
     float acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
+    let_next_begin();
 #pragma unroll
     for (int i = 0; i < A_PIECES; i++) {
         int m = m0 + first_row + i * (THREADS * 8 / BK);
@@ -638,6 +695,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         }
     };
 
+    wait_for_last();
     const int slices = K_PADDED / BK;
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < slices) copy_slice(s);
@@ -725,6 +783,9 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
+   PAIR: two blocks, a cluster, take tiles of the same channels and of neighbouring pixels. Each loads half of a slice's
+   weights and sends it to both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
+
    STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
    at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
    later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
@@ -747,6 +808,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define NEXT_CHUNKS (NEXT ? BN / BK : 0)
 #define NEXT_BYTES (128 * BK * 2)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
+#define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS ? STAGES : CHUNKS)
 #define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
 #define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
@@ -792,15 +854,49 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
     while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
+/* All threads of the block, or of PAIR's two. */
+DEVICE void block_barrier() {
+#if PAIR
+    reid_cluster_arrive();
+    reid_cluster_wait();
+#else
+    __syncthreads();
+#endif
+}
+
+/* A warp gives a place of the ring back. */
+DEVICE void give_back(unsigned empty) {
+#if PAIR
+    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive(reid_cluster_map(empty, i));
+#else
+    reid_mbarrier_arrive(empty);
+#endif
+}
+
+/* (rows, 64) of weights; PAIR: this block's half of them, to both. */
+DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, int rows, unsigned full) {
+#if PAIR
+    int half = (int)reid_cluster_rank() * (rows / 2);
+    reid_tensor_load_2d_multicast(to + half * 128, weights, k, n + half, full, 3);
+#else
+    reid_tensor_load_2d(to, weights, k, n, full);
+#endif
+}
+
+/* The pixels and the channels of a tile, in tiles. */
+DEVICE int row_of(int tile) { return PAIR ? tile / (2 * TILES_N) * 2 + tile % 2 : tile / TILES_N; }
+DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
+
 /* Which tiles a warpgroup works on. */
 DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
 /* The first pixel of a warpgroup's part of a tile; STEM: the row. */
 DEVICE int pixel_of(int tile, int group) {
-    return STEM ? tile : tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+    return STEM ? tile : row_of(tile) * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
-/* One thread: the operands of all tiles of the block. */
+/* One thread: the operands of all tiles of the block. Weights do not wait for the launch in front: those that stay, and
+   those of the first AHEAD slices. */
 DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const tensor_map *weights,
                           const tensor_map *next, layout l, int tiles) {
     cursor<STAGES> s;
@@ -813,14 +909,21 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
             reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
     }
+    auto begin_slice = [&](int tile, int k, int stage) {
+        reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
+        if (RESIDENT) return;
+        load_weights(l.stage(stage) + A_BYTES, weights, k * BK, column_of(tile) * BN, BN, l.full(stage));
+    };
+    for (int k = 0; k < AHEAD; k++) begin_slice(blockIdx.x, k, k);
+    wait_for_last();
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
+        int m0 = row_of(tile) * BM, image = m0 / (OH * OW);
         int row = m0 % (OH * OW) / OW, column = m0 % OW;
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
             unsigned to = l.stage(s.at), full = l.full(s.at);
             wait_for(l.empty(s.at), s.parity ^ 1);
-            reid_mbarrier_arrive_expect_tx(full, STAGE_BYTES);
+            if (tile != blockIdx.x || k >= AHEAD) begin_slice(tile, k, s.at);
             bool own = k < OWN_CHUNKS;
             if (own ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
                 reid_tensor_load_2d(to, own ? in : more, own ? c : c_more, m0, full);
@@ -830,12 +933,11 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
             else
                 reid_tensor_load_im2col_4d(to, more, c_more, column * MORE_STRIDE, row * MORE_STRIDE, image, 0, 0,
                                            full);
-            if (!RESIDENT) reid_tensor_load_2d(to + A_BYTES, weights, k * BK, tile % TILES_N * BN, full);
         }
         for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
             wait_for(l.empty(s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
-            reid_tensor_load_2d(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.full(s.at));
+            load_weights(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, 128, l.full(s.at));
         }
     }
 }
@@ -845,6 +947,7 @@ DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l,
     cursor<STAGES> s;
     reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
     for (int k = 0; k < WEIGHT_CHUNKS; k++) reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
+    wait_for_last();
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, s.advance(1)) {
         const value_t *from = image + ((long long)(tile / OH) * IH + tile % OH * STRIDE) * IW * 4;
         wait_for(l.empty(s.at), s.parity ^ 1);
@@ -856,13 +959,14 @@ DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l,
 /* One thread: the residuals of a warpgroup, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
     cursor<SLOTS> s;
+    wait_for_last();
     for (int tile = first_tile(group); tile < tiles; tile += tile_step())
         for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / 64); i++, s.advance(1)) {
             int pass = i / (BLOCKS_M * (OUT_N / 64)), block = i / (OUT_N / 64) % BLOCKS_M;
             wait_for(l.stored(group, s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), BLOCK_BYTES);
             reid_tensor_load_2d(l.slot(group, s.at), residual,
-                                (NEXT ? pass : tile % TILES_N) * OUT_N + i % (OUT_N / 64) * 64,
+                                (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / 64) * 64,
                                 pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
 }
@@ -971,13 +1075,13 @@ struct consumer {
             else acc.add_slice(pass < 0 ? a : l.inner(group, k), b);
             if (!ring) continue;
             if (k) reid_wgmma_wait<1>();
-            if (k && first_lane) reid_mbarrier_arrive(l.empty(last)); /* the slice before has been read */
+            if (k && first_lane) give_back(l.empty(last)); /* the slice before has been read */
             last = s.at, s.advance(1);
         }
         if (hand_over && first_lane) reid_mbarrier_arrive(l.turn(1 - group));
         reid_wgmma_wait<0>();
         acc.hold();
-        if (ring && first_lane) reid_mbarrier_arrive(l.empty(last));
+        if (ring && first_lane) give_back(l.empty(last));
     }
 
     /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
@@ -1030,9 +1134,10 @@ DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float 
     consumer c = {l, group, {}, {}, false};
     unsigned turn = 1 - group;
     if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
+    wait_for_last();
     if (RESIDENT) wait_for(l.resident(), 0);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
-        int n0 = tile % TILES_N * BN, m0 = pixel_of(tile, group);
+        int n0 = column_of(tile) * BN, m0 = pixel_of(tile, group);
         sums<BN> acc;
         acc.begin(bias, MORE_C ? more_bias : 0, n0, OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
@@ -1051,7 +1156,9 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const value_t *__restrict__ image, const float *__restrict__ bias,
                 const float *__restrict__ more_bias, int pixels) {
     layout l = {reid_shared_address(shared)};
-    int group = threadIdx.x / 128, tiles = STEM ? pixels / OW : (pixels + BM - 1) / BM * TILES_N;
+    let_next_begin();
+    int group = threadIdx.x / 128, rows = (pixels + BM - 1) / BM;
+    int tiles = STEM ? pixels / OW : (PAIR ? rows + rows % 2 : rows) * TILES_N;
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
@@ -1060,7 +1167,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     if (threadIdx.x == 0) {
         for (int i = 0; i < STAGES; i++) {
             reid_mbarrier_init(l.full(i), 1);
-            reid_mbarrier_init(l.empty(i), 4 * GROUPS); /* the warps that read it */
+            reid_mbarrier_init(l.empty(i), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
@@ -1070,7 +1177,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         }
         reid_fence_mbarrier_init();
     }
-    __syncthreads();
+    block_barrier();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
         if (STEM && threadIdx.x == 256) copy_rows(image, &weights, l, tiles);
@@ -1081,6 +1188,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         reid_setmaxnreg_inc<232>();
         compute_tiles(&out, bias, more_bias, l, tiles, group);
     }
+    if (PAIR) block_barrier(); /* shared memory goes with the block, and the other one may still reach into it */
 }
 #endif
 
@@ -1091,6 +1199,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 #ifdef REID_DEPTHWISE
 extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
                                           float *sums, int rows) {
+    let_next_begin();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
     if (row >= rows) return;
@@ -1100,6 +1209,7 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
     float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
 #pragma unroll
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
+    wait_for_last();
     for (int ox = 0; ox < OW; ox++) {
         float4 sum = b;
         int x0 = ox * STRIDE - PAD_X;
@@ -1127,6 +1237,7 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
 #ifdef REID_SQUEEZE
 extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2,
                                         const float *b2, float *factors) {
+    take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     const float *in = sums + (long long)blockIdx.x * OH * C;
     int t = threadIdx.x, lane = t % 32;
@@ -1156,6 +1267,7 @@ extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, cons
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_MAXPOOL
 extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pixels) {
+    take_turn();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
     if (m >= pixels) return;
@@ -1186,6 +1298,7 @@ DEVICE float4 power4(float4 v, float least, float p) {
    follows a pool is fp32 whatever the values. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
                                      const float *exponent) {
+    take_turn();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
     if (m >= bins) return;
@@ -1227,8 +1340,9 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_LINEAR
 extern "C" __global__ void __launch_bounds__(256)
-reid_linear(const float *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+reid_linear(const float *in, const float *__restrict__ weights, const float *__restrict__ bias,
             float *__restrict__ out, int images) {
+    take_turn();
     int lane = threadIdx.x % 32, n = blockIdx.x * 8 + threadIdx.x / 32, image = blockIdx.y * 4;
     if (n >= OC) return;
     const float *w = weights + (long long)n * K, *x[4];
@@ -1259,6 +1373,7 @@ reid_linear(const float *__restrict__ in, const float *__restrict__ weights, con
 #ifdef REID_NORMALISE
 extern "C" __global__ void __launch_bounds__(256)
 reid_normalise(const float *in, const float *first, float *out) { /* out may be one of the others */
+    take_turn();
     double *sums = (double *)shared;
     long long row = (long long)blockIdx.x * DIM;
     int t = threadIdx.x;

@@ -280,7 +280,8 @@ static void launches(void) {
     desc.batch = 8;
     CHECK_RESULT(reid_create(&desc, &ctx), REID_OK);
     size_t calls = heap.calls;
-    static const char *const names[] = {"cuGraphLaunch", "cuLaunchKernel", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"};
+    static const char *const names[] = {"cuGraphLaunch", "cuLaunchKernelEx", "cuMemcpyHtoDAsync",
+                                        "cuMemcpyDtoHAsync"};
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         for (int i = 1; i <= 4; i += 2) {
             snprintf(specification, sizeof specification, "%s:%d:2", names[k], i);

@@ -150,9 +150,9 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
     reid__option(&p, "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
-    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d + %d\n",
-           op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
-           t->groups, t->resident, t->stages, t->chunks, t->passes * t->bn / 64);
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d stages %d chunks %d "
+           "+ %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
+           t->groups, t->resident, t->pair, t->stages, t->chunks, t->passes * t->bn / 64);
     gpu.weights = upload_weights(o, more);
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
     if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
@@ -184,10 +184,10 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all && !reid__is_stem(&plan, op_of(&o)) ? 4 : 1); tile++) {
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
+    for (int tile = 0; tile < (all && !reid__is_stem(&plan, op_of(&o)) ? 8 : 1); tile++) { /* the last four in pairs */
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
-        if (t.stages < 2) continue; /* does not fit */
+        if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
         run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
         tiles++;
     }
@@ -201,7 +201,7 @@ static void plan_of(const char *network, int height, int width) {
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
-    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 1, 0, 0);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0);
 }
 
 /* Is it launched, and was no operation before this one of the same shape? */
@@ -233,6 +233,13 @@ static void test_sizes(int height, int width, int most_channels) {
         if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
 }
 
+/* Weights that do not stay, for pairs of blocks with several tiles. */
+static void test_pairs(void) {
+    plan_of("resnet50", 101, 75);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
+}
+
 /* `few`, and where every access is checked: only the smallest sizes. */
 int main(int argc, char **argv) {
     kernels_text = emu_read_file("reid_kernels.cu");
@@ -240,6 +247,7 @@ int main(int argc, char **argv) {
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
     test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    test_pairs();
     if (!few) test_layers("resnet50", 1);
     if (!few) test_layers("efficientnet_b0", 0);
     free(kernels_text);

@@ -50,7 +50,7 @@ make_all() {
 make_all >"$TMPDIR/said" || { cat "$TMPDIR/said"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 flags="-std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes
        -Wmissing-prototypes -Werror"
-tests="gemm units hopper tensor numbers api streams graphs faults nvrtc bugs"
+tests="gemm units hopper tensor grid cluster numbers api streams graphs faults nvrtc bugs"
 for test in $tests; do
     for folder in "$out" "$out/asan"; do
         sanitize=
@@ -101,9 +101,12 @@ done
 for seed in 0 2 3; do
     try "seed $seed" "$out" bugs REID_EMULATOR_SEED=$seed
     try "seed $seed" "$out" gemm REID_EMULATOR_SEED=$seed
+    try "seed $seed" "$out" grid REID_EMULATOR_SEED=$seed
+    try "seed $seed" "$out" cluster REID_EMULATOR_SEED=$seed
 done
 try "seed 3, every access checked" "$out" hopper REID_EMULATOR_SEED=3 REID_EMULATOR_CHECK=1
 try "two OS threads" "$out" gemm REID_EMULATOR_THREADS=2
+try "two OS threads" "$out" cluster REID_EMULATOR_THREADS=2
 try "eager" "$out" gemm REID_EMULATOR_EAGER=1
 try "for a debugger" "$out" gemm REID_EMULATOR_DEBUG=1
 if command -v clang++ >/dev/null 2>&1; then

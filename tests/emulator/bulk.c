@@ -51,7 +51,7 @@ static emu_allocation *check_span(emu_worker *w, const emu_span *s, emu_allocati
               place);
 }
 
-/* how: what is done to shared memory, for check mode. */
+/* how: what is done to shared memory, for check mode; -1: nothing, it is another block's. */
 static void check_spans(emu_worker *w, const emu_bulk *c, int how, int reads_global) {
     emu_allocation *a = NULL;
     for (unsigned i = 0; i < c->span_count; i++) {
@@ -60,7 +60,7 @@ static void check_spans(emu_worker *w, const emu_bulk *c, int how, int reads_glo
         if (!w->cells) continue;
         if (reads_global && s->to > s->from)
             emu_check_global(w, w->current, a, s->global + s->from, s->to - s->from, EMU_READ, c->line, NULL);
-        emu_check_shared(w, w->current, s->offset, s->bytes, how, c->line, NULL);
+        if (how >= 0) emu_check_shared(w, w->current, s->offset, s->bytes, how, c->line, NULL);
     }
 }
 
@@ -75,12 +75,32 @@ static void plain_copy(emu_worker *w, emu_bulks *copies, uintptr_t global, unsig
 
 /* ---- global to shared ---- */
 
-void emu_bulk_issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier) {
-    check_spans(w, c, EMU_BULK_ISSUED, 1);
-    c->mbarrier = emu_mbarrier_for_copy(w, mbarrier, c->line);
-    for (unsigned i = 0; i < c->span_count; i++)
-        for (unsigned k = 0; k < c->spans[i].bytes; k += 2)
-            memcpy(w->instance->shared + c->spans[i].offset + k, "\xad\x7f", 2);
+static void issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier, emu_worker *to) {
+    c->to = to;
+    check_spans(w, c, to == w ? EMU_BULK_ISSUED : -1, 1);
+    c->mbarrier = emu_mbarrier_for_copy(to, mbarrier, c->line);
+    for (unsigned i = 0; i < c->span_count; i++) {
+        const emu_span *s = &c->spans[i];
+        if (to != w && to->cells) emu_check_remote(to, s->offset, s->bytes, EMU_BULK_ISSUED, c->line);
+        for (unsigned k = 0; k < s->bytes; k += 2) memcpy(to->instance->shared + s->offset + k, "\xad\x7f", 2);
+    }
+}
+
+void emu_bulk_issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier) { issue_load(w, c, mbarrier, w); }
+
+/* A copy for each block of the mask: they need not land together. Each is a load of the block that issued it. */
+void emu_bulk_multicast(emu_worker *w, emu_bulk *first, unsigned mbarrier, unsigned mask) {
+    emu_bulk copy = *first;
+    int used = 0;
+    if (!mask)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, copy.line, NULL, "a multicast to no block of the cluster");
+    for (unsigned rank = 0; rank < 16; rank++) {
+        if (!(mask >> rank & 1)) continue;
+        emu_worker *to = rank == w->rank ? w : emu_cluster_member(w, rank, "a multicast", copy.line);
+        emu_bulk *c = used++ ? emu_bulk_new(&w->loads, copy.span_count, copy.line) : first;
+        for (unsigned i = 0; used > 1 && i < copy.span_count; i++) emu_bulk_add_span(c, &copy.spans[i]);
+        issue_load(w, c, mbarrier, to);
+    }
 }
 
 void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line) {
@@ -90,25 +110,29 @@ void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarr
 }
 
 const emu_bulk *emu_bulk_load_for(const emu_worker *w, unsigned mbarrier) {
-    for (unsigned i = 0; i < w->loads.count; i++)
-        if (w->loads.list[i].mbarrier == mbarrier) return &w->loads.list[i];
+    for (unsigned m = 0; m < w->team->size; m++) {
+        const emu_bulks *loads = &w->team->members[m]->loads;
+        for (unsigned i = 0; i < loads->count; i++)
+            if (loads->list[i].to == w && loads->list[i].mbarrier == mbarrier) return &loads->list[i];
+    }
     return NULL;
 }
 
 void emu_bulk_land(emu_worker *w) {
     unsigned i = emu_get_settings()->seed ? (unsigned)(emu_random(&w->random) % w->loads.count) : 0;
     emu_bulk copy = w->loads.list[i];
+    emu_worker *to_block = copy.to;
     take(&w->loads, i);
     for (unsigned k = 0; k < copy.span_count; k++) {
         const emu_span *s = &copy.spans[k];
-        unsigned char *to = w->instance->shared + s->offset;
+        unsigned char *to = to_block->instance->shared + s->offset;
         if (s->to - s->from < s->bytes) memset(to, 0, s->bytes);
         if (s->to > s->from) memcpy(to + s->from, (const void *)(s->global + s->from), s->to - s->from);
         if (w->cells)
-            emu_check_shared(w, &w->threads[copy.thread], s->offset, s->bytes, EMU_BULK_LANDED, copy.line, NULL);
+            emu_check_shared(to_block, &w->threads[copy.thread], s->offset, s->bytes, EMU_BULK_LANDED, copy.line, NULL);
     }
     drop(&copy);
-    emu_mbarrier_landed(w, &copy);
+    emu_mbarrier_landed(to_block, &copy);
 }
 
 /* ---- shared to global ---- */
@@ -178,6 +202,13 @@ void emu_bulk_end(emu_worker *w) {
     for (unsigned i = 0; i < w->loads.count && !w->fault; i++)
         emu_fail_block(w, w->loads.list[i].thread, w->loads.list[i].line, "the block ends while a bulk copy to shared "
                        "offset %u is under way", w->loads.list[i].spans->offset);
+    for (unsigned m = 0; m < w->team->size; m++)
+        for (unsigned i = 0; i < w->team->members[m]->loads.count && !w->fault; i++) {
+            const emu_bulk *c = &w->team->members[m]->loads.list[i];
+            if (c->to == w)
+                emu_fail_block(w, 0, c->line, "the block ends while a multicast by block %u of the cluster is under "
+                               "way to its shared offset %u", m, c->spans->offset);
+        }
     for (unsigned i = 0; i < w->stores.count && !w->fault; i++) {
         emu_bulk *c = &w->stores.list[i];
         if (!c->data)

@@ -25,10 +25,15 @@ enum { /* of a write */
     UNFENCED = 8  /* by a thread, not yet to be used by asynchronous copies and wgmma */
 };
 
-struct emu_written {
+typedef struct emu_written {
     uint32_t clock;
     uint16_t thread;
     uint8_t bytes, flags; /* bytes: a bit each */
+} emu_written;
+
+struct emu_word { /* four bytes of global memory: the last write, and whose it was */
+    emu_written written;
+    uint32_t block, launch;
 };
 
 typedef struct emu_readers {
@@ -50,7 +55,6 @@ int emu_check_begin(emu_worker *w) {
     if (!w->cells) w->cells = (emu_cell *)calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->cells);
     if (!w->read_clocks)
         w->read_clocks = (uint32_t (*)[EMU_WARPS])calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->read_clocks);
-    w->launch_clock = ++w->clock;
     return w->cells && w->read_clocks;
 }
 
@@ -227,6 +231,23 @@ void emu_check_proxy_fence(emu_worker *w, const emu_thread *t) {
     }
 }
 
+/* By another block of the cluster, as an asynchronous copy would: a barrier of the cluster or an mbarrier orders it. */
+void emu_check_remote(emu_worker *w, unsigned offset, unsigned bytes, int how, int line) {
+    for (unsigned cell = offset / 2; cell <= (offset + bytes - 1) / 2; cell++) {
+        emu_cell *c = &w->cells[cell];
+        check_state(c, c->written.clock < w->block_clock, cell, how, line, NULL);
+        emu_written mine = {w->clock, ASYNC_THREAD, 3, (uint8_t)(how == EMU_BULK_ISSUED ? flags_of(how) : 0)};
+        if (how == EMU_WRITE || how == EMU_BULK_ISSUED) c->written = mine;
+    }
+}
+
+void emu_check_cluster(emu_worker *w) {
+    unsigned char warps[EMU_WARPS];
+    memset(warps, 1, sizeof warps);
+    emu_check_barrier(w, warps);
+    for (unsigned i = 0; i < w->warp_count; i++) w->warps[i].seen[EMU_ASYNC] = w->clock;
+}
+
 void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line,
                       void *pc) {
     for (unsigned end = offset + bytes; offset < end;) {
@@ -239,7 +260,7 @@ void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsig
 /* ---- global memory ---- */
 
 int emu_check_allocation(emu_allocation *a) {
-    a->words = (emu_written *)calloc((a->bytes + 3) / 4, sizeof *a->words);
+    a->words = (emu_word *)calloc((a->bytes + 3) / 4, sizeof *a->words);
     a->filled = (unsigned char *)calloc((a->bytes + 31) / 32, 1);
     return a->words && a->filled;
 }
@@ -251,21 +272,27 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
         unsigned from = word * 4 < first ? (unsigned)(first - word * 4) : 0;
         unsigned to = word * 4 + 4 > end ? (unsigned)(end - word * 4) : 4;
         uint8_t mask = (uint8_t)((1u << to) - (1u << from));
-        emu_written *s = &a->words[word];
+        emu_word *all = &a->words[word];
+        emu_written *s = &all->written;
         if (how != EMU_WRITE && !(a->filled[word / 8] >> word % 8 & 1))
             emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of allocation #%lu offset %zu, which nothing has written",
                       emu_how[how], a->number, word * 4);
-        if (s->clock >= w->launch_clock && s->bytes & mask && how != EMU_ATOMIC) {
-            if (s->clock < w->block_clock && !w->used_atomics)
+        if (all->launch >= emu_oldest_launch && s->bytes & mask && how != EMU_ATOMIC) {
+            if (all->launch != w->run->number)
+                emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on allocation #%lu offset %zu: this %s and a write "
+                          "by another launch, which is not over: one of them comes before its griddepcontrol.wait",
+                          a->number, word * 4, emu_how[how]);
+            if (all->block != w->block_number && !w->used_atomics)
                 emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "race on allocation #%lu offset %zu: this %s and a write "
                           "by another block of the same launch", a->number, word * 4, emu_how[how]);
-            if (s->clock >= w->block_clock && !write_ordered(w, t, s))
+            if (all->block == w->block_number && !write_ordered(w, t, s))
                 race(w, a->number, word * 4, how, "write", s->thread, line, pc);
         }
         if (how != EMU_WRITE) continue;
+        int again = all->block == w->block_number && s->thread == t->index && s->clock == w->warps[t->warp].clock;
         emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, mask, 0};
-        if (s->thread == t->index && s->clock == mine.clock) mine.bytes |= s->bytes;
-        *s = mine;
+        if (again) mine.bytes |= s->bytes;
+        *s = mine, all->block = w->block_number, all->launch = w->run->number;
         a->filled[word / 8] = (unsigned char)(a->filled[word / 8] | 1u << word % 8);
     }
 }

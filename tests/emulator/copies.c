@@ -16,7 +16,7 @@ static void add(emu_thread *t, const emu_copy *copy) {
 void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned source_bytes, int line) {
     emu_worker *w = emu_worker_now();
     emu_thread *t = w->current;
-    emu_copy copy = {to - REID_EMULATOR_SHARED_BASE, bytes, source_bytes, t->groups, from};
+    emu_copy copy = {to - REID_EMULATOR_SHARED_BASE, bytes, source_bytes, t->groups, from, 0, {0}};
     uintptr_t source = (uintptr_t)from;
     if (copy.to % bytes || source % bytes)
         emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, line, NULL, "cp.async of %u bytes to shared offset %u from 0x%zx",
@@ -54,12 +54,20 @@ static void land(unsigned group, int line) {
     while (landed < t->copy_count && t->copies[landed].group < group) {
         const emu_copy *c = &t->copies[landed++];
         unsigned char *to = w->instance->shared + c->to;
-        memcpy(to, c->from, c->source_bytes);
+        memcpy(to, c->taken ? c->data : c->from, c->source_bytes);
         memset(to + c->source_bytes, 0, c->bytes - c->source_bytes);
         if (w->cells) emu_check_shared(w, t, c->to, c->bytes, EMU_COPY_LANDED, line, NULL);
     }
     t->copy_count -= landed;
     if (landed) memmove(t->copies, t->copies + landed, t->copy_count * sizeof *t->copies);
+}
+
+void emu_copy_take(emu_thread *t) {
+    for (unsigned i = 0; i < t->copy_count; i++) {
+        emu_copy *c = &t->copies[i];
+        if (!c->taken) memcpy(c->data, c->from, c->source_bytes);
+        c->taken = 1;
+    }
 }
 
 void emu_copy_wait(unsigned groups_left, int line) {

@@ -58,6 +58,8 @@
     X(cuLaunchKernel, cuLaunchKernel, 4000, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params,           \
       void **extra)                                                                                                    \
+    X(cuLaunchKernelEx, cuLaunchKernelEx, 11060, const CUlaunchConfig *config, CUfunction function, void **params,     \
+      void **extra)                                                                                                    \
     X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled, 12000, CUtensorMap *map, CUtensorMapDataType type,               \
       cuuint32_t rank, void *address, const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,        \
       const cuuint32_t *element_strides, CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,                 \

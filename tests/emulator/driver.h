@@ -122,6 +122,9 @@ struct emu_exec {
 CUresult emu_stream_get(CUstream handle, emu_stream **stream); /* the legacy stream is NULL */
 CUresult emu_enqueue(CUstream handle, emu_op *op);             /* takes the operation */
 CUresult emu_op_run(emu_context *context, emu_op *op);
+enum { EMU_MOST_KERNELS = 64 };
+CUresult emu_kernels_run(emu_op *const *ops, unsigned count); /* each after the other; they may overlap */
+int emu_may_overlap(const emu_op *op, const emu_op *next);     /* next began to wait when op was the last one */
 void emu_op_free(emu_op *op);
 void emu_stream_discard(emu_stream *stream);
 CUresult emu_drain_stream(emu_stream *stream);

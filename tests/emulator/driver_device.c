@@ -107,6 +107,7 @@ static CUresult device_attribute(int *value, int attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
     case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH: return give_int(value, 1);
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: return give_int(value, s->arch >= 90);
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return give_int(value, 2);
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return give_int(value, device + 1);
     default: break;

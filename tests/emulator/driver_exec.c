@@ -71,6 +71,20 @@ EMU_API CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *coun
     EMU_CALL(EMU_CONTEXT, get_nodes(graph, nodes, count));
 }
 
+/* A node and those that programmatic edges join to it, one after the other; all of them are done with. */
+static unsigned overlapping(const emu_exec *exec, unsigned last, unsigned char *done, emu_op **ops) {
+    unsigned count = 1;
+    done[last] = 1;
+    for (unsigned n = 0; n < exec->count && count < EMU_MOST_KERNELS; n++) {
+        emu_op *op = exec->nodes[n];
+        int follows = op->after_count == 1 && op->after[0] == last;
+        if (done[n] || !follows || !emu_may_overlap(exec->nodes[last], op)) continue;
+        ops[count++] = op;
+        done[n] = 1, last = n; /* numbers rise along the edges */
+    }
+    return count;
+}
+
 /* The nodes in a random order that respects what comes after what. Seed 0: as they were captured. */
 CUresult emu_exec_run(emu_context *context, emu_exec *exec) {
     if (!emu_order) emu_order = emu_get_settings()->seed;
@@ -85,8 +99,10 @@ CUresult emu_exec_run(emu_context *context, emu_exec *exec) {
             ready++;
             if (ready == 1 || (emu_get_settings()->seed && emu_random(&emu_order) % ready == 0)) chosen = n;
         }
-        r = emu_op_run(context, exec->nodes[chosen]);
-        done[chosen] = 1;
+        emu_op *ops[EMU_MOST_KERNELS] = {exec->nodes[chosen]};
+        unsigned count = overlapping(exec, chosen, done, ops);
+        r = count > 1 ? emu_kernels_run(ops, count) : emu_op_run(context, ops[0]);
+        ran += count - 1;
     }
     free(done);
     return r;

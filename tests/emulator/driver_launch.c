@@ -1,6 +1,9 @@
 /* driver_launch.c: functions, their attributes and their launches. */
 #include "driver.h"
 
+enum { LAST_ATTRIBUTE = 16 };         /* of CUDA 13.0 */
+enum { PROGRAMMATIC_EDGES = 12030 }; /* graphs have them since this version */
+
 /* ---- parameters: one block that holds the pointers and, behind them, the values, 64-byte aligned as a tensor map
    has to be ---- */
 
@@ -46,6 +49,39 @@ static int valid_shape(const emu_launch *l) {
     return (uint64_t)b[0] * b[1] * b[2] <= (uint64_t)max_threads(l->function);
 }
 
+/* Up to 8 blocks on every chip, up to 16 if the function allows it; a grid is made of whole clusters. */
+static CUresult check_cluster(const emu_launch *l) {
+    const unsigned *c = l->cluster;
+    if (!c[0]) return CUDA_SUCCESS;
+    uint64_t size = (uint64_t)c[0] * c[1] * c[2], most = l->function->large_clusters ? 16 : 8;
+    if (c[0] > most || c[1] > most || c[2] > most || size > most) return CUDA_ERROR_INVALID_CLUSTER_SIZE;
+    return l->grid[0] % c[0] || l->grid[1] % c[1] || l->grid[2] % c[2] ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+/* What the attributes of a launch say. Those that the emulator does not know are refused. */
+static CUresult read_attributes(emu_launch *l, const CUlaunchConfig *config) {
+    if (!config || (config->numAttrs && !config->attrs)) return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        const CUlaunchAttribute *a = &config->attrs[i];
+        int wanted = 0;
+        switch ((int)a->id) {
+        case CU_LAUNCH_ATTRIBUTE_IGNORE: break;
+        case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+            l->cluster[0] = a->value.clusterDim.x, l->cluster[1] = a->value.clusterDim.y;
+            l->cluster[2] = a->value.clusterDim.z;
+            if (!l->cluster[0] || !l->cluster[1] || !l->cluster[2]) return CUDA_ERROR_INVALID_VALUE;
+            wanted = 1;
+            break;
+        case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+            wanted = l->programmatic = a->value.programmaticStreamSerializationAllowed != 0;
+            break;
+        default: return (unsigned)a->id > LAST_ATTRIBUTE ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_NOT_SUPPORTED;
+        }
+        if (wanted && emu_get_settings()->arch < 90) return CUDA_ERROR_NOT_SUPPORTED;
+    }
+    return CUDA_SUCCESS;
+}
+
 static CUresult launch(emu_op *op, CUfunction handle, CUstream stream_handle, void **params, void **extra) {
     emu_stream *stream;
     emu_launch *l = &op->launch;
@@ -54,6 +90,9 @@ static CUresult launch(emu_op *op, CUfunction handle, CUstream stream_handle, vo
     if (!f || r) return CUDA_ERROR_INVALID_HANDLE;
     l->function = f;
     if (extra) return CUDA_ERROR_NOT_SUPPORTED;
+    if ((r = check_cluster(l)) != CUDA_SUCCESS) return r;
+    if (l->programmatic && stream && stream->capture && emu_get_settings()->driver_version < PROGRAMMATIC_EDGES)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     if (!valid_shape(l) || l->shared > (unsigned)f->max_dynamic_shared) return CUDA_ERROR_INVALID_VALUE;
     if (!params && emu_kernel_of(f)->param_count) return CUDA_ERROR_INVALID_VALUE;
     return pack_params(l, params);
@@ -74,8 +113,23 @@ static CUresult enqueue_launch(const emu_launch *shape, CUfunction function, CUs
 EMU_API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                 unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream,
                                 void **params, void **extra) {
-    emu_launch shape = {NULL, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared, NULL, 0};
+    emu_launch shape = {.grid = {grid_x, grid_y, grid_z}, .block = {block_x, block_y, block_z}, .shared = shared};
     EMU_CALL(EMU_CONTEXT, enqueue_launch(&shape, function, stream, params, extra));
+}
+
+static CUresult launch_ex(const CUlaunchConfig *c, CUfunction function, void **params, void **extra) {
+    emu_launch shape = {.function = NULL};
+    CUresult r = read_attributes(&shape, c);
+    if (r) return r;
+    const unsigned grid[3] = {c->gridDimX, c->gridDimY, c->gridDimZ};
+    const unsigned block[3] = {c->blockDimX, c->blockDimY, c->blockDimZ};
+    memcpy(shape.grid, grid, sizeof grid), memcpy(shape.block, block, sizeof block);
+    shape.shared = c->sharedMemBytes;
+    return enqueue_launch(&shape, function, c->hStream, params, extra);
+}
+
+EMU_API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **params, void **extra) {
+    EMU_CALL(EMU_CONTEXT, launch_ex(config, function, params, extra));
 }
 
 /* ---- attributes ---- */
@@ -95,6 +149,7 @@ static CUresult get_attribute(int *value, int attribute, CUfunction handle) {
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION: *value = emu_get_settings()->arch; break;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: *value = f->max_dynamic_shared; break;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: *value = f->carveout; break;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED: *value = f->large_clusters; break;
     default: return CUDA_ERROR_INVALID_VALUE;
     }
     return CUDA_SUCCESS;
@@ -113,6 +168,10 @@ static CUresult set_attribute(CUfunction handle, int attribute, int value) {
     } else if (attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT) {
         if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
         f->carveout = value;
+    } else if (attribute == CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED) {
+        if (value < 0 || value > 1) return CUDA_ERROR_INVALID_VALUE;
+        if (emu_get_settings()->arch < 90) return CUDA_ERROR_NOT_SUPPORTED;
+        f->large_clusters = value;
     } else return CUDA_ERROR_INVALID_VALUE;
     return CUDA_SUCCESS;
 }

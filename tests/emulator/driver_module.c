@@ -20,8 +20,7 @@ typedef struct emu_instance {
 
 struct emu_module {
     emu_object object;
-    emu_instance instances[EMU_MAX_WORKERS];
-    int instance_count;
+    emu_instance instances[EMU_MAX_WORKERS]; /* the first one always, the others when a worker needs them */
     emu_function *functions;
 };
 
@@ -115,14 +114,13 @@ static CUresult load(CUmodule *handle, const void *data) {
     if (!r) r = fits(&image);
     emu_module *m = r ? NULL : (emu_module *)emu_object_new(EMU_MODULE, sizeof *m);
     if (!r && !m) r = CUDA_ERROR_OUT_OF_MEMORY;
-    while (!r && m->instance_count < emu_get_settings()->workers)
-        r = load_instance(&m->instances[m->instance_count++], image.bytes, image.size);
+    if (!r) r = load_instance(&m->instances[0], image.bytes, image.size);
     if (!r) {
         const struct reid_emulator_module *table = m->instances[0].table;
         m->functions = (emu_function *)calloc(table->kernel_count + 1, sizeof *m->functions);
         if (!m->functions) r = CUDA_ERROR_OUT_OF_MEMORY;
         for (unsigned i = 0; !r && i < table->kernel_count; i++) {
-            emu_function f = {m, i, emu_shared_limit(0), -1};
+            emu_function f = {m, i, emu_shared_limit(0), -1, 0};
             m->functions[i] = f;
         }
     }
@@ -143,7 +141,7 @@ EMU_API CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigne
 }
 
 void emu_module_free(emu_module *m) {
-    for (int i = 0; i < m->instance_count; i++) unload(&m->instances[i]);
+    for (int i = 0; i < EMU_MAX_WORKERS; i++) unload(&m->instances[i]);
     free(m->functions);
     emu_object_free(m);
 }
@@ -192,8 +190,25 @@ const struct reid_emulator_kernel *emu_kernel_of(const emu_function *f) {
     return &f->module->instances[0].table->kernels[f->number];
 }
 
-void emu_module_instance(const emu_module *m, emu_worker *worker, int number) {
+/* Another copy of the first instance. */
+static CUresult load_another(emu_module *m, int number) {
+    CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
+    FILE *f = fopen(m->instances[0].path, "rb");
+    long bytes = f && !fseek(f, 0, SEEK_END) ? ftell(f) : -1;
+    void *image = bytes > 0 ? malloc((size_t)bytes) : NULL;
+    if (image && !fseek(f, 0, SEEK_SET) && fread(image, (size_t)bytes, 1, f) == 1)
+        r = load_instance(&m->instances[number], image, (size_t)bytes);
+    free(image);
+    if (f) fclose(f);
+    return r;
+}
+
+CUresult emu_module_instance(emu_module *m, emu_worker *worker, int number) {
+    CUresult r = m->instances[number].table ? CUDA_SUCCESS : load_another(m, number);
     worker->instance = m->instances[number].table;
     worker->module_base = m->instances[number].base;
     worker->module_bytes = m->instances[number].bytes;
+    return r;
 }
+
+const char *emu_kernel_name(const emu_function *f) { return emu_kernel_of(f)->name; }

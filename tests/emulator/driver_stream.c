@@ -55,13 +55,25 @@ static CUresult run_set(const emu_op *op) {
     return CUDA_SUCCESS;
 }
 
+int emu_may_overlap(const emu_op *op, const emu_op *next) {
+    return op->kind == EMU_OP_KERNEL && next->kind == EMU_OP_KERNEL && next->launch.programmatic;
+}
+
+CUresult emu_kernels_run(emu_op *const *ops, unsigned count) {
+    const emu_launch *launches[EMU_MOST_KERNELS];
+    for (unsigned i = 0; i < count; i++) {
+        launches[i] = &ops[i]->launch;
+        if (emu_function_get((CUfunction)(void *)launches[i]->function)) continue;
+        emu_report("a graph launches a kernel of a module that has been unloaded");
+        return CUDA_ERROR_INVALID_HANDLE;
+    }
+    return emu_run_launches(launches, count);
+}
+
 CUresult emu_op_run(emu_context *context, emu_op *op) {
     struct timespec now;
     switch (op->kind) {
-    case EMU_OP_KERNEL:
-        if (emu_function_get((CUfunction)(void *)op->launch.function)) return emu_run_launch(&op->launch);
-        emu_report("a graph launches a kernel of a module that has been unloaded");
-        return CUDA_ERROR_INVALID_HANDLE;
+    case EMU_OP_KERNEL: return emu_kernels_run(&op, 1);
     case EMU_OP_COPY: return run_copy(op);
     case EMU_OP_SET: return run_set(op);
     case EMU_OP_GRAPH: return emu_exec_run(context, op->exec);
@@ -97,13 +109,18 @@ int emu_step(emu_stream *stream) {
     if (context->fault) emu_stream_discard(stream);
     if (context->fault || !op) return 0;
     if (op->kind == EMU_OP_WAIT && !op->mark->done) return 0;
-    CUresult r = emu_op_run(context, op);
+    emu_op *ops[EMU_MOST_KERNELS] = {op};
+    unsigned count = 1;
+    for (; count < EMU_MOST_KERNELS && op->next && emu_may_overlap(op, op->next); op = op->next)
+        ops[count++] = op->next;
+    CUresult r = count > 1 ? emu_kernels_run(ops, count) : emu_op_run(context, op);
     if (r && !context->fault) context->fault = r;
-    pop(stream);
+    while (count-- > 0) pop(stream);
     return 1;
 }
 
-/* One operation of the stream; first those of other streams that it waits for. */
+/* One operation of the stream, with the kernels behind it that overlap; first those of other streams that it waits
+   for. */
 static void advance(emu_stream *stream) {
     if (!emu_step(stream) && stream->head) emu_mark_finish(stream->head->mark);
 }

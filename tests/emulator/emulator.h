@@ -1,6 +1,7 @@
 /* emulator.h: what the parts of libcuda.so.1 share. Who does what:
    settings.c   environment variables            report.c    fault reports, sticky faults, signals, ASan's last words
-   threads.c    fibers: one per CUDA thread      launch.c    blocks, scheduling, barriers, deadlocks
+   threads.c    fibers: one per CUDA thread      launch.c    a block: scheduling, barriers, deadlocks
+   grid.c       grids: order, overlap            cluster.c   clusters: their barrier, each other's shared memory
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
    mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
    tensor.c     cp.async.bulk.tensor             wgmma.c     wgmma, setmaxnreg
@@ -59,7 +60,7 @@ const char *emu_mode(void); /* "plain", "check" or "asan": kernels of another mo
 
 /* ---- memory.c ---- */
 typedef struct emu_context emu_context;
-typedef struct emu_written emu_written;
+typedef struct emu_word emu_word;
 typedef struct emu_cell emu_cell;
 typedef struct emu_allocation {
     uintptr_t base;
@@ -68,7 +69,7 @@ typedef struct emu_allocation {
     unsigned long number;   /* counted from 1, for reports */
     int pinned;             /* host memory of cuMemHostAlloc */
     unsigned char *block;   /* what free() gets: the memory and its guards */
-    emu_written *words; /* check mode: the last write to every four bytes */
+    emu_word *words;        /* check mode: the last write to every four bytes */
     unsigned char *filled;  /* check mode: a bit per four bytes that have been written */
 } emu_allocation;
 CUresult emu_allocate(emu_context *context, size_t bytes, int pinned, void **pointer);
@@ -88,8 +89,19 @@ typedef struct emu_worker emu_worker;
 typedef struct emu_copy {
     unsigned to, bytes, source_bytes, group;
     const void *from;
+    int taken; /* its source has been read */
+    unsigned char data[16];
 } emu_copy;
-typedef enum { EMU_READY, EMU_AT_BARRIER, EMU_AT_WARP, EMU_AT_MBARRIER, EMU_EXITED } emu_state;
+typedef enum {
+    EMU_READY,
+    EMU_AT_BARRIER,
+    EMU_AT_WARP,
+    EMU_AT_MBARRIER,
+    EMU_AT_TRIGGER, /* griddepcontrol.launch_dependents: the next grid begins before it goes on */
+    EMU_AT_GRID,    /* griddepcontrol.wait */
+    EMU_AT_CLUSTER, /* barrier.cluster.wait */
+    EMU_EXITED
+} emu_state;
 typedef struct emu_thread {
     void *stack_pointer, *fake_stack;
     unsigned index, warp, lane; /* in the block */
@@ -104,6 +116,7 @@ typedef struct emu_thread {
     emu_copy *copies;                    /* cp.async not landed yet, oldest first */
     unsigned copy_count, copy_capacity, groups;
     unsigned bulk_groups; /* committed */
+    unsigned cluster_phase; /* of barrier.cluster: the phase it has arrived at, plus 1; 0: it has not */
 } emu_thread;
 int emu_stacks_create(emu_worker *worker);
 void emu_stacks_destroy(emu_worker *worker);
@@ -118,11 +131,13 @@ typedef struct emu_module emu_module;
 typedef struct emu_function {
     emu_module *module;
     unsigned number; /* in the module's table */
-    int max_dynamic_shared, carveout;
+    int max_dynamic_shared, carveout, large_clusters; /* clusters of up to 16 blocks */
 } emu_function;
 typedef struct emu_launch {
     const emu_function *function;
     unsigned grid[3], block[3], shared;
+    unsigned cluster[3]; /* blocks; 0: no clusters */
+    int programmatic; /* it may begin before the launch in front of it is over */
     void **params; /* own copies: param_count pointers, then the bytes */
     size_t params_bytes;
 } emu_launch;
@@ -149,6 +164,7 @@ typedef struct emu_bulk { /* a bulk copy under way */
     emu_span *spans;
     unsigned span_count, bytes, thread; /* bytes: of all spans */
     unsigned mbarrier, group;           /* a load's; a store's */
+    emu_worker *to;                     /* a load's: whose shared memory */
     unsigned char *data;      /* a store's, once it has been read from shared memory */
     int line;
 } emu_bulk;
@@ -156,13 +172,27 @@ typedef struct emu_bulks {
     emu_bulk *list; /* oldest first */
     unsigned count, capacity;
 } emu_bulks;
+typedef struct emu_team { /* blocks that run at the same time: a cluster, or one */
+    emu_worker *members[EMU_MAX_WORKERS];
+    unsigned size;
+    unsigned arrived, phase; /* of barrier.cluster */
+} emu_team;
 typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
-    uint64_t blocks, next, stride, offset; /* blocks run in the order (i * stride + offset) % blocks */
+    uint64_t blocks, next, stride, offset; /* clusters run in the order (i * stride + offset) % blocks */
     CUresult fault;
+    emu_team team;      /* who runs its blocks, unless several OS threads do */
+    int running;        /* blocks have begun and not ended */
+    uint32_t number;    /* among all launches, from 1 */
+    int followed;       /* launch_dependents lets the next launch begin */
+    int early, alone;   /* it began before the one in front was over; that is over now */
+    int waited;         /* a thread has reached griddepcontrol.wait */
 } emu_run;
 struct emu_worker {
     emu_run *run;
+    emu_team *team;
+    unsigned rank; /* in the team */
+    int begun;     /* a thread of the block has run */
     const struct reid_emulator_module *instance; /* this worker's copy of the module: its own shared array */
     const struct reid_emulator_kernel *kernel;
     unsigned thread_count, warp_count, shared_bytes;
@@ -185,18 +215,39 @@ struct emu_worker {
     emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
     uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
-    uint32_t clock, launch_clock, block_clock;
+    uint32_t clock, block_clock;
+    uint32_t block_number; /* of the running block, among all blocks */
     int used_atomics;                 /* this block synchronises with others: no race reports between blocks */
     emu_allocation *recent[1024];     /* cache of emu_find by page */
     unsigned recent_version;
     char fault_text[256]; /* from a signal handler */
 };
-void emu_module_instance(const emu_module *module, emu_worker *worker, int number); /* driver_module.c */
+CUresult emu_module_instance(emu_module *module, emu_worker *worker, int number); /* driver_module.c */
+const char *emu_kernel_name(const emu_function *function);
 extern __thread emu_worker *emu_current_worker __attribute__((tls_model("initial-exec"))); /* NULL outside a kernel */
 static inline emu_worker *emu_worker_now(void) { return emu_current_worker; }
-CUresult emu_run_launch(const emu_launch *launch);
+void emu_block_begin(emu_worker *worker, uint64_t number);
+void emu_block_end(emu_worker *worker);
+unsigned emu_block_round(emu_worker *worker); /* every warp has a turn; 0: no thread could run */
+unsigned emu_block_count(const emu_worker *worker, emu_state state); /* threads in it */
+void emu_block_release(emu_worker *worker, emu_state state);         /* they go on */
+void emu_block_deadlock(emu_worker *worker);
+void emu_thread_main(emu_worker *worker);
+
+/* ---- grid.c: launches that follow each other in a stream, all but the first of them programmatic ---- */
+CUresult emu_run_launches(const emu_launch *const *launches, unsigned count);
+void emu_grid_wait(int line);
+void emu_grid_trigger(int line);
+extern uint32_t emu_oldest_launch; /* those before it are over */
 extern const struct reid_emulator_calls emu_kernel_calls;
 emu_allocation *emu_worker_find(emu_worker *worker, uintptr_t address); /* device or pinned memory */
+
+/* ---- cluster.c ---- */
+unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsigned value, int line);
+void emu_cluster_exit(emu_worker *worker); /* a thread has returned */
+void emu_cluster_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
+/* A block of the cluster, to whose shared memory something is about to be done; a fault if it is not there. */
+emu_worker *emu_cluster_member(emu_worker *worker, unsigned rank, const char *what, int line);
 
 /* ---- warp.c, copies.c, check.c ---- */
 void emu_warp_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -204,6 +255,7 @@ void emu_copy_async(unsigned to, const void *from, unsigned bytes, unsigned sour
 void emu_copy_commit(int line);
 void emu_copy_wait(unsigned groups_left, int line);
 void emu_copy_wait_all(int line);
+void emu_copy_take(emu_thread *thread); /* the sources are read, though the copies land later */
 void emu_access(const void *address, unsigned bytes, int is_write, void *pc);
 void emu_undefined(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
 unsigned long long emu_atomic(enum reid_emulator_atomic op, void *address, unsigned bytes, unsigned long long value,
@@ -235,6 +287,8 @@ void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *c
 void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks);
 void emu_check_landing(emu_worker *worker, uint32_t *clocks); /* the time of an asynchronous copy's landing */
 void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread);
+void emu_check_remote(emu_worker *worker, unsigned offset, unsigned bytes, int how, int line); /* by another block */
+void emu_check_cluster(emu_worker *worker); /* of a cluster whose barrier is complete */
 
 /* ---- wgmma.c ---- */
 void emu_wgmma_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -244,17 +298,20 @@ void emu_wgmma_end(emu_worker *worker);
 
 /* ---- mbarrier.c, bulk.c ---- */
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);
+void emu_mbarrier_remote(emu_worker *worker, unsigned address, int line); /* another block arrives */
 void emu_mbarrier_fence(void);
 unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
 void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
 void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
-int emu_mbarrier_idle(emu_worker *worker); /* no thread can go on: lands a copy, or lets test_wait end; 0: deadlock */
+int emu_mbarrier_land(emu_worker *worker); /* no thread can go on: lands a copy; 0: there is none */
+int emu_mbarrier_poll(emu_worker *worker); /* lets test_wait end; 0: deadlock */
 void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line);
 void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line);
 void emu_bulk_commit(void);
 void emu_bulk_wait(unsigned groups_left, int read_only, int line);
 void emu_bulk_land(emu_worker *worker); /* one load, any */
 const emu_bulk *emu_bulk_load_for(const emu_worker *worker, unsigned mbarrier); /* one in flight, or NULL */
+void emu_bulk_multicast(emu_worker *worker, emu_bulk *copy, unsigned mbarrier, unsigned mask); /* to these blocks */
 /* A new copy by the running thread, with room for so many spans, which add_span appends; issue_... starts it. */
 emu_bulk *emu_bulk_new(emu_bulks *copies, unsigned spans, int line);
 void emu_bulk_add_span(emu_bulk *copy, const emu_span *span);
@@ -277,7 +334,7 @@ typedef struct emu_map {
 } emu_map;
 uint64_t emu_map_sum(const emu_map *map);
 void emu_tensor_load(unsigned to, const void *map, unsigned rank, const int *coordinates, const int *offsets,
-                     unsigned mbarrier, int line);
+                     unsigned mbarrier, unsigned mask, int line);
 void emu_tensor_store(const void *map, unsigned rank, const int *coordinates, unsigned from, int line);
 void emu_tensor_prefetch(const void *map, int line);
 

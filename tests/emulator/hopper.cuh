@@ -108,6 +108,24 @@ __device__ __forceinline__ void reid_tensor_load_im2col_5d(unsigned to, const vo
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(d), "r"(n), "r"(mbarrier), "h"(offset_w),
                  "h"(offset_h), "h"(offset_d) : "memory");
 }
+#define MULTICAST ".multicast::cluster "
+/* To every block of the cluster whose bit is in the mask, at the same place of its shared memory; each has an mbarrier
+   at the same place, which counts the bytes of its own copy. */
+__device__ __forceinline__ void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y,
+                                                              unsigned mbarrier, unsigned short mask) {
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes" MULTICAST
+                 "[%0], [%1, {%2, %3}], [%4], %5;"
+                 ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier), "h"(mask) : "memory");
+}
+__device__ __forceinline__ void reid_tensor_load_im2col_4d_multicast(unsigned to, const void *map, int c, int w, int h,
+                                                                     int n, unsigned short offset_w,
+                                                                     unsigned short offset_h, unsigned mbarrier,
+                                                                     unsigned short mask) {
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes" MULTICAST
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8}, %9;"
+                 ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h),
+                 "h"(mask) : "memory");
+}
 __device__ __forceinline__ void reid_tensor_store_2d(const void *map, int x, int y, unsigned from) {
     asm volatile("cp.async.bulk.tensor.2d." TENSOR_STORE "{%1, %2}], [%3];"
                  ::"l"(map), "r"(x), "r"(y), "r"(from) : "memory");
@@ -144,6 +162,44 @@ __device__ __forceinline__ void reid_stmatrix_x4(unsigned row, const unsigned r[
 __device__ __forceinline__ void reid_stmatrix_x4_trans(unsigned row, const unsigned r[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
                  ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
+}
+
+/* ---- clusters: blocks that run at the same time and reach each other's shared memory, by addresses of mapa. All of a
+   cluster's threads that have not returned take part in its barrier; a thread arrives, and then waits. A block has to
+   be there when its memory is used: it has begun, which a barrier makes sure of, and has not ended. ---- */
+__device__ __forceinline__ unsigned reid_cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+__device__ __forceinline__ unsigned reid_cluster_size() {
+    unsigned size;
+    asm volatile("mov.u32 %0, %%cluster_nctarank;" : "=r"(size));
+    return size;
+}
+__device__ __forceinline__ void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+__device__ __forceinline__ unsigned reid_cluster_map(unsigned shared, unsigned rank) {
+    unsigned address;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+    return address;
+}
+__device__ __forceinline__ unsigned reid_cluster_load(unsigned address) {
+    unsigned value;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+    return value;
+}
+__device__ __forceinline__ void reid_cluster_store(unsigned address, unsigned value) {
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+__device__ __forceinline__ void reid_cluster_mbarrier_arrive(unsigned mbarrier) { /* of any block */
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) { /* of this one */
+    unsigned over;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(mbarrier), "r"(parity) : "memory");
+    return over != 0;
 }
 
 /* ---- programmatic dependent launch: waits for the kernel before; lets the kernel behind begin ---- */

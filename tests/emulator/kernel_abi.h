@@ -3,9 +3,10 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 3                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 4                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
+#define REID_EMULATOR_RANK_BIT 24 /* a .shared::cluster address: rank + 1 is above it, 0 for the block itself */
 
 /* Warp-wide operations: every lane of the warp has to arrive at the same one. */
 enum reid_emulator_op {
@@ -48,6 +49,18 @@ enum reid_emulator_mbarrier {
     REID_EMULATOR_TRY_WAIT
 };
 
+/* Operations on a cluster: ranks, its barrier, shared memory of any of its blocks by a .shared::cluster address. */
+enum reid_emulator_cluster {
+    REID_EMULATOR_RANK,
+    REID_EMULATOR_SIZE,
+    REID_EMULATOR_CLUSTER_ARRIVE,
+    REID_EMULATOR_CLUSTER_WAIT,
+    REID_EMULATOR_MAP,   /* a .shared address and a rank to a .shared::cluster address */
+    REID_EMULATOR_LOAD,  /* four bytes */
+    REID_EMULATOR_STORE,
+    REID_EMULATOR_REMOTE_ARRIVE /* at an mbarrier */
+};
+
 /* Undefined behaviour that g++'s own checks found in a kernel. */
 enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMULATOR_SHIFT, REID_EMULATOR_ARITHMETIC };
 
@@ -88,11 +101,15 @@ struct reid_emulator_calls {
     void (*bulk_store)(void *destination, unsigned source, unsigned bytes, int line);
     void (*bulk_commit)(void);
     void (*bulk_wait)(unsigned groups_left, int read_only, int line); /* read_only: until the sources have been read */
-    /* A box of a tensor map; rank coordinates, innermost first; offsets: rank - 2 of them, or NULL in tile mode. */
+    /* A box of a tensor map; rank coordinates, innermost first; offsets: rank - 2 of them, or NULL in tile mode. mask:
+       of the blocks that get it, by rank; 0: this one. */
     void (*tensor_load)(unsigned destination, const void *map, unsigned rank, const int *coordinates,
-                        const int *offsets, unsigned mbarrier, int line);
+                        const int *offsets, unsigned mbarrier, unsigned mask, int line);
     void (*tensor_store)(const void *map, unsigned rank, const int *coordinates, unsigned source, int line);
     void (*tensor_prefetch)(const void *map, int line);
+    void (*grid_wait)(int line);
+    void (*grid_launch_dependents)(int line);
+    unsigned (*cluster)(enum reid_emulator_cluster op, unsigned address, unsigned value, int line);
 };
 
 struct reid_emulator_uint3 {

@@ -1,6 +1,5 @@
-/* launch.c: runs a grid. Blocks run one after the other (or on several OS threads), in a shuffled order; within a block
-   the warps take turns, also shuffled, each running until all of its lanes wait for other warps. So a kernel that
-   forgot a barrier reads what has not been written yet. */
+/* launch.c: a block. Its warps take turns in a shuffled order, each running until all of its lanes wait for other
+   warps. So a kernel that forgot a barrier reads what has not been written yet. */
 #include <stdio.h>
 #include <time.h>
 
@@ -94,14 +93,16 @@ const struct reid_emulator_calls emu_kernel_calls = {
     barrier, warp, shared_address, emu_copy_async, emu_copy_commit, emu_copy_wait, emu_copy_wait_all,
     timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
     emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
-    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch};
+    emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch, emu_grid_wait, emu_grid_trigger,
+    emu_cluster_call};
 
 /* ---- a block ---- */
 
-static void thread_main(emu_worker *w) {
+void emu_thread_main(emu_worker *w) {
     w->kernel->call(w->run->launch->params);
     w->current->state = EMU_EXITED;
     w->exited++, w->idle_rounds = 0;
+    emu_cluster_exit(w);
 }
 
 static void shuffle(emu_worker *w, unsigned char *order, unsigned count) {
@@ -138,11 +139,13 @@ static void state_text(const emu_worker *w, const emu_thread *t, char *text, siz
         snprintf(text, size, "at barrier %u (%u of %u threads), line %d", t->barrier, w->barrier_arrived[t->barrier],
                  w->barrier_threads[t->barrier], t->line);
     else if (t->state == EMU_AT_MBARRIER) emu_mbarrier_text(w, t, text, size);
+    else if (t->state == EMU_AT_CLUSTER) emu_cluster_text(w, t, text, size);
+    else if (t->state == EMU_AT_GRID) snprintf(text, size, "at griddepcontrol.wait, line %d", t->line);
     else snprintf(text, size, "running");
 }
 
 /* No thread can go on: which wait where. Threads by their index in the block, neighbours in the same state together. */
-static void report_deadlock(emu_worker *w) {
+void emu_block_deadlock(emu_worker *w) {
     char text[700] = "", where[256], state[200], next[200], range[32];
     size_t used = 0;
     for (unsigned first = 0, last; first < w->thread_count && used + 240 < sizeof text; first = last + 1) {
@@ -163,7 +166,7 @@ static void report_deadlock(emu_worker *w) {
 static void start_threads(emu_worker *w) {
     const unsigned *dim = w->run->launch->block;
     memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
-    w->exited = 0, w->used_atomics = 0;
+    w->exited = 0, w->used_atomics = 0, w->begun = 0;
     emu_bulk_begin(w), emu_wgmma_begin(w);
     for (unsigned i = 0; i < w->warp_count; i++) {
         unsigned left = w->thread_count - i * 32;
@@ -175,150 +178,47 @@ static void start_threads(emu_worker *w) {
         t->index = i, t->warp = i / 32, t->lane = i % 32;
         t->position.x = i % dim[0], t->position.y = i / dim[0] % dim[1], t->position.z = i / dim[0] / dim[1];
         t->copy_count = t->groups = t->bulk_groups = 0;
-        t->gave_up = 0;
+        t->gave_up = 0, t->cluster_phase = 0;
         emu_thread_start(w, i);
     }
 }
 
-static void run_block(emu_worker *w, uint64_t number) {
+void emu_block_begin(emu_worker *w, uint64_t number) {
+    static uint32_t blocks;
     const unsigned *grid = w->run->launch->grid;
-    unsigned char warps[EMU_WARPS];
     struct reid_emulator_uint3 *at = w->instance->block_index;
     at->x = (unsigned)(number % grid[0]);
     at->y = (unsigned)(number / grid[0] % grid[1]);
     at->z = (unsigned)(number / grid[0] / grid[1]);
+    w->block_number = __atomic_add_fetch(&blocks, 1, __ATOMIC_RELAXED);
     if (w->shared_bytes) memset(w->instance->shared, 0xff, w->shared_bytes);
     start_threads(w);
     if (w->cells) emu_check_block(w);
     shuffle(w, w->lane_order, 32);
     for (unsigned i = 0; i < 32; i++) w->lane_place[w->lane_order[i]] = (unsigned char)i;
-    while (w->exited < w->thread_count && !w->fault) {
-        unsigned ran = 0;
-        shuffle(w, warps, w->warp_count);
-        for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i]);
-        if (!ran && !w->fault && !emu_mbarrier_idle(w)) report_deadlock(w);
-    }
+}
+
+void emu_block_end(emu_worker *w) {
     if (!w->fault) emu_wgmma_end(w);
     if (!w->fault) emu_bulk_end(w);
 }
 
-/* ---- a grid ---- */
-
-static pthread_mutex_t emu_run_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static void run_blocks(emu_worker *w) {
-    unsigned control = __builtin_ia32_stmxcsr();
-    __builtin_ia32_ldmxcsr(0x1f80); /* round to nearest, denormals kept, whatever the caller has set */
-    emu_current_worker = w;
-    w->scheduler_bottom = NULL;
-    emu_signals_begin(w);
-    for (;;) {
-        pthread_mutex_lock(&emu_run_lock);
-        uint64_t i = w->run->fault ? w->run->blocks : w->run->next++;
-        pthread_mutex_unlock(&emu_run_lock);
-        if (i >= w->run->blocks) break;
-        run_block(w, (i * w->run->stride + w->run->offset) % w->run->blocks);
-        if (!w->fault) continue;
-        pthread_mutex_lock(&emu_run_lock);
-        w->run->fault = w->fault;
-        pthread_mutex_unlock(&emu_run_lock);
-    }
-    emu_signals_end(w);
-    emu_current_worker = NULL;
-    __builtin_ia32_ldmxcsr(control);
+unsigned emu_block_round(emu_worker *w) {
+    unsigned char warps[EMU_WARPS];
+    unsigned ran = 0;
+    w->begun = 1;
+    shuffle(w, warps, w->warp_count);
+    for (unsigned i = 0; i < w->warp_count && !w->fault; i++) ran += run_warp(w, warps[i]);
+    return ran;
 }
 
-static void *worker_main(void *worker) {
-    run_blocks((emu_worker *)worker);
-    return NULL;
+unsigned emu_block_count(const emu_worker *w, emu_state state) {
+    unsigned count = 0;
+    for (unsigned i = 0; i < w->thread_count; i++) count += w->threads[i].state == state;
+    return count;
 }
 
-/* Workers live as long as the process; they are as large as their stacks. */
-static emu_worker *emu_workers[EMU_MAX_WORKERS];
-
-static emu_worker *worker_for(emu_run *run, int i) {
-    if (!emu_workers[i]) {
-        emu_worker *fresh = (emu_worker *)calloc(1, sizeof *fresh);
-        if (!fresh || !emu_stacks_create(fresh)) return NULL;
-        fresh->entry = thread_main;
-        fresh->random = emu_get_settings()->seed + 1000003u * (unsigned)i;
-        emu_workers[i] = fresh;
-    }
-    emu_worker *w = emu_workers[i];
-    const emu_launch *l = run->launch;
-    w->run = run;
-    emu_module_instance(l->function->module, w, i);
-    w->kernel = &w->instance->kernels[l->function->number];
-    w->thread_count = l->block[0] * l->block[1] * l->block[2];
-    w->warp_count = (w->thread_count + 31) / 32;
-    w->shared_bytes = l->shared;
-    w->fault = CUDA_SUCCESS;
-    for (int d = 0; d < 3; d++) {
-        (&w->instance->grid_dim->x)[d] = l->grid[d];
-        (&w->instance->block_dim->x)[d] = l->block[d];
-    }
-    return w;
-}
-
-static uint64_t common_divisor(uint64_t a, uint64_t b) { return b ? common_divisor(b, a % b) : a; }
-
-static void order_blocks(emu_run *run) {
-    static uint64_t random;
-    if (!random) random = emu_get_settings()->seed;
-    run->stride = 1, run->offset = 0;
-    if (emu_get_settings()->seed == 0 || run->blocks < 2 || run->blocks >> 31) return;
-    run->offset = emu_random(&random) % run->blocks;
-    do run->stride = 1 + emu_random(&random) % run->blocks;
-    while (common_divisor(run->stride, run->blocks) != 1);
-}
-
-/* Shared memory beyond the launch's bytes must not be touched. */
-enum { BEYOND_BYTE = 0xc5 };
-static void guard_shared(const struct reid_emulator_module *m, unsigned bytes) {
-    if (!m->shared) return;
-#if EMU_ASAN
-    __asan_unpoison_memory_region(m->shared, REID_EMULATOR_SHARED_BYTES);
-#endif
-    memset(m->shared + bytes, BEYOND_BYTE, REID_EMULATOR_SHARED_BYTES - bytes);
-#if EMU_ASAN
-    __asan_poison_memory_region(m->shared + bytes, REID_EMULATOR_SHARED_BYTES - bytes);
-#endif
-}
-
-static CUresult check_guards(const emu_worker *w) {
-    char text[200];
-    const unsigned char *shared = w->instance->shared;
-    for (unsigned i = w->shared_bytes; shared && !EMU_ASAN && i < REID_EMULATOR_SHARED_BYTES; i++) {
-        if (shared[i] == BEYOND_BYTE) continue;
-        emu_report("kernel %s: wrote shared memory %u bytes past the end of the launch's %u bytes", w->kernel->name,
-                   i - w->shared_bytes, w->shared_bytes);
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-    }
-    if (emu_guards_intact(text, sizeof text)) return CUDA_SUCCESS;
-    emu_report("kernel %s: wrote %s", w->kernel->name, text);
-    return CUDA_ERROR_ILLEGAL_ADDRESS;
-}
-
-CUresult emu_run_launch(const emu_launch *l) {
-    emu_run run = {.launch = l, .blocks = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2]};
-    emu_worker *workers[EMU_MAX_WORKERS];
-    pthread_t threads[EMU_MAX_WORKERS];
-    int wanted = emu_get_settings()->workers, started = 1;
-    if ((uint64_t)wanted > run.blocks) wanted = (int)run.blocks;
-    order_blocks(&run);
-    for (int i = 0; i < wanted; i++) {
-        workers[i] = worker_for(&run, i);
-        if (!workers[i]) return CUDA_ERROR_OUT_OF_MEMORY;
-        guard_shared(workers[i]->instance, l->shared);
-    }
-    if (emu_get_settings()->check && !emu_check_begin(workers[0])) return CUDA_ERROR_OUT_OF_MEMORY;
-    while (started < wanted && !pthread_create(&threads[started], NULL, worker_main, workers[started])) started++;
-    run_blocks(workers[0]);
-    for (int i = 1; i < started; i++) pthread_join(threads[i], NULL);
-    if (run.fault) return run.fault;
-    for (int i = 0; i < wanted; i++) {
-        CUresult r = check_guards(workers[i]);
-        if (r) return r;
-    }
-    return CUDA_SUCCESS;
+void emu_block_release(emu_worker *w, emu_state state) {
+    for (unsigned i = 0; i < w->thread_count; i++)
+        if (w->threads[i].state == state) w->threads[i].state = EMU_READY;
 }

@@ -60,7 +60,7 @@ static emu_mbarrier *need(emu_worker *w, unsigned address, const char *what, int
     if (memcmp(w->instance->shared + offset, emu_mark, MARK_BYTES) != 0)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "%s: the mbarrier at shared offset %u has been overwritten",
                   what, offset);
-    if (w->cells) emu_check_shared(w, w->current, offset, MARK_BYTES, EMU_MBARRIER_USE, line, NULL);
+    if (w->cells && w->current) emu_check_shared(w, w->current, offset, MARK_BYTES, EMU_MBARRIER_USE, line, NULL);
     return m;
 }
 
@@ -128,13 +128,19 @@ static void arrive(emu_worker *w, emu_mbarrier *m, int line) {
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "arrives too often at the mbarrier at shared offset %u (%s)",
                   m->offset, state);
     m->pending--;
-    if (w->cells) emu_check_release(w, w->current, m->arrived);
+    if (w->cells && w->current) emu_check_release(w, w->current, m->arrived);
     complete_if_due(w, m, line);
+}
+
+void emu_mbarrier_remote(emu_worker *w, unsigned address, int line) {
+    emu_mbarrier *m = need(w, address, "mbarrier.arrive", line);
+    if (w->cells) emu_check_landing(w, m->arrived);
+    arrive(w, m, line);
 }
 
 void emu_mbarrier_landed(emu_worker *w, const emu_bulk *copy) {
     emu_mbarrier *m = find(w, copy->mbarrier);
-    int line = w->current->line;
+    int line = emu_worker_now()->current->line;
     if (m->tx - (int)copy->bytes < -MAX_COUNT)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "the transaction count of the mbarrier at shared offset %u "
                   "falls below %d", m->offset, -MAX_COUNT);
@@ -172,23 +178,26 @@ static unsigned wait(emu_worker *w, unsigned address, unsigned parity, int polls
     }
 }
 
-int emu_mbarrier_idle(emu_worker *w) {
-    emu_thread *waits = NULL;
-    int polls = 0;
-    for (unsigned i = 0; i < w->thread_count; i++) {
-        if (w->threads[i].state != EMU_AT_MBARRIER) continue;
-        if (!waits) waits = &w->threads[i];
-        polls |= w->threads[i].polls;
-    }
-    if (waits && w->loads.count) { /* by a thread, since only a thread can fault */
-        w->landing = 1;
-        emu_thread_resume(w, waits);
+int emu_mbarrier_land(emu_worker *w) {
+    for (unsigned i = 0; i < w->thread_count && w->loads.count; i++) {
+        emu_state state = w->threads[i].state;
+        if (state != EMU_AT_MBARRIER && state != EMU_AT_GRID && state != EMU_AT_CLUSTER) continue;
+        w->landing = 1; /* by a thread, since only a thread can fault */
+        emu_thread_resume(w, &w->threads[i]);
         return 1;
     }
-    if (!polls || w->idle_rounds++ == IDLE_ROUNDS) return 0;
-    for (unsigned i = 0; i < w->thread_count; i++)
-        if (w->threads[i].state == EMU_AT_MBARRIER && w->threads[i].polls) w->threads[i].state = EMU_READY;
-    return 1;
+    return 0;
+}
+
+int emu_mbarrier_poll(emu_worker *w) {
+    int polls = 0;
+    if (w->idle_rounds++ == IDLE_ROUNDS) return 0;
+    for (unsigned i = 0; i < w->thread_count; i++) {
+        if (w->threads[i].state != EMU_AT_MBARRIER || !w->threads[i].polls) continue;
+        w->threads[i].state = EMU_READY;
+        polls = 1;
+    }
+    return polls;
 }
 
 /* ---- what kernels call ---- */

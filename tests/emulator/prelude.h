@@ -19,7 +19,7 @@
       address. Memory is reached through pointers of its own alignment: a float4 at a multiple of 16.
    8. Data copied by cp.async exists after the thread's own wait and a barrier, not before; rows that an ldmatrix or an
       mma touches are written first (a copy with zero source bytes writes zeros), also where the result is unused.
-   9. Blocks run in any order and must not wait for each other.
+   9. Blocks run in any order and must not wait for each other, unless they are of one cluster.
    10. Hopper: mbarrier.try_wait sits in a loop. Accumulators of wgmma are a local array of the kernel that lives until
       its wgmma.wait_group. The four warps of a warpgroup do the same wgmma and setmaxnreg.
 

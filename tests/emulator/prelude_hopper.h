@@ -61,41 +61,54 @@ template <int reid_groups> REID_EMULATOR_FN void reid_bulk_wait_read(REID_EMULAT
 REID_EMULATOR_FN void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier,
                                           REID_EMULATOR_LINE) {
     const int at[2] = {x, y};
-    reid_emulator.tensor_load(to, map, 2, at, 0, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 2, at, 0, mbarrier, 0, line);
 }
 REID_EMULATOR_FN void reid_tensor_load_3d(unsigned to, const void *map, int x, int y, int z, unsigned mbarrier,
                                           REID_EMULATOR_LINE) {
     const int at[3] = {x, y, z};
-    reid_emulator.tensor_load(to, map, 3, at, 0, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 3, at, 0, mbarrier, 0, line);
 }
 REID_EMULATOR_FN void reid_tensor_load_4d(unsigned to, const void *map, int x, int y, int z, int u, unsigned mbarrier,
                                           REID_EMULATOR_LINE) {
     const int at[4] = {x, y, z, u};
-    reid_emulator.tensor_load(to, map, 4, at, 0, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 4, at, 0, mbarrier, 0, line);
 }
 REID_EMULATOR_FN void reid_tensor_load_5d(unsigned to, const void *map, int x, int y, int z, int u, int v,
                                           unsigned mbarrier, REID_EMULATOR_LINE) {
     const int at[5] = {x, y, z, u, v};
-    reid_emulator.tensor_load(to, map, 5, at, 0, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 5, at, 0, mbarrier, 0, line);
 }
 /* cp.async.bulk.tensor.Nd.shared::cluster.global.im2col.mbarrier::complete_tx::bytes: coordinates C, W, H, D, N and
    offsets along W, H, D */
 REID_EMULATOR_FN void reid_tensor_load_im2col_3d(unsigned to, const void *map, int c, int w, int n,
                                                  unsigned short offset_w, unsigned mbarrier, REID_EMULATOR_LINE) {
     const int at[3] = {c, w, n}, offsets[1] = {offset_w};
-    reid_emulator.tensor_load(to, map, 3, at, offsets, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 3, at, offsets, mbarrier, 0, line);
 }
 REID_EMULATOR_FN void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int w, int h, int n,
                                                  unsigned short offset_w, unsigned short offset_h, unsigned mbarrier,
                                                  REID_EMULATOR_LINE) {
     const int at[4] = {c, w, h, n}, offsets[2] = {offset_w, offset_h};
-    reid_emulator.tensor_load(to, map, 4, at, offsets, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 4, at, offsets, mbarrier, 0, line);
 }
 REID_EMULATOR_FN void reid_tensor_load_im2col_5d(unsigned to, const void *map, int c, int w, int h, int d, int n,
                                                  unsigned short offset_w, unsigned short offset_h,
                                                  unsigned short offset_d, unsigned mbarrier, REID_EMULATOR_LINE) {
     const int at[5] = {c, w, h, d, n}, offsets[3] = {offset_w, offset_h, offset_d};
-    reid_emulator.tensor_load(to, map, 5, at, offsets, mbarrier, line);
+    reid_emulator.tensor_load(to, map, 5, at, offsets, mbarrier, 0, line);
+}
+/* ....multicast::cluster: to every block of the mask, at the same place, counted by its mbarrier at the same place */
+REID_EMULATOR_FN void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y, unsigned mbarrier,
+                                                    unsigned short mask, REID_EMULATOR_LINE) {
+    const int at[2] = {x, y};
+    reid_emulator.tensor_load(to, map, 2, at, 0, mbarrier, mask | 0x10000u, line);
+}
+REID_EMULATOR_FN void reid_tensor_load_im2col_4d_multicast(unsigned to, const void *map, int c, int w, int h, int n,
+                                                           unsigned short offset_w, unsigned short offset_h,
+                                                           unsigned mbarrier, unsigned short mask,
+                                                           REID_EMULATOR_LINE) {
+    const int at[4] = {c, w, h, n}, offsets[2] = {offset_w, offset_h};
+    reid_emulator.tensor_load(to, map, 4, at, offsets, mbarrier, mask | 0x10000u, line);
 }
 /* cp.async.bulk.tensor.Nd.global.shared::cta.tile.bulk_group */
 REID_EMULATOR_FN void reid_tensor_store_2d(const void *map, int x, int y, unsigned from, REID_EMULATOR_LINE) {
@@ -141,9 +154,41 @@ REID_EMULATOR_FN void reid_stmatrix_x4_trans(unsigned row, const unsigned r[4], 
     reid_emulator_stmatrix(REID_EMULATOR_STMATRIX_TRANS, 4, row, r, line);
 }
 
-/* ---- griddepcontrol: launches here follow each other, so there is nothing to wait for or to start ---- */
-REID_EMULATOR_FN void reid_griddepcontrol_wait(void) {}
-REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(void) {}
+/* ---- clusters: a rank in the cluster; its barrier; shared memory of another block, by mapa's address ---- */
+REID_EMULATOR_FN unsigned reid_cluster_rank(REID_EMULATOR_LINE) { /* %cluster_ctarank */
+    return reid_emulator.cluster(REID_EMULATOR_RANK, 0, 0, line);
+}
+REID_EMULATOR_FN unsigned reid_cluster_size(REID_EMULATOR_LINE) { /* %cluster_nctarank */
+    return reid_emulator.cluster(REID_EMULATOR_SIZE, 0, 0, line);
+}
+REID_EMULATOR_FN void reid_cluster_arrive(REID_EMULATOR_LINE) { /* barrier.cluster.arrive.release */
+    reid_emulator.cluster(REID_EMULATOR_CLUSTER_ARRIVE, 0, 0, line);
+}
+REID_EMULATOR_FN void reid_cluster_wait(REID_EMULATOR_LINE) { /* barrier.cluster.wait.acquire */
+    reid_emulator.cluster(REID_EMULATOR_CLUSTER_WAIT, 0, 0, line);
+}
+REID_EMULATOR_FN unsigned reid_cluster_map(unsigned shared, unsigned rank, REID_EMULATOR_LINE) { /* mapa */
+    return reid_emulator.cluster(REID_EMULATOR_MAP, shared, rank, line);
+}
+REID_EMULATOR_FN unsigned reid_cluster_load(unsigned address, REID_EMULATOR_LINE) { /* ld.shared::cluster.u32 */
+    return reid_emulator.cluster(REID_EMULATOR_LOAD, address, 0, line);
+}
+REID_EMULATOR_FN void reid_cluster_store(unsigned address, unsigned value, REID_EMULATOR_LINE) {
+    reid_emulator.cluster(REID_EMULATOR_STORE, address, value, line); /* st.shared::cluster.u32 */
+}
+/* mbarrier.arrive.release.cluster.shared::cluster; mbarrier.try_wait.parity.acquire.cluster */
+REID_EMULATOR_FN void reid_cluster_mbarrier_arrive(unsigned mbarrier, REID_EMULATOR_LINE) {
+    reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE, mbarrier, 1, line);
+}
+REID_EMULATOR_FN bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
+    return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT, mbarrier, parity, line) != 0;
+}
+
+/* ---- griddepcontrol: waits for the launch in front; lets the launch behind begin ---- */
+REID_EMULATOR_FN void reid_griddepcontrol_wait(REID_EMULATOR_LINE) { reid_emulator.grid_wait(line); }
+REID_EMULATOR_FN void reid_griddepcontrol_launch_dependents(REID_EMULATOR_LINE) {
+    reid_emulator.grid_launch_dependents(line);
+}
 #endif
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL /* sm_90a */

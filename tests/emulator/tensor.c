@@ -133,7 +133,7 @@ static box begin(emu_worker *w, const emu_map *m, emu_bulks *copies, unsigned ra
 }
 
 void emu_tensor_load(unsigned to, const void *map, unsigned rank, const int *coordinates, const int *offsets,
-                     unsigned mbarrier, int line) {
+                     unsigned mbarrier, unsigned mask, int line) {
     emu_worker *w = emu_worker_now();
     emu_map m = read_map(map, "cp.async.bulk.tensor", line);
     if (!offsets != !m.im2col)
@@ -142,7 +142,8 @@ void emu_tensor_load(unsigned to, const void *map, unsigned rank, const int *coo
     box b = begin(w, &m, &w->loads, rank, to, line);
     if (offsets) check_base(&m, coordinates, offsets, line), add_pixels(&b, coordinates, offsets);
     else add_tile(&b, coordinates);
-    emu_bulk_issue_load(w, b.copy, mbarrier);
+    if (mask) emu_bulk_multicast(w, b.copy, mbarrier, mask & 0xffff);
+    else emu_bulk_issue_load(w, b.copy, mbarrier);
 }
 
 void emu_tensor_store(const void *map, unsigned rank, const int *coordinates, unsigned from, int line) {

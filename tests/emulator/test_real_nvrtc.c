@@ -103,7 +103,8 @@ int main(int argc, char **argv) {
     }
     free(sample), free(units), free(both);
     bad += try_hopper(&r, folder, "hopper_test.cu") + try_hopper(&r, folder, "tensor_test.cu");
-    tried += 2;
+    bad += try_hopper(&r, folder, "grid_test.cu") + try_hopper(&r, folder, "cluster_test.cu");
+    tried += 4;
     printf("test_real_nvrtc: %d checks passed, %d failed\n", tried - bad, bad);
     return bad != 0;
 }

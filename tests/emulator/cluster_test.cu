@@ -1,0 +1,170 @@
+/* cluster_test.cu: kernels for test_cluster.c; hopper.cuh, which has the wrappers, stands in front. The ones named
+   unit_... say what the instructions do, the others have one bug each. Compiled by the real NVRTC too. */
+struct __align__(64) tensor_map { /* a CUtensorMap */
+    unsigned long long opaque[16];
+};
+
+__device__ __forceinline__ void cluster_barrier() {
+    reid_cluster_arrive();
+    reid_cluster_wait();
+}
+
+__device__ __forceinline__ void wait_for(unsigned mbarrier, unsigned parity) {
+    while (!reid_cluster_mbarrier_try_wait(mbarrier, parity)) continue;
+}
+
+/* out, for each block in the order of its index: its rank and its cluster's size */
+extern "C" __global__ void unit_ranks(unsigned *out) {
+    unsigned block = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    if (threadIdx.x == 0) out[block] = reid_cluster_rank() << 8 | reid_cluster_size();
+}
+
+/* The barrier counts threads that have not returned, and what is between arriving and waiting need not be done yet. */
+extern "C" __global__ void unit_barrier(unsigned *out) {
+    unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared), rank = reid_cluster_rank();
+    if (threadIdx.x >= 64) return;
+    for (unsigned round = 0; round < 3; round++) {
+        words[threadIdx.x] = rank * 1000 + round * 100 + threadIdx.x;
+        reid_cluster_arrive();
+        if (threadIdx.x == 40 && round == 2) return; /* it has arrived: nobody waits for it */
+        reid_cluster_wait();
+        unsigned next = reid_cluster_map(base + threadIdx.x * 4, (rank + 1) % reid_cluster_size());
+        out[(blockIdx.x * 3 + round) * 64 + threadIdx.x] = reid_cluster_load(next);
+        cluster_barrier();
+    }
+}
+
+/* ---- blocks write their rank and a value into every block's memory, and say so to its mbarrier ---- */
+enum {
+    FINE,
+    NO_FIRST_BARRIER,
+    NO_LAST_BARRIER,
+    NO_WAIT,
+    ARRIVES_TWICE,
+    WAITS_ONLY,
+    ONE_STAYS_AWAY,
+    NO_SUCH_BLOCK,
+    OUTSIDE,
+    MISALIGNED,
+    NOT_A_CTA_ADDRESS,
+    ARRIVES_TOO_OFTEN,
+    NO_ARRIVAL,
+    NO_RELEASE,
+    NO_EXPECT,
+    MASK_TOO_LARGE,
+    EMPTY_MASK,
+    EARLY_EXIT
+};
+
+template <int bug> __device__ __forceinline__ void tell(unsigned *out) {
+    unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared), bar = base + 512;
+    unsigned rank = reid_cluster_rank(), size = reid_cluster_size(), t = threadIdx.x;
+    if (t == 0) reid_mbarrier_init(bar, bug == ARRIVES_TOO_OFTEN ? size - 1 : size);
+    __syncthreads();
+    if (bug == NO_FIRST_BARRIER) {
+    } else if (bug == ONE_STAYS_AWAY && t == 3 && rank == 1) wait_for(bar, 0);
+    else if (bug == WAITS_ONLY) reid_cluster_wait();
+    else {
+        reid_cluster_arrive();
+        if (bug == ARRIVES_TWICE && t == 5) reid_cluster_arrive();
+        reid_cluster_wait();
+    }
+    if (t < size) {
+        unsigned place = base + (bug == OUTSIDE ? 2048 : bug == MISALIGNED ? 2 : 4 * rank);
+        unsigned to = bug == NO_SUCH_BLOCK ? t + 1 : t;
+        reid_cluster_store(reid_cluster_map(place, to), rank * 10 + t);
+        if (bug == NOT_A_CTA_ADDRESS) reid_mbarrier_arrive(reid_cluster_map(bar, t));
+        else if (bug != NO_ARRIVAL || rank) reid_cluster_mbarrier_arrive(reid_cluster_map(bar, t));
+    }
+    if (bug != NO_WAIT) wait_for(bar, 0);
+    if (t < size) out[blockIdx.x * 4 + t] = words[t];
+    if (bug != NO_LAST_BARRIER) cluster_barrier();
+    else if (rank) for (int i = 0; i < 3; i++) __syncthreads(); /* later than the first block */
+    if (bug == NO_LAST_BARRIER && rank && t == 0) out[blockIdx.x * 4] = reid_cluster_load(reid_cluster_map(base, 0));
+}
+
+/* ---- tiles that a cluster shares: each block loads a part of a row and sends it to all. Two stages; a row is 32
+   floats for each block, and a block sums rows up. ---- */
+template <int bug> __device__ __forceinline__ void share(const tensor_map &map, float *out, int rounds) {
+    const float *words = (const float *)reid_shared;
+    unsigned base = reid_shared_address(reid_shared), full = base + 1024, empty = base + 1040;
+    unsigned rank = reid_cluster_rank(), size = reid_cluster_size(), lane = threadIdx.x % 32;
+    unsigned all = bug == MASK_TOO_LARGE ? 2 << size : bug == EMPTY_MASK ? 0 : (1 << size) - 1;
+    unsigned short mask = (unsigned short)all;
+    if (threadIdx.x == 0) {
+        for (unsigned i = 0; i < 2; i++) reid_mbarrier_init(full + 8 * i, 1), reid_mbarrier_init(empty + 8 * i, size);
+        reid_fence_mbarrier_init();
+    }
+    if (bug == NO_FIRST_BARRIER) __syncthreads();
+    else cluster_barrier();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < rounds; i++) {
+            unsigned stage = (unsigned)i % 2, to = base + stage * 512 + rank * 128;
+            wait_for(empty + stage * 8, (unsigned)(i / 2 + 1) % 2);
+            if (bug == NO_EXPECT && rank) reid_mbarrier_arrive(full + stage * 8);
+            else reid_mbarrier_arrive_expect_tx(full + stage * 8, 128 * size);
+            reid_tensor_load_2d_multicast(to, &map, (int)rank * 32, i, full + stage * 8, mask);
+            if (bug == EARLY_EXIT && rank && i == rounds - 1) return;
+        }
+    } else if (threadIdx.x >= 32) {
+        float sum = 0.0f;
+        for (int i = 0; i < rounds; i++) {
+            unsigned stage = (unsigned)i % 2;
+            wait_for(full + stage * 8, (unsigned)(i / 2) % 2);
+            sum *= 0.5f;
+            for (unsigned k = 0; k < size; k++) sum += words[stage * 128 + k * 32 + lane];
+            __syncwarp();
+            if (bug == NO_RELEASE && lane < size) reid_mbarrier_arrive(empty + stage * 8);
+            else if (lane < size) reid_cluster_mbarrier_arrive(reid_cluster_map(empty + stage * 8, lane));
+        }
+        out[blockIdx.x * 32 + lane] = sum;
+    }
+    if (bug != NO_LAST_BARRIER && bug != EARLY_EXIT) cluster_barrier();
+}
+
+/* The first block sends pixels to those of the mask; out: what came to each, or -1. */
+extern "C" __global__ void unit_im2col(const __grid_constant__ tensor_map map, float *out, int mask) {
+    float *words = (float *)reid_shared;
+    unsigned base = reid_shared_address(reid_shared), bar = base + 1024, rank = reid_cluster_rank();
+    for (int i = threadIdx.x; i < 256; i += 64) words[i] = -1.0f;
+    if (threadIdx.x == 0) {
+        reid_mbarrier_init(bar, 1);
+        reid_fence_mbarrier_init();
+    }
+    reid_fence_proxy_async();
+    cluster_barrier();
+    if (threadIdx.x == 0 && mask >> rank & 1) reid_mbarrier_arrive_expect_tx(bar, 1024);
+    if (threadIdx.x == 0 && rank == 0)
+        reid_tensor_load_im2col_4d_multicast(base, &map, 0, 2, 1, 0, 0, 0, bar, (unsigned short)mask);
+    if (mask >> rank & 1) wait_for(bar, 0);
+    for (int i = threadIdx.x; i < 256; i += 64) out[blockIdx.x * 256 + i] = words[i];
+    cluster_barrier();
+}
+
+#define TELL(name, bug)                                                                                                \
+    extern "C" __global__ void name(unsigned *out) { tell<bug>(out); }
+TELL(tell_fine, FINE)
+TELL(tell_no_first_barrier, NO_FIRST_BARRIER)
+TELL(tell_no_last_barrier, NO_LAST_BARRIER)
+TELL(tell_no_wait, NO_WAIT)
+TELL(tell_arrives_twice, ARRIVES_TWICE)
+TELL(tell_waits_only, WAITS_ONLY)
+TELL(tell_one_stays_away, ONE_STAYS_AWAY)
+TELL(tell_no_such_block, NO_SUCH_BLOCK)
+TELL(tell_outside, OUTSIDE)
+TELL(tell_misaligned, MISALIGNED)
+TELL(tell_not_a_cta_address, NOT_A_CTA_ADDRESS)
+TELL(tell_arrives_too_often, ARRIVES_TOO_OFTEN)
+TELL(tell_no_arrival, NO_ARRIVAL)
+#define SHARE(name, bug)                                                                                               \
+    extern "C" __global__ void name(const __grid_constant__ tensor_map map, float *out, int rounds) {                  \
+        share<bug>(map, out, rounds);                                                                                  \
+    }
+SHARE(share_fine, FINE)
+SHARE(share_no_first_barrier, NO_FIRST_BARRIER)
+SHARE(share_no_last_barrier, NO_LAST_BARRIER)
+SHARE(share_no_release, NO_RELEASE)
+SHARE(share_no_expect, NO_EXPECT)
+SHARE(share_mask_too_large, MASK_TOO_LARGE)
+SHARE(share_empty_mask, EMPTY_MASK)
+SHARE(share_early_exit, EARLY_EXIT)
