@@ -5704,6 +5704,7 @@ typedef struct reid__gpu_plan {
     int half, flip, raw, batch;
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
+    int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -5789,7 +5790,10 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
     }
-    for (int i = 0; i < p->buffer_count; i++) g->size[i] = reid__gpu_aligned(g->size[i]);
+    for (int i = 0; i < p->buffer_count; i++) {
+        if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
+        g->size[i] = reid__gpu_aligned(g->size[i]);
+    }
     memcpy(g->buffers, p->buffers, sizeof g->buffers);
     for (int i = 0; i < p->op_count; i++) {
         if (g->into[i] == REID__NONE) continue;
@@ -5843,14 +5847,28 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
     return uses == 1 ? found : REID__NONE;
 }
 
+/* Does only a global average take this operation's output, in FP16? Then its launch adds up each row of an image, as
+   the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
+static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
+    int uses = 0, pools = 0;
+    for (int k = 0; k < g->plan->op_count; k++) {
+        const reid__op *b = &g->plan->ops[k];
+        uses += (b->in == a->out) + (b->residual == a->out);
+        pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
+    }
+    return g->half && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+}
+
 /* What one launch computes. Where a block's shortcut is a convolution, the block's last one computes it as more K:
    g->with of the one is the other. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a
    tile: g->inner. g->into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
+    for (int i = 0; i < p->buffer_count; i++) g->per[i] = 1;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
+        if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
         if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE) continue;
@@ -5953,6 +5971,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     t.resident = bytes - fixed - kept >= 3 * a;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
+    if (g->per[g->plan->ops[index].out] > 1 && groups > 1) t.stages = 0; /* the halves of a tile would share a row */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     return t;
 }
@@ -5993,7 +6012,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__option(p, "-DREID_CONV_WGMMA");
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
-    reid__define(p, "RESIDENT", t->resident);
+    reid__define(p, "RESIDENT", t->resident), reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
@@ -6014,7 +6033,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "SCALE", op->scale != REID__NONE);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
     if (!g->half) return;
-    reid__define(p, "STAGES", stages);
+    reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
 
@@ -6030,6 +6049,11 @@ static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int a
     reid__define(p, "STRIDE", op->stride);
     reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
     reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
+}
+
+/* Output pixels of a tile: where rows are added up, no row may end in the next one. */
+static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, int bm) {
+    return bm / g->per[op->out] * g->per[op->out];
 }
 
 /* Constants and launch of a convolution. */
@@ -6056,6 +6080,8 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
+    reid__op pooled = *op;
+    pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
     switch (op->kind) {
     case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
@@ -6073,7 +6099,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     case REID__POOL:
         s->function = "reid_pool";
         reid__option(p, "-DREID_POOL");
-        reid__define_window(g, op, p);
+        reid__define_window(g, &pooled, p);
+        reid__define(p, "PER", g->per[op->in]);
         reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
         break;
     case REID__SQUEEZE:
@@ -6136,7 +6163,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
                 continue;
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
-            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE) reid__option(&p, "-DVALUE_F16");
+            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
+                reid__option(&p, "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6256,12 +6284,12 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
     reid__address image = l->buffer[op->in], to = l->buffer[op->out];
-    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &pixels};
-    int stem = reid__is_stem(g->plan.plan, op);
-    int code = stem ? reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc)
-                    : reid__map_matrix(cu, &out, to, pixels, oc, 64);
-    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
-    in = next = rest = out;
+    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels};
+    int stem = reid__is_stem(g->plan.plan, op), each = reid__gpu_tile_pixels(&g->plan, op, s->bm);
+    int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
+    in = next = rest = out = w;
+    if (!code && stem) code = reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc);
+    else if (!code && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
     if (!code && first != index)
         code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
@@ -6270,7 +6298,7 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn);
-    int64_t tiles = stem ? (int64_t)n * op->oh : reid__blocks(pixels, s->bm) * across;
+    int64_t tiles = stem ? (int64_t)n * op->oh : reid__blocks(pixels, each) * across;
     int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
@@ -6298,8 +6326,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     case REID__CONV:
         if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream,
-                            conv, e);
+        return reid__launch(g, s, reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
+                            reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
     case REID__MAXPOOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);

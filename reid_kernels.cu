@@ -572,13 +572,17 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
 #ifdef REID_CONV_F16
 /* A block computes BM pixels times BN channels with WARPS_M x WARPS_N warps. STAGES slices of A (BM, BK) and B (BN, BK)
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
-   MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order. */
+   MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
+
+   ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
+   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 #define A_PIECES (BM * BK / 8 / THREADS)
 #define TILES_M (BM / WARPS_M / 16)
 #define TILES_N (BN / WARPS_N / 8)
+#define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 
 DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
@@ -601,7 +605,7 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * BM, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * TILE_PIXELS, n0 = blockIdx.y * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
     int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
     float acc[TILES_M][TILES_N][4];
@@ -703,8 +707,20 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
             }
             packed[c] = (unsigned)reid_f16_from_f32(act(low)) | (unsigned)reid_f16_from_f32(act(high)) << 16;
         }
+#pragma unroll
+        for (int c = 0; c < 8 && ROW_SUMS; c++)
+            tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
         value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
-        *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+        if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+    if (!ROW_SUMS) return;
+    __syncthreads();
+    for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
+        int row = at / BN, n = at % BN;
+        float total = 0.0f;
+        if (m0 + row * OW >= pixels || n0 + n >= OC_PADDED) continue;
+        for (int x = 0; x < OW; x++) total += tile[row * OW + x][n];
+        ((float *)out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
     }
 }
 #endif
@@ -725,6 +741,8 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
+   ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
+
    STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
    at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
    later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
@@ -732,6 +750,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #define BK 64
 #define BM (64 * BLOCKS_M * GROUPS)
+#define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
 #define OWN_CHUNKS (STEM ? 1 : KH * KW * C_CHUNKS)
 #define ROW_BYTES (IW * 8) /* of STEM's image */
@@ -797,7 +816,7 @@ DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gr
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
 /* The first pixel of a warpgroup's part of a tile; STEM: the row. */
 DEVICE int pixel_of(int tile, int group) {
-    return STEM ? tile : tile / TILES_N * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+    return STEM ? tile : tile / TILES_N * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
 /* One thread: the operands of all tiles of the block. */
@@ -814,7 +833,7 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
             reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
     }
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        int m0 = tile / TILES_N * BM, image = m0 / (OH * OW);
+        int m0 = tile / TILES_N * TILE_PIXELS, image = m0 / (OH * OW);
         int row = m0 % (OH * OW) / OW, column = m0 % OW;
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
@@ -956,6 +975,8 @@ struct consumer {
     cursor<STAGES> s;
     cursor<SLOTS> o;
     bool stores; /* has stored before */
+    float *row_sums;
+    int pixels;
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
     /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
@@ -980,8 +1001,28 @@ struct consumer {
         if (ring && first_lane) reid_mbarrier_arrive(l.empty(last));
     }
 
+    /* The rows of an image that end among the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
+       has two channels, from c on. `carry` is what a row has of the slot before. */
+    DEVICE void sum_rows(unsigned slot, int first, int m0, int c, float2 &carry) {
+        int lane = threadIdx.x % 32;
+        for (int row = threadIdx.x / 32 % 4; row < TILE_PIXELS / OW; row += 4) {
+            int from = max(row * OW - first, 0), end = row * OW + OW - first;
+            float2 total = row * OW < first ? carry : make_float2(0, 0);
+            if (end <= 0) continue;
+            for (int m = from; m < min(end, 64); m++) {
+                unsigned v = *(unsigned *)(shared + (slot - l.base) + m * 128 + (lane / 4 ^ m % 8) * 16 + lane % 4 * 4);
+                total.x += reid_f32_from_f16((unsigned short)(v & 0xffff));
+                total.y += reid_f32_from_f16((unsigned short)(v >> 16));
+            }
+            if (end > 64) carry = from < 64 ? total : carry;
+            else if (m0 + row * OW < pixels && c + lane * 2 < OC_PADDED)
+                *(float2 *)(row_sums + (long long)(m0 / OW + row) * OC_PADDED + c + lane * 2) = total;
+        }
+    }
+
     /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
     template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
+        float2 carry[n / 64] = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * (n / 64); i++) {
             int before = (o.at + SLOTS - 1) % SLOTS;
@@ -994,14 +1035,15 @@ struct consumer {
             put_sums<RESIDUAL>(acc.d[i / (n / 64)] + i % (n / 64) * 32, l.slot(group, o.at));
             reid_fence_proxy_async();
             reid_bar_sync(1 + group, 128);
+            int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
             if (leader()) {
-                int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
                 if (STEM) reid_tensor_store_3d(out, c, m, m0, l.slot(group, o.at));
-                else reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
+                else if (!ROW_SUMS) reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
+            if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, c, carry[i % (n / 64)]);
             stores = true;
             o.advance(1);
         }
@@ -1025,9 +1067,9 @@ struct consumer {
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
-                          int group) {
-    consumer c = {l, group, {}, {}, false};
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, float *row_sums, layout l,
+                          int tiles, int pixels, int group) {
+    consumer c = {l, group, {}, {}, false, row_sums, pixels};
     unsigned turn = 1 - group;
     if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
     if (RESIDENT) wait_for(l.resident(), 0);
@@ -1049,9 +1091,10 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
                 const value_t *__restrict__ image, const float *__restrict__ bias,
-                const float *__restrict__ more_bias, int pixels) {
+                const float *__restrict__ more_bias, float *__restrict__ row_sums, int pixels) {
     layout l = {reid_shared_address(shared)};
-    int group = threadIdx.x / 128, tiles = STEM ? pixels / OW : (pixels + BM - 1) / BM * TILES_N;
+    int group = threadIdx.x / 128;
+    int tiles = STEM ? pixels / OW : (pixels + TILE_PIXELS - 1) / TILE_PIXELS * TILES_N;
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
@@ -1079,7 +1122,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
     } else {
         reid_setmaxnreg_inc<232>();
-        compute_tiles(&out, bias, more_bias, l, tiles, group);
+        compute_tiles(&out, bias, more_bias, row_sums, l, tiles, pixels, group);
     }
 }
 #endif
@@ -1183,7 +1226,8 @@ DEVICE float4 power4(float4 v, float least, float p) {
 #endif
 
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+   follows a pool is fp32 whatever the values. PER: a value is the sum of so many pixels of a row already. GEM: the
+   generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
                                      const float *exponent) {
     unsigned long long i = thread_index();
@@ -1205,7 +1249,7 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
         }
         total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
-    float count = (float)((bottom - top) * (right - left));
+    float count = (float)((bottom - top) * (right - left) * PER);
     total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 #if GEM
     total = power4(total, 0, 1 / *exponent);

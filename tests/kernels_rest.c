@@ -122,7 +122,7 @@ static double pooled(const tensor *in, int ih, int iw, int channels, int bins, i
 static void test_pool(int ih, int iw, int channels, int bins, float p, int norm, int half) {
     int pixels = IMAGES * bins * bins;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", bins}, {"OW", bins}, {"C", channels}, {"GEM", p != 0},
-                                  {"NORM", norm}, {NULL, 0}};
+                                  {"NORM", norm}, {"PER", 1}, {NULL, 0}};
     unsigned seed = 3;
     double factors[64], worst = 0;
     for (int c = 0; c < channels; c++) factors[c] = 0.5 + emu_uniform(&seed);

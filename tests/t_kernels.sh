@@ -76,6 +76,9 @@ plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wa
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
+plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/'
+plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/'
+plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
@@ -103,7 +106,8 @@ if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they a
 fi
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
-       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512"
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512
+       -DROW_SUMS=0 -DPER=1"
 real() { # real ARCH KERNEL OPTIONS...
     to="$out/kernel_$1_$2" arch=$1 kernel=$2
     shift 2
