@@ -5778,7 +5778,6 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__op *stem = &p->ops[0];
     const reid__buffer *image = &p->buffers[stem->in];
     size_t value = g->half ? 2 : 4;
-    g->stem_kw = reid__round_up(stem->kw, 2);
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
@@ -5807,10 +5806,12 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
 /* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
-/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. */
+/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. The stem
+   comes with its max pool, and a row of it has to fit. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c, stored = g->plan->buffers[op->out].c;
-    int stem = reid__is_stem(g->plan, op) && g->stem_kw == 8 && op->stride == 2 && op->oc == 64 && op->ow <= 256;
+    int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
+               op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
            (stem || c >= 64);
 }
@@ -5859,9 +5860,9 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
     return g->half && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
 }
 
-/* What one launch computes. Where a block's shortcut is a convolution, the block's last one computes it as more K:
-   g->with of the one is the other. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a
-   tile: g->inner. g->into says so to those that have no launch. */
+/* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
+   block's last one computes it as more K: g->with of the one is the other. Elsewhere the last one begins with the one
+   before it, whose outputs of a pixel fit a tile: g->inner. g->into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
@@ -5870,6 +5871,7 @@ static void reid__fold(reid__gpu_plan *g) {
         const reid__op *a = &p->ops[i];
         if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
         if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
@@ -5940,7 +5942,8 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, passes, stages, slots, resident, stem;
+    int chunks, passes, stages, slots, resident;
+    int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
 } reid__wgmma_tile;
 
@@ -5958,14 +5961,14 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
     int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
+    t.stem = reid__is_stem(g->plan, &g->plan->ops[first]);
+    if (t.stem) blocks = reid__ceil_div(g->plan->ops[first].ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    if (reid__is_stem(g->plan, &g->plan->ops[index])) /* a row of outputs */
-        t.blocks = reid__ceil_div(g->plan->ops[index].ow, 64), t.groups = 1, t.bm = 64 * t.blocks;
     t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64), t.slots = reid__adds(g, index) ? 4 : 2;
+    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64);
+    t.slots = t.stem ? blocks : reid__adds(g, index) ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    t.stem = reid__is_stem(g->plan, &g->plan->ops[index]);
-    a = t.stem ? reid__round_up(g->plan->ops[index].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
+    a = t.stem ? reid__round_up(g->plan->ops[first].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
     b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
     fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
     t.resident = bytes - fixed - kept >= 3 * a;
@@ -5973,6 +5976,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups > 1) t.stages = 0; /* the halves of a tile would share a row */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
+    t.stages >>= t.stem;
     return t;
 }
 
@@ -5998,7 +6002,8 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
     memset(&best, 0, sizeof best);
     for (int i = 0; i < 4; i++) {
         reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2, 1 + i % 2);
-        if (t.stages < 3 || (t.passes && !t.resident && t.groups == 1)) continue; /* a turn would take all passes */
+        if (t.stages < 3 - t.stem) continue;
+        if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
         if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
     return best;
@@ -6014,6 +6019,11 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident), reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
+    if (t->stem) {
+        const reid__op *pool = &g->plan->ops[index];
+        reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
+        reid__define(p, "POOL_PAD_Y", pool->pad_y), reid__define(p, "POOL_PAD_X", pool->pad_x);
+    }
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
@@ -6059,14 +6069,14 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
 /* Constants and launch of a convolution. */
 static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
                             reid__step *s) {
-    const reid__op *op = &g->plan->ops[index];
-    if (reid__takes_wgmma(g, op)) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    if (reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else {
-        reid__mma_step(g, op, arch, large, p, s);
+        reid__mma_step(g, first, arch, large, p, s);
     }
-    reid__define_conv(g, &g->plan->ops[reid__launch_first(g, index)], reid__adds(g, index), p);
+    reid__define_conv(g, first, reid__adds(g, index), p);
 }
 
 /* Input, output and window of depthwise convolutions and pools. */
@@ -6092,6 +6102,10 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__define(p, "ACT", (int)op->act);
         break;
     case REID__MAXPOOL:
+        if (g->inner[index] != REID__NONE) {
+            reid__conv_step(g, index, arch, large, p, s);
+            break;
+        }
         s->function = "reid_maxpool";
         reid__option(p, "-DREID_MAXPOOL");
         reid__define_window(g, op, p);
@@ -6180,6 +6194,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
     g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half && wgmma, g->flip = flip, g->raw = raw;
+    g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6263,13 +6278,15 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      3, 0);
 }
 
-/* The stem's outputs, (rows, ow, c): 64 pixels of a row by 64 channels. */
-static int reid__map_rows(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int ow,
-                          int c) {
-    const uint64_t sizes[3] = {(uint64_t)c, (uint64_t)ow, (uint64_t)rows};
-    const uint64_t strides[2] = {2 * sizes[0], 2 * sizes[0] * sizes[1]};
-    const unsigned boxes[3] = {64, 64, 1}, steps[3] = {1, 1, 1};
-    return cu->TensorMapEncodeTiled(map, 6, 3, address, sizes, strides, boxes, steps, 0, 3, 3, 0);
+/* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
+   outputs. Never changes the bits. */
+static int reid__strip_rows(int images, int rows, int warpgroups) {
+    int best = 1, least = INT_MAX;
+    for (int strip = 1; strip <= rows; strip++) {
+        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), warpgroups) * (2 * strip + 1);
+        if (busiest < least) best = strip, least = busiest;
+    }
+    return best;
 }
 
 /* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
@@ -6278,27 +6295,27 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     const reid__driver *cu = &g->device.cu;
     int first = reid__launch_first(&g->plan, index), with = g->plan.with[index];
     const reid__op *op = &g->plan.plan->ops[index], *begin = &g->plan.plan->ops[first];
-    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * op->oh * op->ow;
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * begin->oh * begin->ow;
     reid__address weights = g->weights + g->plan.weight[first], bias = g->weights + g->plan.bias[first];
     reid__address next_weights = g->weights + g->plan.weight[index];
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
-    reid__address image = l->buffer[op->in], to = l->buffer[op->out];
-    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels};
-    int stem = reid__is_stem(g->plan.plan, op), each = reid__gpu_tile_pixels(&g->plan, op, s->bm);
+    reid__address image = l->buffer[begin->in], to = l->buffer[op->out];
+    int stem = op->kind == REID__MAXPOOL, rows = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels, &rows};
     int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn);
     in = next = rest = out = w;
-    if (!code && stem) code = reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc);
-    else if (!code && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
+    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
-    if (!code && first != index)
+    if (!code && !stem && first != index)
         code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn);
-    int64_t tiles = stem ? (int64_t)n * op->oh : reid__blocks(pixels, each) * across;
+    int64_t tiles = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) * across;
+    if (stem) tiles = (int64_t)n * reid__ceil_div(op->oh, rows);
     int64_t most = reid__max(g->device.multiprocessors / (int)across, 1) * across; /* a block keeps its channels */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
@@ -6330,7 +6347,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
                             reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
-    case REID__MAXPOOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
+    case REID__MAXPOOL:
+        if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
+        return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
     case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
     case REID__LINEAR: return reid__launch(g, s, reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream, linear, e);
     case REID__NORMALISE: break;

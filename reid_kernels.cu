@@ -90,6 +90,11 @@ DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
+DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
+    unsigned pair;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+    return pair;
+}
 DEVICE void reid_stmatrix_x4(unsigned row, const unsigned r[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
                  ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
@@ -123,10 +128,6 @@ DEVICE void reid_tensor_load_im2col_4d(unsigned to, const void *map, int c, int 
                  "[%0], [%1, {%2, %3, %4, %5}], [%6], {%7, %8};"
                  ::"r"(to), "l"(map), "r"(c), "r"(w), "r"(h), "r"(n), "r"(mbarrier), "h"(offset_w), "h"(offset_h)
                  : "memory");
-}
-DEVICE void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
-                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
 }
 DEVICE void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
@@ -743,9 +744,11 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 
    ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
 
-   STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
-   at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
-   later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
+   STEM: the image has 4 channels, and a slice is the KH rows of it that a row of outputs looks at, as they are: a 1x8
+   window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes later. Without swizzle
+   wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied. Only the max pool of the
+   outputs, 3x3 with stride 2, is stored. A tile is a strip of pooled rows of an image: of the rows of outputs that two
+   strips look at, both compute one. Each warpgroup has a ring of its own.
 
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #define BK 64
@@ -757,6 +760,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
 #define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
+#define RINGS (STEM ? 2 : 1)
 #define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* the windows of what is past a row's end are inside, too */
 #define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * BK * 2)
 #define B_BYTES (BN * BK * 2)
@@ -767,7 +771,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define NEXT_BYTES (128 * BK * 2)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
 #define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
-#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
+#define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
@@ -780,11 +784,12 @@ struct __align__(64) tensor_map {
 /* Addresses in shared memory. */
 struct layout {
     unsigned base;
-    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * i; }
-    DEVICE unsigned stage(int i) const { return base + i * STAGE_BYTES; }
-    DEVICE unsigned full(int i) const { return barrier(i); }
-    DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
-    DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
+    int ring;
+    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * (i + (2 * RINGS - 2) * STAGES); }
+    DEVICE unsigned stage(int i) const { return base + (ring * STAGES + i) * STAGE_BYTES; }
+    DEVICE unsigned full(int i) const { return base + BARRIERS_AT + 8 * (2 * ring * STAGES + i); }
+    DEVICE unsigned empty(int i) const { return full(STAGES + i); }
+    DEVICE unsigned weights(int chunk) const { return base + RINGS * STAGES * STAGE_BYTES + chunk * B_BYTES; }
     DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
     DEVICE unsigned inner(int group, int chunk) const {
         return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
@@ -814,9 +819,9 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
 /* Which tiles a warpgroup works on. */
 DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
-/* The first pixel of a warpgroup's part of a tile; STEM: the row. */
+/* The first pixel of a warpgroup's part of a tile. */
 DEVICE int pixel_of(int tile, int group) {
-    return STEM ? tile : tile / TILES_N * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+    return tile / TILES_N * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
 /* One thread: the operands of all tiles of the block. */
@@ -859,18 +864,29 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     }
 }
 
-/* The same for STEM. */
-DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int tiles) {
+#if STEM
+/* Strips of `rows` pooled rows that make up an image. */
+DEVICE int strips_of(int rows) { return (POOL_H + rows - 1) / rows; }
+
+/* The same for STEM, by a thread for each ring. For rows of outputs outside the image come those at its edge, once
+   more: the largest value stays the same. */
+DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int strips, int rows) {
     cursor<STAGES> s;
-    reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
-    for (int k = 0; k < WEIGHT_CHUNKS; k++) reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
-    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, s.advance(1)) {
-        const value_t *from = image + ((long long)(tile / OH) * IH + tile % OH * STRIDE) * IW * 4;
-        wait_for(l.empty(s.at), s.parity ^ 1);
-        reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
-        reid_bulk_load(l.stage(s.at), from, KH * ROW_BYTES, l.full(s.at));
+    if (l.ring == 0) reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
+    for (int k = 0; k < WEIGHT_CHUNKS && l.ring == 0; k++)
+        reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
+    for (int strip = first_tile(l.ring); strip < strips; strip += tile_step()) {
+        const value_t *from = image + (long long)(strip / strips_of(rows)) * IH * IW * 4;
+        int first = strip % strips_of(rows) * rows * 2 - POOL_PAD_Y;
+        for (int row = first; row <= first + 2 * rows; row++, s.advance(1)) {
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
+            reid_bulk_load(l.stage(s.at), from + min(max(row, 0), OH - 1) * STRIDE * IW * 4, KH * ROW_BYTES,
+                           l.full(s.at));
+        }
     }
 }
+#endif
 
 /* One thread: the residuals of a warpgroup, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
@@ -975,7 +991,7 @@ struct consumer {
     cursor<STAGES> s;
     cursor<SLOTS> o;
     bool stores; /* has stored before */
-    float *row_sums;
+    void *to; /* row sums, or pooled rows */
     int pixels;
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
@@ -1016,7 +1032,7 @@ struct consumer {
             }
             if (end > 64) carry = from < 64 ? total : carry;
             else if (m0 + row * OW < pixels && c + lane * 2 < OC_PADDED)
-                *(float2 *)(row_sums + (long long)(m0 / OW + row) * OC_PADDED + c + lane * 2) = total;
+                *(float2 *)((float *)to + (long long)(m0 / OW + row) * OC_PADDED + c + lane * 2) = total;
         }
     }
 
@@ -1037,8 +1053,7 @@ struct consumer {
             reid_bar_sync(1 + group, 128);
             int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
             if (leader()) {
-                if (STEM) reid_tensor_store_3d(out, c, m, m0, l.slot(group, o.at));
-                else if (!ROW_SUMS) reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
+                if (!ROW_SUMS) reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
@@ -1048,6 +1063,56 @@ struct consumer {
             o.advance(1);
         }
     }
+
+#if STEM
+    /* A row of the max pool, of outputs of which `best` is the largest of three rows, as wgmma leaves them. */
+    DEVICE void store_pooled(const unsigned (*best)[16], value_t *row) {
+        int t = threadIdx.x % 128, lane = t % 32, pixel = t / 32 * 16 + lane % 16;
+        reid_bar_sync(1 + group, 128); /* what was here has been read */
+#pragma unroll
+        for (int i = 0; i < 4 * BLOCKS_M; i++)
+            reid_stmatrix_x4(l.slot(group, i / 4) + pixel * 128 + ((i % 4 * 2 + lane / 16) ^ pixel % 8) * 16,
+                             best[i / 4] + i % 4 * 4);
+        reid_bar_sync(1 + group, 128);
+        const unsigned char *from = shared + (l.slot(group, 0) - l.base);
+        for (int at = t; at < POOL_W * 8; at += 128) {
+            uint4 v = make_uint4(0, 0, 0, 0);
+            for (int k = 0; k < 3; k++) {
+                int x = min(max(at / 8 * 2 - POOL_PAD_X + k, 0), OW - 1);
+                uint4 u = *(const uint4 *)(from + x * 128 + (at % 8 ^ x % 8) * 16);
+                v = k ? make_uint4(reid_max_f16x2(v.x, u.x), reid_max_f16x2(v.y, u.y), reid_max_f16x2(v.z, u.z),
+                                   reid_max_f16x2(v.w, u.w)) : u;
+            }
+            *(uint4 *)(row + at * 8) = v;
+        }
+    }
+
+    /* Strips of the max pool. Three rows of outputs are joined where they come out of the sums. */
+    DEVICE void pool_strips(const float *bias, int strips, int rows) {
+        for (int strip = first_tile(group); strip < strips; strip += tile_step()) {
+            int first = strip % strips_of(rows) * rows;
+            value_t *image = (value_t *)to + (long long)(strip / strips_of(rows)) * POOL_H * POOL_W * OC_PADDED;
+            unsigned best[BLOCKS_M][16], now[BLOCKS_M][16];
+            for (int row = 0; row <= 2 * rows; row++) {
+                sums<BN> acc;
+                acc.begin(bias, 0, 0, OC_PADDED);
+                multiply(acc, 1, -1, false);
+                int pooled = first + row / 2 - 1; /* what is complete after every second row */
+#pragma unroll
+                for (int i = 0; i < BLOCKS_M * 16; i++) {
+                    const float *d = acc.d[i / 16] + i % 16 * 2;
+                    now[i / 16][i % 16] = reid_f16x2_from_f32(act(d[0]), act(d[1]));
+                    unsigned &b = best[i / 16][i % 16];
+                    b = row ? reid_max_f16x2(b, now[i / 16][i % 16]) : now[i / 16][i % 16];
+                }
+                if (row % 2 || !row || pooled >= POOL_H) continue;
+                store_pooled(best, image + pooled * (POOL_W * OC_PADDED));
+#pragma unroll
+                for (int i = 0; i < BLOCKS_M * 16; i++) best[i / 16][i % 16] = now[i / 16][i % 16];
+            }
+        }
+    }
+#endif
 
     /* The sums go on into a 1x1 convolution, as its input. */
     DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, const float *bias, int m0) {
@@ -1067,12 +1132,11 @@ struct consumer {
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, float *row_sums, layout l,
-                          int tiles, int pixels, int group) {
-    consumer c = {l, group, {}, {}, false, row_sums, pixels};
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, consumer c, int tiles) {
+    const layout l = c.l;
+    int group = c.group;
     unsigned turn = 1 - group;
     if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
-    if (RESIDENT) wait_for(l.resident(), 0);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
         int n0 = tile % TILES_N * BN, m0 = pixel_of(tile, group);
         sums<BN> acc;
@@ -1091,19 +1155,22 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
                 const value_t *__restrict__ image, const float *__restrict__ bias,
-                const float *__restrict__ more_bias, float *__restrict__ row_sums, int pixels) {
-    layout l = {reid_shared_address(shared)};
-    int group = threadIdx.x / 128;
-    int tiles = STEM ? pixels / OW : (pixels + TILE_PIXELS - 1) / TILE_PIXELS * TILES_N;
+                const float *__restrict__ more_bias, void *__restrict__ to, int pixels, int rows) {
+    layout l = {reid_shared_address(shared), 0};
+    int group = threadIdx.x / 128, tiles = (pixels + TILE_PIXELS - 1) / TILE_PIXELS * TILES_N;
+#if STEM
+    tiles = pixels / (OH * OW) * strips_of(rows);
+#endif
     if (STEM) { /* what no copy fills but wgmma reads */
-        for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
+        for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
         reid_fence_proxy_async();
     }
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            reid_mbarrier_init(l.full(i), 1);
-            reid_mbarrier_init(l.empty(i), 4 * GROUPS); /* the warps that read it */
+        for (int i = 0; i < RINGS * STAGES; i++) {
+            l.ring = i / STAGES;
+            reid_mbarrier_init(l.full(i % STAGES), 1);
+            reid_mbarrier_init(l.empty(i % STAGES), 4 * GROUPS); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
@@ -1116,13 +1183,24 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     __syncthreads();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
-        if (STEM && threadIdx.x == 256) copy_rows(image, &weights, l, tiles);
-        if (!STEM && threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
+#if STEM
+        l.ring = threadIdx.x / 32 % 4;
+        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(image, &weights, l, tiles, rows);
+#else
+        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
         if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
         if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
+#endif
     } else {
         reid_setmaxnreg_inc<232>();
-        compute_tiles(&out, bias, more_bias, row_sums, l, tiles, pixels, group);
+        if (RESIDENT) wait_for(l.resident(), 0);
+        l.ring = STEM ? group : 0;
+        consumer c = {l, group, {}, {}, false, to, pixels};
+#if STEM
+        c.pool_strips(bias, tiles, rows);
+#else
+        compute_tiles(&out, bias, more_bias, c, tiles);
+#endif
     }
 }
 #endif

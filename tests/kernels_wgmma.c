@@ -101,8 +101,28 @@ static void run_plain(operands *o, int adds) {
     emu_download(o->want, out, (size_t)o->pixels * (size_t)o->oc * 2);
 }
 
+/* The max pool of the stem's outputs; of halves that are not negative the larger one has the larger bits. */
+static operands pool_of(int index, const operands *stem) {
+    operands o = {.index = index, .images = stem->images, .oc = stem->oc};
+    const reid__op *op = op_of(&o);
+    o.pixels = o.images * op->oh * op->ow;
+    o.want = (uint16_t *)calloc((size_t)(o.pixels * o.oc), sizeof *o.want);
+    if (!o.want) exit(1);
+    for (int i = 0; i < o.pixels * o.oc; i++) {
+        int m = i / o.oc, image = m / (op->oh * op->ow), y0 = m / op->ow % op->oh * op->stride - op->pad_y;
+        int x0 = m % op->ow * op->stride - op->pad_x;
+        for (int y = reid__max(y0, 0); y < reid__min(y0 + op->kh, op->ih); y++)
+            for (int x = reid__max(x0, 0); x < reid__min(x0 + op->kw, op->iw); x++) {
+                uint16_t v = stem->want[((image * op->ih + y) * op->iw + x) * o.oc + i % o.oc];
+                if (v > o.want[i]) o.want[i] = v;
+            }
+    }
+    return o;
+}
+
 /* more: what is folded into it, before: what its launch begins with; or NULL. */
 static operands operands_of(int index, int images, const operands *more, const operands *before) {
+    if (plan.ops[index].kind == REID__MAXPOOL) return pool_of(index, before);
     operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
     const reid__op *op = op_of(&o);
     size_t inputs = (size_t)images * pixels_of(op), c = channels_of(op), oc = (size_t)o.oc;
@@ -121,7 +141,7 @@ static operands operands_of(int index, int images, const operands *more, const o
 
 static void drop_operands(operands *o) {
     const CUdeviceptr all[] = {o->in, o->rest, o->bias, o->columns};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) NEED(cuMemFree_v2(all[i]));
+    for (size_t i = 0; i < sizeof all / sizeof *all && o->in; i++) NEED(cuMemFree_v2(all[i]));
     free(o->weights), free(o->want);
 }
 
@@ -165,10 +185,10 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d stages %d chunks %d + %d\n",
            op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
            t->groups, t->resident, t->stages, t->chunks, t->passes * t->bn / 64);
-    gpu.weights = upload_weights(o, more);
+    CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
+    gpu.weights = o->weights ? upload_weights(o, more) : first;
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
     if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
-    CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     if (before) gpu.plan.weight[before->index] = first - gpu.weights;
     if (before) gpu.plan.bias[before->index] = before->bias - gpu.weights;
     lane.buffer[op->in] = o->in;
@@ -189,7 +209,7 @@ static void run_tile(const operands *o, const operands *more, const operands *be
         else check_result((const uint16_t *)got, o->want, count, !more);
         free(got);
     }
-    NEED(cuMemFree_v2(gpu.weights));
+    if (o->weights) NEED(cuMemFree_v2(gpu.weights));
     if (before) NEED(cuMemFree_v2(first));
 }
 
@@ -199,7 +219,7 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all && !reid__is_stem(&plan, op_of(&o)) ? 4 : 1); tile++) {
+    for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 4 : 1); tile++) {
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2, 1 + tile % 2)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2) continue; /* does not fit */
@@ -219,6 +239,18 @@ static void plan_of(const char *network, int height, int width) {
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 1, 0, 0);
 }
 
+/* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
+static void test_pools(void) {
+    static const struct { const char *network; int height, width, images, multiprocessors; } rows[] = {
+        {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2}, {"resnet50", 21, 330, 1, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        plan_of(rows[i].network, rows[i].height, rows[i].width);
+        CHECK(gpu.plan.inner[1] == 0);
+        test_op(1, rows[i].images, 0, rows[i].multiprocessors);
+    }
+}
+
 /* The last convolution, of whose outputs only row sums are stored: rows of 3 pixels that straddle slots, tiles of which
    they leave a pixel unused. */
 static void test_row_sums(const char *network) {
@@ -233,6 +265,7 @@ static void test_row_sums(const char *network) {
 /* Is it launched, and was no operation before this one of the same shape? */
 static int is_new(int index) {
     const reid__op *a = &plan.ops[index];
+    if (a->kind == REID__MAXPOOL && gpu.plan.inner[index] != REID__NONE) return 1;
     if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.into[index] != REID__NONE) return 0;
     for (int i = 0; i < index; i++) {
         const reid__op *b = &plan.ops[i];
@@ -265,6 +298,7 @@ int main(int argc, char **argv) {
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
+    test_pools();
     test_row_sums("resnet50");
     test_row_sums("efficientnet_b0");
     test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);

@@ -76,6 +76,9 @@ plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wa
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
 plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
+plant wgmma "a pooled row that knows the rows before it" 's/best\[i \/ 16\]\[i % 16\] = now\[.*;$/;/'
+plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + group, 128); \/\* what was.*//' \
+    REID_EMULATOR_CHECK=1
 plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/'
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/'
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
