@@ -432,7 +432,8 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int fused;              /* 1: the next operation computes this one, and takes its time too (CPU) */
+    int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
+                               one, to which the result does not go by memory, or itself */
     const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
                                "winograd" or "" */
 } reid_op_info;
@@ -6190,6 +6191,18 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
+/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values. */
+static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, reid_op_info *info) {
+    const reid__op *op = &g->plan->ops[index];
+    const int touched[2] = {op->in, op->out};
+    info->kernel = g->step[large][index].label;
+    info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
+    for (int i = 0; i < 2; i++) {
+        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats, per = g->per[touched[i]];
+        if (per > 1) info->bytes -= 4 * (values - 2 * values / per);
+    }
+}
+
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
@@ -9047,9 +9060,9 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
     info->kernel = op->winograd ? "winograd" : "";
-    info->fused = op->fused;
+    info->computed_by = index + op->fused;
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) info->fused = 0, info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
+    if (ctx->gpu) reid__gpu_op_info(&ctx->gpu->plan, index, ctx->net.batch >= REID__LARGE, info);
 #endif
     return REID_OK;
 }
