@@ -54,6 +54,16 @@ DEVICE float reid_f32_from_f16(unsigned short a) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
     return f;
 }
+DEVICE float reid_exp2_approx(float a) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+    return r;
+}
+DEVICE float reid_rcp_approx(float a) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+    return r;
+}
 DEVICE unsigned reid_shared_address(const void *pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 DEVICE void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
@@ -204,7 +214,14 @@ DEVICE void store1(value_t *p, float v) { *p = v; }
 #define ACT ACT_NONE
 #endif
 
-DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+/* Halves have 11 bits: two instructions of the special-function unit, wrong in the 22nd, do for them. */
+DEVICE float sigmoid(float x) {
+#ifdef VALUE_F16
+    return reid_rcp_approx(1.0f + reid_exp2_approx(-1.44269504f * x));
+#else
+    return 1.0f / (1.0f + expf(-x));
+#endif
+}
 DEVICE float act(float x) {
 #if ACT == ACT_RELU
     return x < 0.0f ? 0.0f : x; /* in this order a NaN stays one */
@@ -1207,7 +1224,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 
 /* --------------------------------------------------------------------------------------------------------------------
    Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
-   which the squeeze needs. Weights are (KH, KW, C).
+   which the squeeze needs. It loads an input once, column by column, and adds it to all outputs of the row that look at
+   it. Weights are (KH, KW, C).
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
 extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
@@ -1218,22 +1236,32 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
     const value_t *x = in + (long long)image * IH * IW * C + c;
     value_t *o = out + (long long)row * OW * C + c;
-    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
+    const int open = (KW + STRIDE - 1) / STRIDE; /* outputs of a row that an input belongs to */
+    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW], part[open];
 #pragma unroll
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
-    for (int ox = 0; ox < OW; ox++) {
-        float4 sum = b;
-        int x0 = ox * STRIDE - PAD_X;
 #pragma unroll
-        for (int ky = 0; ky < KH; ky++)
+    for (int j = 0; j < open; j++) part[j] = b;
+    for (int ox = 1 - open; ox < OW; ox++) { /* part[j] is output ox + j, whose last columns come for j = 0 */
 #pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
-                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
-                                  fmaf(v.w, k.w, sum.w));
+        for (int i = 0; i < STRIDE * KH; i++) {
+            int ky = i % KH, y = y0 + ky, column = (ox + open - 1) * STRIDE - PAD_X + i / KH;
+            if (y < 0 || y >= IH || column < 0 || column >= IW) continue;
+            float4 v = load4(x + (y * IW + column) * C);
+#pragma unroll
+            for (int j = 0; j < open; j++) {
+                int kx = (open - 1 - j) * STRIDE + i / KH;
+                if (kx >= KW) continue;
+                float4 k = w[ky * KW + kx], s = part[j];
+                part[j] = make_float4(fmaf(v.x, k.x, s.x), fmaf(v.y, k.y, s.y), fmaf(v.z, k.z, s.z),
+                                         fmaf(v.w, k.w, s.w));
             }
-        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+        }
+        float4 sum = make_float4(act(part[0].x), act(part[0].y), act(part[0].z), act(part[0].w));
+#pragma unroll
+        for (int j = 0; j < open - 1; j++) part[j] = part[j + 1];
+        part[open - 1] = b;
+        if (ox < 0) continue;
         store4(o + ox * C, sum);
         total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
     }
