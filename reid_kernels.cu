@@ -22,7 +22,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
-   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
+   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
@@ -1228,8 +1228,9 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
    it. Weights are (KH, KW, C).
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
-extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
-                                          float *sums, int rows) {
+extern "C" __global__ void __launch_bounds__(256)
+reid_depthwise(const value_t *__restrict__ in, const float *__restrict__ weights, const float *__restrict__ bias,
+               value_t *__restrict__ out, float *__restrict__ sums, int rows) {
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
     if (row >= rows) return;
@@ -1242,12 +1243,13 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
 #pragma unroll
     for (int j = 0; j < open; j++) part[j] = b;
+#pragma unroll 4 /* the loads of the next columns are on their way */
     for (int ox = 1 - open; ox < OW; ox++) { /* part[j] is output ox + j, whose last columns come for j = 0 */
 #pragma unroll
         for (int i = 0; i < STRIDE * KH; i++) {
             int ky = i % KH, y = y0 + ky, column = (ox + open - 1) * STRIDE - PAD_X + i / KH;
-            if (y < 0 || y >= IH || column < 0 || column >= IW) continue;
-            float4 v = load4(x + (y * IW + column) * C);
+            bool inside = y >= 0 && y < IH && column >= 0 && column < IW;
+            float4 v = inside ? load4(x + (y * IW + column) * C) : make_float4(0, 0, 0, 0);
 #pragma unroll
             for (int j = 0; j < open; j++) {
                 int kx = (open - 1 - j) * STRIDE + i / KH;
@@ -1271,22 +1273,26 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
 
 /* --------------------------------------------------------------------------------------------------------------------
    Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
-   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins.
+   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins. A small batch waits for loads and
+   for nothing else: as many threads as there are, and loops unrolled so that each has many loads on their way.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2,
-                                        const float *b2, float *factors) {
+extern "C" __global__ void __launch_bounds__(1024)
+reid_squeeze(const float *__restrict__ sums, const float *__restrict__ w1, const float *__restrict__ b1,
+             const float *__restrict__ w2, const float *__restrict__ b2, float *__restrict__ factors) {
     float *mean = (float *)shared, *hidden = mean + C;
     const float *in = sums + (long long)blockIdx.x * OH * C;
     int t = threadIdx.x, lane = t % 32;
     for (int c = t; c < C; c += blockDim.x) {
         float total = 0.0f;
+#pragma unroll 16
         for (int row = 0; row < OH; row++) total += in[row * C + c];
         mean[c] = total / (float)(OH * OW);
     }
     __syncthreads();
     for (int h = t / 32; h < HIDDEN; h += blockDim.x / 32) { /* w1 is (HIDDEN, C) */
         float sum = 0.0f;
+#pragma unroll 12
         for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         if (lane == 0) hidden[h] = (sum + b1[h]) * sigmoid(sum + b1[h]);
@@ -1294,6 +1300,7 @@ extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, cons
     __syncthreads();
     for (int c = t; c < C; c += blockDim.x) { /* w2 is (HIDDEN, C) */
         float sum = b2[c];
+#pragma unroll 16
         for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
         factors[(long long)blockIdx.x * C + c] = sigmoid(sum);
     }
