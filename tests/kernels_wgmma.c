@@ -240,11 +240,11 @@ static void plan_of(const char *network, int height, int width) {
 }
 
 /* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
-static void test_pools(void) {
+static void test_pools(size_t count) {
     static const struct { const char *network; int height, width, images, multiprocessors; } rows[] = {
         {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2}, {"resnet50", 21, 330, 1, 1},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    for (size_t i = 0; i < count; i++) {
         plan_of(rows[i].network, rows[i].height, rows[i].width);
         CHECK(gpu.plan.inner[1] == 0);
         test_op(1, rows[i].images, 0, rows[i].multiprocessors);
@@ -259,7 +259,7 @@ static void test_row_sums(const char *network) {
     for (int i = 0; i < plan.op_count; i++)
         if (plan.ops[i].kind == REID__CONV) last = i;
     CHECK(gpu.plan.per[plan.ops[last].out] == 3);
-    test_op(last, 11, -1, 7);
+    test_op(last, 6, -1, 7);
 }
 
 /* Is it launched, and was no operation before this one of the same shape? */
@@ -298,9 +298,9 @@ int main(int argc, char **argv) {
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
-    test_pools();
+    test_pools(few ? 1 : 3);
     test_row_sums("resnet50");
-    test_row_sums("efficientnet_b0");
+    if (!few) test_row_sums("efficientnet_b0");
     test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
     if (!few) test_layers("resnet50", 1);
     if (!few) test_layers("efficientnet_b0", 0);
