@@ -435,7 +435,8 @@ typedef struct reid_op_info {
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
-    int fused;              /* 1: the next operation computes this one, and takes its time too (CPU) */
+    int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
+                               one, to which the result does not go by memory, or itself */
     const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
                                "winograd" or "" */
 } reid_op_info;
@@ -5752,6 +5753,7 @@ typedef struct reid__gpu_plan {
     int half, flip, raw, batch;
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
+    int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
     int rows, columns, stem_kw;        /* the stored image, (rows, columns, 4); the stem's kernel width, made even */
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
@@ -5825,7 +5827,6 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__op *stem = &p->ops[0];
     const reid__buffer *image = &p->buffers[stem->in];
     size_t value = g->half ? 2 : 4;
-    g->stem_kw = reid__round_up(stem->kw, 2);
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
@@ -5837,7 +5838,10 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
     }
-    for (int i = 0; i < p->buffer_count; i++) g->size[i] = reid__gpu_aligned(g->size[i]);
+    for (int i = 0; i < p->buffer_count; i++) {
+        if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
+        g->size[i] = reid__gpu_aligned(g->size[i]);
+    }
     memcpy(g->buffers, p->buffers, sizeof g->buffers);
     for (int i = 0; i < p->op_count; i++) {
         if (g->into[i] == REID__NONE) continue;
@@ -5851,10 +5855,12 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
 /* Depth of the slices that a convolution kernel works in: its weights are padded to a multiple. */
 static int reid__gpu_bk(const reid__gpu_plan *g) { return g->half ? 32 : 16; }
 
-/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. */
+/* Does reid_conv_wgmma compute it? Whatever the batch: another family of instructions may have other bits. The stem
+   comes with its max pool, and a row of it has to fit. */
 static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c, stored = g->plan->buffers[op->out].c;
-    int stem = reid__is_stem(g->plan, op) && g->stem_kw == 8 && op->stride == 2 && op->oc == 64 && op->ow <= 256;
+    int stem = reid__is_stem(g->plan, op) && op[1].kind == REID__MAXPOOL && g->stem_kw == 8 && op->stride == 2 &&
+               op->oc == 64 && op->ow <= 192;
     return g->wgmma && op->kind == REID__CONV && op->scale == REID__NONE && stored == reid__padded(op->oc) &&
            (stem || c >= 64);
 }
@@ -5891,15 +5897,30 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
     return uses == 1 ? found : REID__NONE;
 }
 
-/* What one launch computes. Where a block's shortcut is a convolution, the block's last one computes it as more K:
-   g->with of the one is the other. Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a
-   tile: g->inner. g->into says so to those that have no launch. */
+/* Does only a global average take this operation's output, in FP16? Then its launch adds up each row of an image, as
+   the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
+static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
+    int uses = 0, pools = 0;
+    for (int k = 0; k < g->plan->op_count; k++) {
+        const reid__op *b = &g->plan->ops[k];
+        uses += (b->in == a->out) + (b->residual == a->out);
+        pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
+    }
+    return g->half && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+}
+
+/* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
+   block's last one computes it as more K: g->with of the one is the other. Elsewhere the last one begins with the one
+   before it, whose outputs of a pixel fit a tile: g->inner. g->into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
+    for (int i = 0; i < p->buffer_count; i++) g->per[i] = 1;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
+        if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
         if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
@@ -5970,7 +5991,8 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, passes, stages, slots, resident, stem, pair;
+    int chunks, passes, stages, slots, resident, pair;
+    int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
 } reid__wgmma_tile;
 
@@ -5988,21 +6010,23 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
     int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
     reid__wgmma_tile t;
+    t.stem = reid__is_stem(g->plan, &g->plan->ops[first]);
+    if (t.stem) blocks = reid__ceil_div(g->plan->ops[first].ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    if (reid__is_stem(g->plan, &g->plan->ops[index])) /* a row of outputs */
-        t.blocks = reid__ceil_div(g->plan->ops[index].ow, 64), t.groups = 1, t.bm = 64 * t.blocks;
     t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64), t.slots = reid__adds(g, index) ? 4 : 2;
+    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64);
+    t.slots = t.stem ? blocks : reid__adds(g, index) ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    t.stem = reid__is_stem(g->plan, &g->plan->ops[index]);
-    a = t.stem ? reid__round_up(g->plan->ops[index].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
+    a = t.stem ? reid__round_up(g->plan->ops[first].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
     b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
     fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
     t.resident = bytes - fixed - kept >= 3 * a;
     t.pair = pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
+    if (g->per[g->plan->ops[index].out] > 1 && groups > 1) t.stages = 0; /* the halves of a tile would share a row */
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
+    t.stages >>= t.stem;
     return t;
 }
 
@@ -6030,7 +6054,8 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
     memset(&best, 0, sizeof best);
     for (int i = 0; i < 4 * g->wgmma; i++) { /* the last four in pairs */
         reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4);
-        if (t.stages < 3 || (t.passes && !t.resident && t.groups == 1)) continue; /* a turn would take all passes */
+        if (t.stages < 3 - t.stem) continue;
+        if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
         if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
     return best;
@@ -6045,7 +6070,13 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
+    reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
+    if (t->stem) {
+        const reid__op *pool = &g->plan->ops[index];
+        reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
+        reid__define(p, "POOL_PAD_Y", pool->pad_y), reid__define(p, "POOL_PAD_X", pool->pad_x);
+    }
     reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
@@ -6065,7 +6096,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "SCALE", op->scale != REID__NONE);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
     if (!g->half) return;
-    reid__define(p, "STAGES", stages);
+    reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
 
@@ -6083,17 +6114,22 @@ static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int a
     reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
 }
 
+/* Output pixels of a tile: where rows are added up, no row may end in the next one. */
+static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, int bm) {
+    return bm / g->per[op->out] * g->per[op->out];
+}
+
 /* Constants and launch of a convolution. */
 static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
                             reid__step *s) {
-    const reid__op *op = &g->plan->ops[index];
-    if (reid__takes_wgmma(g, op)) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    if (reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else {
-        reid__mma_step(g, op, arch, large, p, s);
+        reid__mma_step(g, first, arch, large, p, s);
     }
-    reid__define_conv(g, &g->plan->ops[reid__launch_first(g, index)], reid__adds(g, index), p);
+    reid__define_conv(g, first, reid__adds(g, index), p);
 }
 
 /* Input, output and window of depthwise convolutions and pools. */
@@ -6107,6 +6143,8 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
+    reid__op pooled = *op;
+    pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
     switch (op->kind) {
     case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
@@ -6117,6 +6155,10 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__define(p, "ACT", (int)op->act);
         break;
     case REID__MAXPOOL:
+        if (g->inner[index] != REID__NONE) {
+            reid__conv_step(g, index, arch, large, p, s);
+            break;
+        }
         s->function = "reid_maxpool";
         reid__option(p, "-DREID_MAXPOOL");
         reid__define_window(g, op, p);
@@ -6124,11 +6166,12 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     case REID__POOL:
         s->function = "reid_pool";
         reid__option(p, "-DREID_POOL");
-        reid__define_window(g, op, p);
+        reid__define_window(g, &pooled, p);
+        reid__define(p, "PER", g->per[op->in]);
         reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
         break;
     case REID__SQUEEZE:
-        s->function = "reid_squeeze";
+        s->function = "reid_squeeze", s->threads = 1024;
         s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
         reid__option(p, "-DREID_SQUEEZE");
         reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
@@ -6187,7 +6230,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
                 continue;
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
-            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE) reid__option(&p, "-DVALUE_F16");
+            if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
+                reid__option(&p, "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6199,10 +6243,23 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
+/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values. */
+static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, reid_op_info *info) {
+    const reid__op *op = &g->plan->ops[index];
+    const int touched[2] = {op->in, op->out};
+    info->kernel = g->step[large][index].label;
+    info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
+    for (int i = 0; i < 2; i++) {
+        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats, per = g->per[touched[i]];
+        if (per > 1) info->bytes -= 4 * (values - 2 * values / per);
+    }
+}
+
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
     g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half ? wgmma : 0, g->flip = flip, g->raw = raw;
+    g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6304,13 +6361,15 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      3, 0);
 }
 
-/* The stem's outputs, (rows, ow, c): 64 pixels of a row by 64 channels. */
-static int reid__map_rows(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int ow,
-                          int c) {
-    const uint64_t sizes[3] = {(uint64_t)c, (uint64_t)ow, (uint64_t)rows};
-    const uint64_t strides[2] = {2 * sizes[0], 2 * sizes[0] * sizes[1]};
-    const unsigned boxes[3] = {64, 64, 1}, steps[3] = {1, 1, 1};
-    return cu->TensorMapEncodeTiled(map, 6, 3, address, sizes, strides, boxes, steps, 0, 3, 3, 0);
+/* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
+   outputs. Never changes the bits. */
+static int reid__strip_rows(int images, int rows, int warpgroups) {
+    int best = 1, least = INT_MAX;
+    for (int strip = 1; strip <= rows; strip++) {
+        int busiest = reid__ceil_div(images * reid__ceil_div(rows, strip), warpgroups) * (2 * strip + 1);
+        if (busiest < least) best = strip, least = busiest;
+    }
+    return best;
 }
 
 /* A convolution of n images by reid_conv_wgmma, with all that its launch computes. */
@@ -6319,27 +6378,27 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     const reid__driver *cu = &g->device.cu;
     int first = reid__launch_first(&g->plan, index), with = g->plan.with[index];
     const reid__op *op = &g->plan.plan->ops[index], *begin = &g->plan.plan->ops[first];
-    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * op->oh * op->ow;
+    int oc = reid__padded(op->oc), width = reid__padded(begin->oc), pixels = n * begin->oh * begin->ow;
     reid__address weights = g->weights + g->plan.weight[first], bias = g->weights + g->plan.bias[first];
     reid__address next_weights = g->weights + g->plan.weight[index];
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
-    reid__address image = l->buffer[op->in], to = l->buffer[op->out];
-    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &pixels};
-    int stem = reid__is_stem(g->plan.plan, op);
-    int code = stem ? reid__map_rows(cu, &out, to, n * op->oh, op->ow, oc)
-                    : reid__map_matrix(cu, &out, to, pixels, oc, 64);
-    if (!code) code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
-    in = next = rest = out;
+    reid__address image = l->buffer[begin->in], to = l->buffer[op->out];
+    int stem = op->kind == REID__MAXPOOL, strip = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels, &strip};
+    int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
+    in = next = rest = out = w;
+    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
-    if (!code && first != index)
+    if (!code && !stem && first != index)
         code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(width, s->bn), rows = reid__blocks(pixels, s->bm), unit = s->pair ? 2 : across;
-    int64_t tiles = stem ? (int64_t)n * op->oh : (s->pair ? rows + rows % 2 : rows) * across;
+    int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : across;
+    int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
+    int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, strip) : (s->pair ? rows + rows % 2 : rows) * across;
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1) * unit; /* a block keeps resident weights */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
@@ -6367,11 +6426,13 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     case REID__CONV:
         if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(pixels, s->bm), reid__blocks(reid__padded(op->oc), s->bn), l->stream,
-                            conv, e);
+        return reid__launch(g, s, reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
+                            reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
-    case REID__MAXPOOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
+    case REID__MAXPOOL:
+        if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
+        return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
     case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
     case REID__LINEAR: return reid__launch(g, s, reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream, linear, e);
     case REID__NORMALISE: break;
@@ -9071,9 +9132,9 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
     info->kernel = op->winograd ? "winograd" : "";
-    info->fused = op->fused;
+    info->computed_by = index + op->fused;
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) info->fused = 0, info->kernel = ctx->gpu->plan.step[ctx->net.batch >= REID__LARGE][index].label;
+    if (ctx->gpu) reid__gpu_op_info(&ctx->gpu->plan, index, ctx->net.batch >= REID__LARGE, info);
 #endif
     return REID_OK;
 }

@@ -22,7 +22,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
-   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 256        | 4 (C + HIDDEN)
+   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
@@ -59,6 +59,16 @@ DEVICE float reid_f32_from_f16(unsigned short a) {
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
     return f;
+}
+DEVICE float reid_exp2_approx(float a) {
+    float r;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+    return r;
+}
+DEVICE float reid_rcp_approx(float a) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
+    return r;
 }
 DEVICE unsigned reid_shared_address(const void *pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 DEVICE void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1]) {
@@ -98,6 +108,11 @@ DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
 DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
     unsigned pair;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
+    unsigned pair;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
     return pair;
 }
 DEVICE void reid_stmatrix_x4(unsigned row, const unsigned r[4]) {
@@ -157,10 +172,6 @@ DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 #endif
-DEVICE void reid_tensor_store_3d(const void *map, int x, int y, int z, unsigned from) {
-    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];"
-                 ::"l"(map), "r"(x), "r"(y), "r"(z), "r"(from) : "memory");
-}
 DEVICE void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
@@ -252,7 +263,14 @@ DEVICE void store1(value_t *p, float v) { *p = v; }
 #define ACT ACT_NONE
 #endif
 
-DEVICE float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+/* Halves have 11 bits: two instructions of the special-function unit, wrong in the 22nd, do for them. */
+DEVICE float sigmoid(float x) {
+#ifdef VALUE_F16
+    return reid_rcp_approx(1.0f + reid_exp2_approx(-1.44269504f * x));
+#else
+    return 1.0f / (1.0f + expf(-x));
+#endif
+}
 DEVICE float act(float x) {
 #if ACT == ACT_RELU
     return x < 0.0f ? 0.0f : x; /* in this order a NaN stays one */
@@ -628,13 +646,17 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
 #ifdef REID_CONV_F16
 /* A block computes BM pixels times BN channels with WARPS_M x WARPS_N warps. STAGES slices of A (BM, BK) and B (BN, BK)
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
-   MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order. */
+   MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
+
+   ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
+   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * BK * 2)
 #define STAGE_BYTES ((BM + BN) * BK * 2)
 #define A_PIECES (BM * BK / 8 / THREADS)
 #define TILES_M (BM / WARPS_M / 16)
 #define TILES_N (BN / WARPS_N / 8)
+#define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 
 DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
@@ -657,7 +679,7 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * BM, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * TILE_PIXELS, n0 = blockIdx.y * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
     int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
     float acc[TILES_M][TILES_N][4];
@@ -761,8 +783,20 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
             }
             packed[c] = (unsigned)reid_f16_from_f32(act(low)) | (unsigned)reid_f16_from_f32(act(high)) << 16;
         }
+#pragma unroll
+        for (int c = 0; c < 8 && ROW_SUMS; c++)
+            tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
         value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
-        *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+        if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+    }
+    if (!ROW_SUMS) return;
+    __syncthreads();
+    for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
+        int row = at / BN, n = at % BN;
+        float total = 0.0f;
+        if (m0 + row * OW >= pixels || n0 + n >= OC_PADDED) continue;
+        for (int x = 0; x < OW; x++) total += tile[row * OW + x][n];
+        ((float *)out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
     }
 }
 #endif
@@ -786,19 +820,25 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    PAIR: two blocks, a cluster, take tiles of the same channels and of neighbouring pixels. Each loads half of a slice's
    weights and sends it to both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
 
-   STEM: the image has 4 channels, and a tile is a row of outputs. Its slice is the KH rows of the image that it looks
-   at, as they are: a 1x8 window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes
-   later. Without swizzle wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied.
+   ROW_SUMS: as in reid_conv_f16, by one warpgroup a tile.
+
+   STEM: the image has 4 channels, and a slice is the KH rows of it that a row of outputs looks at, as they are: a 1x8
+   window of an output is 64 bytes, and that of the next output, two pixels on, begins 16 bytes later. Without swizzle
+   wgmma takes pieces of 16 bytes from wherever they are, so the windows need not be copied. Only the max pool of the
+   outputs, 3x3 with stride 2, is stored. A tile is a strip of pooled rows of an image: of the rows of outputs that two
+   strips look at, both compute one. Each warpgroup has a ring of its own.
 
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
 #define BK 64
 #define BM (64 * BLOCKS_M * GROUPS)
+#define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
 #define OWN_CHUNKS (STEM ? 1 : KH * KW * C_CHUNKS)
 #define ROW_BYTES (IW * 8) /* of STEM's image */
 #define CHUNKS (OWN_CHUNKS + (MORE_C + BK - 1) / BK)
 #define TILES_N ((OC_PADDED + BN - 1) / BN)
 #define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
+#define RINGS (STEM ? 2 : 1)
 #define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* the windows of what is past a row's end are inside, too */
 #define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * BK * 2)
 #define B_BYTES (BN * BK * 2)
@@ -810,7 +850,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
 #define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS ? STAGES : CHUNKS)
 #define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
-#define NEXT_AT (STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
+#define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
@@ -823,11 +863,12 @@ struct __align__(64) tensor_map {
 /* Addresses in shared memory. */
 struct layout {
     unsigned base;
-    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * i; }
-    DEVICE unsigned stage(int i) const { return base + i * STAGE_BYTES; }
-    DEVICE unsigned full(int i) const { return barrier(i); }
-    DEVICE unsigned empty(int i) const { return barrier(STAGES + i); }
-    DEVICE unsigned weights(int chunk) const { return base + STAGES * STAGE_BYTES + chunk * B_BYTES; }
+    int ring;
+    DEVICE unsigned barrier(int i) const { return base + BARRIERS_AT + 8 * (i + (2 * RINGS - 2) * STAGES); }
+    DEVICE unsigned stage(int i) const { return base + (ring * STAGES + i) * STAGE_BYTES; }
+    DEVICE unsigned full(int i) const { return base + BARRIERS_AT + 8 * (2 * ring * STAGES + i); }
+    DEVICE unsigned empty(int i) const { return full(STAGES + i); }
+    DEVICE unsigned weights(int chunk) const { return base + RINGS * STAGES * STAGE_BYTES + chunk * B_BYTES; }
     DEVICE unsigned next(int chunk) const { return base + NEXT_AT + chunk * NEXT_BYTES; }
     DEVICE unsigned inner(int group, int chunk) const {
         return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
@@ -890,9 +931,9 @@ DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
 /* Which tiles a warpgroup works on. */
 DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
 DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
-/* The first pixel of a warpgroup's part of a tile; STEM: the row. */
+/* The first pixel of a warpgroup's part of a tile. */
 DEVICE int pixel_of(int tile, int group) {
-    return STEM ? tile : row_of(tile) * BM + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
+    return row_of(tile) * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
 }
 
 /* One thread: the operands of all tiles of the block. Weights do not wait for the launch in front: those that stay, and
@@ -917,7 +958,7 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     for (int k = 0; k < AHEAD; k++) begin_slice(blockIdx.x, k, k);
     wait_for_last();
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        int m0 = row_of(tile) * BM, image = m0 / (OH * OW);
+        int m0 = row_of(tile) * TILE_PIXELS, image = m0 / (OH * OW);
         int row = m0 % (OH * OW) / OW, column = m0 % OW;
         for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
             int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
@@ -942,19 +983,30 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
     }
 }
 
-/* The same for STEM. */
-DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int tiles) {
+#if STEM
+/* Strips of `rows` pooled rows that make up an image. */
+DEVICE int strips_of(int rows) { return (POOL_H + rows - 1) / rows; }
+
+/* The same for STEM, by a thread for each ring. For rows of outputs outside the image come those at its edge, once
+   more: the largest value stays the same. */
+DEVICE void copy_rows(const value_t *image, const tensor_map *weights, layout l, int strips, int rows) {
     cursor<STAGES> s;
-    reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
-    for (int k = 0; k < WEIGHT_CHUNKS; k++) reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
+    if (l.ring == 0) reid_mbarrier_arrive_expect_tx(l.resident(), WEIGHT_CHUNKS * B_BYTES);
+    for (int k = 0; k < WEIGHT_CHUNKS && l.ring == 0; k++)
+        reid_tensor_load_2d(l.weights(k), weights, k * BK, 0, l.resident());
     wait_for_last();
-    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, s.advance(1)) {
-        const value_t *from = image + ((long long)(tile / OH) * IH + tile % OH * STRIDE) * IW * 4;
-        wait_for(l.empty(s.at), s.parity ^ 1);
-        reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
-        reid_bulk_load(l.stage(s.at), from, KH * ROW_BYTES, l.full(s.at));
+    for (int strip = first_tile(l.ring); strip < strips; strip += tile_step()) {
+        const value_t *from = image + (long long)(strip / strips_of(rows)) * IH * IW * 4;
+        int first = strip % strips_of(rows) * rows * 2 - POOL_PAD_Y;
+        for (int row = first; row <= first + 2 * rows; row++, s.advance(1)) {
+            wait_for(l.empty(s.at), s.parity ^ 1);
+            reid_mbarrier_arrive_expect_tx(l.full(s.at), KH * ROW_BYTES);
+            reid_bulk_load(l.stage(s.at), from + min(max(row, 0), OH - 1) * STRIDE * IW * 4, KH * ROW_BYTES,
+                           l.full(s.at));
+        }
     }
 }
+#endif
 
 /* One thread: the residuals of a warpgroup, in the order in which it stores. */
 DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int group) {
@@ -1060,6 +1112,8 @@ struct consumer {
     cursor<STAGES> s;
     cursor<SLOTS> o;
     bool stores; /* has stored before */
+    void *to; /* row sums, or pooled rows */
+    int pixels;
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
     /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
@@ -1084,8 +1138,28 @@ struct consumer {
         if (ring && first_lane) give_back(l.empty(last));
     }
 
+    /* The rows of an image that end among the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
+       has two channels, from c on. `carry` is what a row has of the slot before. */
+    DEVICE void sum_rows(unsigned slot, int first, int m0, int c, float2 &carry) {
+        int lane = threadIdx.x % 32;
+        for (int row = threadIdx.x / 32 % 4; row < TILE_PIXELS / OW; row += 4) {
+            int from = max(row * OW - first, 0), end = row * OW + OW - first;
+            float2 total = row * OW < first ? carry : make_float2(0, 0);
+            if (end <= 0) continue;
+            for (int m = from; m < min(end, 64); m++) {
+                unsigned v = *(unsigned *)(shared + (slot - l.base) + m * 128 + (lane / 4 ^ m % 8) * 16 + lane % 4 * 4);
+                total.x += reid_f32_from_f16((unsigned short)(v & 0xffff));
+                total.y += reid_f32_from_f16((unsigned short)(v >> 16));
+            }
+            if (end > 64) carry = from < 64 ? total : carry;
+            else if (m0 + row * OW < pixels && c + lane * 2 < OC_PADDED)
+                *(float2 *)((float *)to + (long long)(m0 / OW + row) * OC_PADDED + c + lane * 2) = total;
+        }
+    }
+
     /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
     template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
+        float2 carry[n / 64] = {};
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * (n / 64); i++) {
             int before = (o.at + SLOTS - 1) % SLOTS;
@@ -1098,18 +1172,68 @@ struct consumer {
             put_sums<RESIDUAL>(acc.d[i / (n / 64)] + i % (n / 64) * 32, l.slot(group, o.at));
             reid_fence_proxy_async();
             reid_bar_sync(1 + group, 128);
+            int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
             if (leader()) {
-                int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
-                if (STEM) reid_tensor_store_3d(out, c, m, m0, l.slot(group, o.at));
-                else reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
+                if (!ROW_SUMS) reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
+            if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, c, carry[i % (n / 64)]);
             stores = true;
             o.advance(1);
         }
     }
+
+#if STEM
+    /* A row of the max pool, of outputs of which `best` is the largest of three rows, as wgmma leaves them. */
+    DEVICE void store_pooled(const unsigned (*best)[16], value_t *row) {
+        int t = threadIdx.x % 128, lane = t % 32, pixel = t / 32 * 16 + lane % 16;
+        reid_bar_sync(1 + group, 128); /* what was here has been read */
+#pragma unroll
+        for (int i = 0; i < 4 * BLOCKS_M; i++)
+            reid_stmatrix_x4(l.slot(group, i / 4) + pixel * 128 + ((i % 4 * 2 + lane / 16) ^ pixel % 8) * 16,
+                             best[i / 4] + i % 4 * 4);
+        reid_bar_sync(1 + group, 128);
+        const unsigned char *from = shared + (l.slot(group, 0) - l.base);
+        for (int at = t; at < POOL_W * 8; at += 128) {
+            uint4 v = make_uint4(0, 0, 0, 0);
+            for (int k = 0; k < 3; k++) {
+                int x = min(max(at / 8 * 2 - POOL_PAD_X + k, 0), OW - 1);
+                uint4 u = *(const uint4 *)(from + x * 128 + (at % 8 ^ x % 8) * 16);
+                v = k ? make_uint4(reid_max_f16x2(v.x, u.x), reid_max_f16x2(v.y, u.y), reid_max_f16x2(v.z, u.z),
+                                   reid_max_f16x2(v.w, u.w)) : u;
+            }
+            *(uint4 *)(row + at * 8) = v;
+        }
+    }
+
+    /* Strips of the max pool. Three rows of outputs are joined where they come out of the sums. */
+    DEVICE void pool_strips(const float *bias, int strips, int rows) {
+        for (int strip = first_tile(group); strip < strips; strip += tile_step()) {
+            int first = strip % strips_of(rows) * rows;
+            value_t *image = (value_t *)to + (long long)(strip / strips_of(rows)) * POOL_H * POOL_W * OC_PADDED;
+            unsigned best[BLOCKS_M][16], now[BLOCKS_M][16];
+            for (int row = 0; row <= 2 * rows; row++) {
+                sums<BN> acc;
+                acc.begin(bias, 0, 0, OC_PADDED);
+                multiply(acc, 1, -1, false);
+                int pooled = first + row / 2 - 1; /* what is complete after every second row */
+#pragma unroll
+                for (int i = 0; i < BLOCKS_M * 16; i++) {
+                    const float *d = acc.d[i / 16] + i % 16 * 2;
+                    now[i / 16][i % 16] = reid_f16x2_from_f32(act(d[0]), act(d[1]));
+                    unsigned &b = best[i / 16][i % 16];
+                    b = row ? reid_max_f16x2(b, now[i / 16][i % 16]) : now[i / 16][i % 16];
+                }
+                if (row % 2 || !row || pooled >= POOL_H) continue;
+                store_pooled(best, image + pooled * (POOL_W * OC_PADDED));
+#pragma unroll
+                for (int i = 0; i < BLOCKS_M * 16; i++) best[i / 16][i % 16] = now[i / 16][i % 16];
+            }
+        }
+    }
+#endif
 
     /* The sums go on into a 1x1 convolution, as its input. */
     DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, const float *bias, int m0) {
@@ -1129,13 +1253,11 @@ struct consumer {
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, layout l, int tiles,
-                          int group) {
-    consumer c = {l, group, {}, {}, false};
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, consumer c, int tiles) {
+    const layout l = c.l;
+    int group = c.group;
     unsigned turn = 1 - group;
     if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
-    wait_for_last();
-    if (RESIDENT) wait_for(l.resident(), 0);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
         int n0 = column_of(tile) * BN, m0 = pixel_of(tile, group);
         sums<BN> acc;
@@ -1154,20 +1276,24 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
                 const value_t *__restrict__ image, const float *__restrict__ bias,
-                const float *__restrict__ more_bias, int pixels) {
-    layout l = {reid_shared_address(shared)};
+                const float *__restrict__ more_bias, void *__restrict__ to, int pixels, int rows) {
+    layout l = {reid_shared_address(shared), 0};
     let_next_begin();
-    int group = threadIdx.x / 128, rows = (pixels + BM - 1) / BM;
-    int tiles = STEM ? pixels / OW : (PAIR ? rows + rows % 2 : rows) * TILES_N;
+    int group = threadIdx.x / 128, across = (pixels + TILE_PIXELS - 1) / TILE_PIXELS;
+    int tiles = (PAIR ? across + across % 2 : across) * TILES_N;
+#if STEM
+    tiles = pixels / (OH * OW) * strips_of(rows);
+#endif
     if (STEM) { /* what no copy fills but wgmma reads */
-        for (int i = threadIdx.x * 4; i < STAGES * A_BYTES; i += blockDim.x * 4)
+        for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
         reid_fence_proxy_async();
     }
     if (threadIdx.x == 0) {
-        for (int i = 0; i < STAGES; i++) {
-            reid_mbarrier_init(l.full(i), 1);
-            reid_mbarrier_init(l.empty(i), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
+        for (int i = 0; i < RINGS * STAGES; i++) {
+            l.ring = i / STAGES;
+            reid_mbarrier_init(l.full(i % STAGES), 1);
+            reid_mbarrier_init(l.empty(i % STAGES), 4 * GROUPS * (1 + PAIR)); /* the warps that read it */
         }
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
@@ -1180,13 +1306,25 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     block_barrier();
     if (group == 2) {
         reid_setmaxnreg_dec<40>();
-        if (STEM && threadIdx.x == 256) copy_rows(image, &weights, l, tiles);
-        if (!STEM && threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
+#if STEM
+        l.ring = threadIdx.x / 32 % 4;
+        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(image, &weights, l, tiles, rows);
+#else
+        if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
         if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
         if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
+#endif
     } else {
         reid_setmaxnreg_inc<232>();
-        compute_tiles(&out, bias, more_bias, l, tiles, group);
+        wait_for_last();
+        if (RESIDENT) wait_for(l.resident(), 0);
+        l.ring = STEM ? group : 0;
+        consumer c = {l, group, {}, {}, false, to, pixels};
+#if STEM
+        c.pool_strips(bias, tiles, rows);
+#else
+        compute_tiles(&out, bias, more_bias, c, tiles);
+#endif
     }
     if (PAIR) block_barrier(); /* shared memory goes with the block, and the other one may still reach into it */
 }
@@ -1194,11 +1332,12 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 
 /* --------------------------------------------------------------------------------------------------------------------
    Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
-   which the squeeze needs. Weights are (KH, KW, C).
+   which the squeeze needs. It loads an input once, column by column, and adds it to all outputs of the row that look at
+   it. Weights are (KH, KW, C).
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
-extern "C" __global__ void reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out,
-                                          float *sums, int rows) {
+extern "C" __global__ void __launch_bounds__(256)
+reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
     let_next_begin();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, row = (int)(i / (C / 4)); /* row: over all images */
@@ -1206,23 +1345,34 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
     const value_t *x = in + (long long)image * IH * IW * C + c;
     value_t *o = out + (long long)row * OW * C + c;
-    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
+    const int open = (KW + STRIDE - 1) / STRIDE; /* outputs of a row that an input belongs to */
+    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW], part[open];
 #pragma unroll
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
     wait_for_last();
-    for (int ox = 0; ox < OW; ox++) {
-        float4 sum = b;
-        int x0 = ox * STRIDE - PAD_X;
 #pragma unroll
-        for (int ky = 0; ky < KH; ky++)
+    for (int j = 0; j < open; j++) part[j] = b;
+#pragma unroll 4 /* the loads of the next columns are on their way */
+    for (int ox = 1 - open; ox < OW; ox++) { /* part[j] is output ox + j, whose last columns come for j = 0 */
 #pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
-                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
-                                  fmaf(v.w, k.w, sum.w));
+        for (int i = 0; i < STRIDE * KH; i++) {
+            int ky = i % KH, y = y0 + ky, column = (ox + open - 1) * STRIDE - PAD_X + i / KH;
+            bool inside = y >= 0 && y < IH && column >= 0 && column < IW;
+            float4 v = inside ? load4(x + (y * IW + column) * C) : make_float4(0, 0, 0, 0);
+#pragma unroll
+            for (int j = 0; j < open; j++) {
+                int kx = (open - 1 - j) * STRIDE + i / KH;
+                if (kx >= KW) continue;
+                float4 k = w[ky * KW + kx], s = part[j];
+                part[j] = make_float4(fmaf(v.x, k.x, s.x), fmaf(v.y, k.y, s.y), fmaf(v.z, k.z, s.z),
+                                         fmaf(v.w, k.w, s.w));
             }
-        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+        }
+        float4 sum = make_float4(act(part[0].x), act(part[0].y), act(part[0].z), act(part[0].w));
+#pragma unroll
+        for (int j = 0; j < open - 1; j++) part[j] = part[j + 1];
+        part[open - 1] = b;
+        if (ox < 0) continue;
         store4(o + ox * C, sum);
         total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
     }
@@ -1232,23 +1382,26 @@ extern "C" __global__ void reid_depthwise(const value_t *in, const float *weight
 
 /* --------------------------------------------------------------------------------------------------------------------
    Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
-   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins.
+   computes a hidden unit, its lanes adding up strided parts that a fixed tree joins. A small batch waits for loads and
+   for nothing else: as many threads as there are, and loops unrolled so that each has many loads on their way.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2,
-                                        const float *b2, float *factors) {
+extern "C" __global__ void __launch_bounds__(1024)
+reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2, const float *b2, float *factors) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     const float *in = sums + (long long)blockIdx.x * OH * C;
     int t = threadIdx.x, lane = t % 32;
     for (int c = t; c < C; c += blockDim.x) {
         float total = 0.0f;
+#pragma unroll 16
         for (int row = 0; row < OH; row++) total += in[row * C + c];
         mean[c] = total / (float)(OH * OW);
     }
     __syncthreads();
     for (int h = t / 32; h < HIDDEN; h += blockDim.x / 32) { /* w1 is (HIDDEN, C) */
         float sum = 0.0f;
+#pragma unroll 12
         for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         if (lane == 0) hidden[h] = (sum + b1[h]) * sigmoid(sum + b1[h]);
@@ -1256,6 +1409,7 @@ extern "C" __global__ void reid_squeeze(const float *sums, const float *w1, cons
     __syncthreads();
     for (int c = t; c < C; c += blockDim.x) { /* w2 is (HIDDEN, C) */
         float sum = b2[c];
+#pragma unroll 16
         for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
         factors[(long long)blockIdx.x * C + c] = sigmoid(sum);
     }
@@ -1295,7 +1449,8 @@ DEVICE float4 power4(float4 v, float least, float p) {
 #endif
 
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+   follows a pool is fp32 whatever the values. PER: a value is the sum of so many pixels of a row already. GEM: the
+   generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
                                      const float *exponent) {
     take_turn();
@@ -1318,7 +1473,7 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
         }
         total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
-    float count = (float)((bottom - top) * (right - left));
+    float count = (float)((bottom - top) * (right - left) * PER);
     total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 #if GEM
     total = power4(total, 0, 1 / *exponent);

@@ -61,18 +61,19 @@ static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc
     return p;
 }
 
-/* *same: results that must be equal to the bit; NULL: receives these. */
-static void test_conv(const conv *c, kind as, const tile *s, double **same) {
+/* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
+static void test_conv(const conv *c, kind as, const tile *s, int row_sums, double **same) {
     static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
     int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
     int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
     int pixels = c->images * oh * ow, depth = depth_of(c), stride = c->oc + c->channel;
+    int each = row_sums ? s->bm / ow * ow : s->bm; /* pixels of a tile */
     const constant constants[] = {
         {"IH", c->ih}, {"IW", c->iw}, {"IC", c->ic}, {"OH", oh}, {"OW", ow}, {"OC", c->oc}, {"OC_PADDED", c->oc},
         {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
         {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
-        {"WARPS_N", s->warps_n}, {NULL, 0}};
+        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {NULL, 0}};
     int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
     unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
     CUfunction f = kernel_of(names[as], half, constants, shared);
@@ -81,22 +82,27 @@ static void test_conv(const conv *c, kind as, const tile *s, double **same) {
     tensor w = tensor_of((size_t)(depth * c->oc), 0, &seed, 0.1), bias = tensor_of((size_t)c->oc, 0, &seed, 1);
     tensor rest = tensor_of((size_t)(pixels * c->oc), half, &seed, 1);
     tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1);
-    tensor out = result_of((size_t)(pixels * stride), half);
+    tensor out = result_of((size_t)(row_sums ? pixels / ow * c->oc : pixels * stride), half && !row_sums);
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
     if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
-    else run_kernel(f, (pixels + s->bm - 1) / s->bm, (c->oc + s->bn - 1) / s->bn,
+    else run_kernel(f, (pixels + each - 1) / each, (c->oc + s->bn - 1) / s->bn,
                     half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params);
     fetch(&out);
     double worst = 0;
-    for (int m = 0; m < pixels; m++)
+    for (int i = 0; i < pixels / ow * c->oc && row_sums; i++) {
+        float sum = 0;
+        for (int x = 0; x < ow; x++) sum += (float)(*same)[(i / c->oc * ow + x) * stride + i % c->oc];
+        CHECK(out.host[i] == (double)sum);
+    }
+    for (int m = 0; m < pixels && !row_sums; m++)
         for (int n = 0; n < c->oc; n++)
             compare(&worst, out.host[m * stride + c->channel + n],
                     expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
     printf("%-16s %-20s tile %3d x %-3d largest error %.1e\n", names[as], c->name, s->bm, s->bn, worst);
     CHECK(worst < (half ? 1e-3 : 2e-6));
-    if (*same) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
-    else *same = (double *)memcpy(malloc(out.count * sizeof *out.host), out.host, out.count * sizeof *out.host);
+    if (*same && !row_sums) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
+    if (!*same) *same = (double *)memcpy(malloc(out.count * sizeof *out.host), out.host, out.count * sizeof *out.host);
     NEED(cuMemFree_v2(packed));
     drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
 }
@@ -106,10 +112,11 @@ int main(void) {
     emu_start();
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
         double *fp32 = NULL, *fp16 = NULL;
-        test_conv(&convs[i], PLAIN, &tiles[0], &fp32);
-        test_conv(&convs[i], F32, &tiles[i % 2], &fp32);
-        test_conv(&convs[i], F16, &tiles[i % 3], &fp16);
-        test_conv(&convs[i], F16, &tiles[(i + 1) % 3], &fp16);
+        test_conv(&convs[i], PLAIN, &tiles[0], 0, &fp32);
+        test_conv(&convs[i], F32, &tiles[i % 2], 0, &fp32);
+        test_conv(&convs[i], F16, &tiles[i % 3], 0, &fp16);
+        test_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, &fp16);
+        if (!convs[i].channel) test_conv(&convs[i], F16, &tiles[i % 3], 1, &fp16);
         free(fp32), free(fp16);
     }
     free(kernels_text);

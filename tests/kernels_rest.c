@@ -51,7 +51,7 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow) {
     tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * padded), 0);
     void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
-    run_kernel(kernel_of("reid_squeeze", 0, constants, shared), IMAGES, 1, 256, shared, params);
+    run_kernel(kernel_of("reid_squeeze", 0, constants, shared), IMAGES, 1, 1024, shared, params);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {
@@ -122,7 +122,7 @@ static double pooled(const tensor *in, int ih, int iw, int channels, int bins, i
 static void test_pool(int ih, int iw, int channels, int bins, float p, int norm, int half) {
     int pixels = IMAGES * bins * bins;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", bins}, {"OW", bins}, {"C", channels}, {"GEM", p != 0},
-                                  {"NORM", norm}, {NULL, 0}};
+                                  {"NORM", norm}, {"PER", 1}, {NULL, 0}};
     unsigned seed = 3;
     double factors[64], worst = 0;
     for (int c = 0; c < channels; c++) factors[c] = 0.5 + emu_uniform(&seed);

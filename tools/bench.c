@@ -166,7 +166,7 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     op_cost c = {0, 0, 0, 0, ""};
     double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : 0.5, weights = 4 * (double)op->parameters;
     double flops = 2 * (double)op->macs * n, bytes = narrow * (((double)op->bytes - weights) * n + weights);
-    if (microseconds <= 0 || op->fused) return c;
+    if (microseconds <= 0) return c;
     c.gflops = 1e-3 * flops / microseconds;
     c.gbs = 1e-3 * bytes / microseconds;
     if (b->peak_gflops > 0) c.compute = 100 * c.gflops / b->peak_gflops;
@@ -176,19 +176,20 @@ static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double mic
     return c;
 }
 
-/* Operation i. One that is computed with the next counts there, where its time is; what is between them never leaves
-   the cache. */
+/* Operation i. One that another one computes counts there, where its time is; what is between them never reaches
+   memory. */
 static void query_op(const bench *b, int i, reid_op_info *op) {
     reid_op_info before;
     reid_query_op(b->ctx, i, op);
-    if (op->fused) {
-        op->macs = op->parameters = op->bytes = 0;
-        op->kernel = "(with the next)";
+    for (int k = 0; k < i; k++) {
+        if (reid_query_op(b->ctx, k, &before) != REID_OK || before.computed_by != i) continue;
+        op->macs += before.macs;
+        op->parameters += before.parameters;
+        op->bytes += before.bytes - 2 * (int64_t)sizeof(float) * before.out_h * before.out_w * before.out_c;
     }
-    if (i == 0 || reid_query_op(b->ctx, i - 1, &before) != REID_OK || !before.fused) return;
-    op->macs += before.macs;
-    op->parameters += before.parameters;
-    op->bytes += before.bytes - 2 * (int64_t)sizeof(float) * before.out_h * before.out_w * before.out_c;
+    if (op->computed_by == i) return;
+    op->macs = op->parameters = op->bytes = 0;
+    if (!op->kernel[0]) op->kernel = "(with the next)";
 }
 
 /* A share of a ceiling, where there is one. */

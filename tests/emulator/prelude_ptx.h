@@ -30,6 +30,19 @@ REID_EMULATOR_FN unsigned reid_f16x2_from_f32(float low, float high) {
 REID_EMULATOR_FN float reid_f32_from_f16x2_low(unsigned a) { return reid_f32_from_f16((unsigned short)a); }
 REID_EMULATOR_FN float reid_f32_from_f16x2_high(unsigned a) { return reid_f32_from_f16((unsigned short)(a >> 16)); }
 
+#if __CUDA_ARCH__ >= 800
+/* max.NaN.f16x2: of the low halves and of the high ones; -0 is less than 0, a NaN wins and becomes 0x7fff. */
+REID_EMULATOR_FN unsigned short reid_emulator_max_f16(unsigned short a, unsigned short b) {
+    float x = reid_f32_from_f16(a), y = reid_f32_from_f16(b);
+    if (x != x || y != y) return 0x7fff;
+    return x > y || (x == y && b >> 15) ? a : b;
+}
+REID_EMULATOR_FN unsigned reid_max_f16x2(unsigned a, unsigned b) {
+    return reid_emulator_max_f16((unsigned short)a, (unsigned short)b) |
+           (unsigned)reid_emulator_max_f16((unsigned short)(a >> 16), (unsigned short)(b >> 16)) << 16;
+}
+#endif
+
 /* ---- one special-function instruction each; a GPU's last bits differ ---- */
 REID_EMULATOR_FN float reid_exp2_approx(float a) { return exp2f(a); }  /* ex2.approx.ftz.f32 */
 REID_EMULATOR_FN float reid_rcp_approx(float a) { return 1.0f / a; }   /* rcp.approx.ftz.f32 */

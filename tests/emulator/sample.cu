@@ -35,6 +35,15 @@ __device__ __forceinline__ unsigned reid_f16x2_from_f32(float low, float high) {
 #endif
 }
 
+#if __CUDA_ARCH__ >= 800
+/* The larger ones of two pairs of fp16; a NaN wins. */
+__device__ __forceinline__ unsigned reid_max_f16x2(unsigned a, unsigned b) {
+    unsigned r;
+    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+#endif
+
 /* The first, the second of a pair of fp16 as fp32. */
 __device__ __forceinline__ float reid_f32_from_f16x2_low(unsigned a) { return reid_f32_from_f16((unsigned short)a); }
 __device__ __forceinline__ float reid_f32_from_f16x2_high(unsigned a) {

@@ -57,6 +57,36 @@ static void test_halves(void) {
     free(in), free(back), free(halves), free(pairs);
 }
 
+/* The larger of two halves: a NaN becomes 0x7fff, -0 is less than 0. */
+static uint16_t larger(uint16_t a, uint16_t b) {
+    double x = emu_half_value(a), y = emu_half_value(b);
+    if (isnan(x) || isnan(y)) return 0x7fff;
+    return x > y || (x == y && !signbit(x)) ? a : b;
+}
+
+static void test_max(void) {
+    enum { COUNT = 65536 };
+    uint32_t *values = (uint32_t *)malloc(COUNT * 12), *b = values + COUNT, *got = values + 2 * COUNT;
+    unsigned random = 1;
+    int n = COUNT, wrong = 0;
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t any = emu_next_random(&random) << 16 ^ emu_next_random(&random);
+        values[i] = (uint32_t)i << 16 | (uint32_t)(COUNT - 1 - i);
+        b[i] = i % 2 ? any : values[i] ^ (i % 4 ? 0x80008000 : 0x00018000); /* anything, or nearly the same */
+    }
+    CUdeviceptr da = emu_upload(values, COUNT * 4), db = emu_upload(b, COUNT * 4), dout = emu_upload(NULL, COUNT * 4);
+    void *params[] = {&da, &db, &dout, &n};
+    OK(emu_launch_1d(function("unit_max"), COUNT / 128, 128, 0, params));
+    emu_download(got, dout, COUNT * 4);
+    for (int i = 0; i < COUNT; i++) {
+        uint32_t high = larger((uint16_t)(values[i] >> 16), (uint16_t)(b[i] >> 16));
+        wrong += got[i] != (high << 16 | larger((uint16_t)values[i], (uint16_t)b[i]));
+    }
+    CHECK_IS(wrong, 0);
+    NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
+    free(values);
+}
+
 /* ---- floating point ---- */
 
 static int close_to(float got, double want) {
@@ -176,6 +206,7 @@ int main(int argc, char **argv) {
     emu_start();
     module = emu_module_of(sample, units, NULL);
     test_halves();
+    if (emu_device_arch() >= 80) test_max();
     test_math();
     test_bits();
     test_atomics();

@@ -11,6 +11,14 @@ extern "C" __global__ void unit_halves(const float *in, unsigned short *halves, 
     pairs[n + i] = __float_as_uint(reid_f32_from_f16x2_low(pair) + reid_f32_from_f16x2_high(pair));
 }
 
+/* The larger halves of two pairs. */
+extern "C" __global__ void unit_max(const unsigned *a, const unsigned *b, unsigned *out, int n) {
+#if __CUDA_ARCH__ >= 800
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = reid_max_f16x2(a[i], b[i]);
+#endif
+}
+
 /* Fragments come from and go to memory as the test has laid them out: a[lane][4], b[lane][2], d[lane][4]. */
 extern "C" __global__ void unit_mma_k8(const unsigned *a, const unsigned *b, float *d) {
     int lane = threadIdx.x;
