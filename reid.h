@@ -2921,7 +2921,7 @@ typedef struct reid__tile {
     reid__act act;
     int half;              /* the panel has half of the usual columns */
     int wide;              /* bf16: `out` is FP32 all the same */
-    const char *ahead;     /* what to fetch into L2 meanwhile: */
+    uintptr_t ahead;       /* what to fetch into L2 meanwhile, perhaps past an array's end: */
     int sharers;           /* 1 / sharers times as much as is read of b */
     ptrdiff_t soon;        /* not 0: as far from `out` lie outputs of the next block; and from `residual` */
     /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
@@ -3700,7 +3700,7 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes) {
     int tiles = reid__ceil_div(count, gemm->mr);
     size_t share = bytes / (size_t)tiles;
-    t->ahead = (const char *)t->b + bytes, t->sharers = tiles;
+    t->ahead = (uintptr_t)t->b + bytes, t->sharers = tiles;
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
@@ -4212,8 +4212,8 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
     REID__V acc[REID__MR][REID__NV];
     const float *b = t->b;
-    const char *ahead = t->ahead;
-    const ptrdiff_t pace = REID__FETCH * nv * REID__W * (ptrdiff_t)sizeof *b / t->sharers;
+    uintptr_t ahead = t->ahead;
+    const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->sharers;
     int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__round_up(kc, REID__BF16_RUN) - kc) / 2 * nv * REID__W;
     REID__UNROLL for (int r = 0; r < mr; r++)
@@ -4222,7 +4222,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         const REID__T *a[REID__MR];
         REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
         for (ptrdiff_t k = 0; k < kc;) {
-            for (const char *end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
             for (ptrdiff_t end = reid__min(kc, (int)k + REID__FETCH * REID__STEP); k < end;
                  k += REID__STEP, b += nv * REID__W) {
@@ -4671,8 +4671,9 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     float sums[32 * 32] __attribute__((aligned(64)));
     const int low = rows > REID__AMX_ROWS, full = !t->half;
     const ptrdiff_t width = full ? 128 : 64;
-    const char *b = (const char *)t->b, *ahead = t->ahead;
-    const ptrdiff_t pace = 16 * width / t->sharers;
+    const char *b = (const char *)t->b;
+    uintptr_t ahead = t->ahead;
+    const uintptr_t pace = (uintptr_t)(16 * width / t->sharers);
     if (!*t->in_use) reid__amx_begin(t->in_use);
     REID__AMX_ZERO(0);
     if (full) REID__AMX_ZERO(1);
@@ -4681,7 +4682,7 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     for (int tap = 0; tap < t->taps; tap++) {
         const char *a = t->matrix + t->tap_at[tap];
         for (int k = 0; k < t->kc; k += REID__BF16_RUN, a += t->step, b += 16 * width) {
-            for (const char *end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             REID__AMX_READ(4, a, t->row);
             REID__AMX_READ(6, b, width);
             REID__AMX_DOT(0, 4, 6);
@@ -7298,9 +7299,9 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
             tile.a = rows + at, tile.taps = 1, tile.kc = dim;
             tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
             tile.bias = reid__no_bias;
-            tile.sharers = 1, tile.ahead = (const char *)tile.b;
+            tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
             if (panel == 0 && !h->order && h->x->rows.floats)
-                tile.ahead = (const char *)rows[at] + (ptrdiff_t)sizeof(float) * REID__BLOCK * dim;
+                tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
             tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
             tile.half = h->width < kernels->nr;
             kernels->fp32.tile(&tile, some);

@@ -305,10 +305,10 @@ int main(int argc, char **argv) {
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
     int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
+    test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
     test_pools(few ? 1 : 3);
     test_row_sums("resnet50");
     if (!few) test_row_sums("efficientnet_b0");
-    test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
     test_pairs();
     if (!few) test_layers("resnet50", 1);
     if (!few) test_layers("efficientnet_b0", 0);

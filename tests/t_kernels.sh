@@ -55,8 +55,8 @@ planted() { # planted PART FOLDER SED [SETTING]
     mkdir -p "$out/$2"
     sed "$3" reid_kernels.cu > "$out/$2/reid_kernels.cu"
     cmp -s reid_kernels.cu "$out/$2/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
-    (cd "$out/$2" && env ${4-} "$out/kernels_$1" few > log 2>&1)
-    [ $? -eq 1 ] && grep -q ' failed: \|wrong is\|: kernel reid_' "$out/$2/log"
+    (cd "$out/$2" && env EMU_FIRST=1 ${4-} "$out/kernels_$1" few > log 2>&1)
+    [ $? -eq 1 ] && grep -q ' failed: \| is .*, not \|: kernel reid_' "$out/$2/log"
 }
 bugs=0
 plant() { # plant PART WHAT SED [SETTING]

@@ -16,16 +16,22 @@
 
 static int emu_failures, emu_passes;
 
+/* EMU_FIRST=1 is for planted bugs: the first failed check is enough. */
+EMU_TEST_FN void emu_failed(void) {
+    emu_failures++;
+    if (getenv("EMU_FIRST")) exit(1);
+}
+
 #define CHECK(condition)                                                                                               \
     do {                                                                                                               \
         if (condition) emu_passes++;                                                                                   \
-        else emu_failures++, printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition);                            \
+        else printf("%s:%d: failed: %s\n", __FILE__, __LINE__, #condition), emu_failed();                              \
     } while (0)
 #define CHECK_IS(call, expected)                                                                                       \
     do {                                                                                                               \
         int is_ = (int)(call), want_ = (int)(expected);                                                                \
         if (is_ == want_) emu_passes++;                                                                                \
-        else emu_failures++, printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, is_, want_);               \
+        else printf("%s:%d: %s is %d, not %d\n", __FILE__, __LINE__, #call, is_, want_), emu_failed();                 \
     } while (0)
 #define OK(call) CHECK_IS(call, 0)
 /* A test cannot go on without this. */
