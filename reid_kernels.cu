@@ -1420,6 +1420,9 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
    Pools: a thread computes four channels of one output pixel.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_MAXPOOL
+/* The larger of two; of a number and a NaN the NaN, so that an overflow cannot pass unseen. */
+DEVICE float larger(float a, float b) { return a > b || a != a ? a : b; }
+
 extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pixels) {
     take_turn();
     unsigned long long i = thread_index();
@@ -1431,9 +1434,8 @@ extern "C" __global__ void reid_maxpool(const value_t *in, value_t *out, int pix
     float4 best = make_float4(lowest, lowest, lowest, lowest);
     for (int y = max(y0, 0); y < min(y0 + KH, IH); y++)
         for (int column = max(x0, 0); column < min(x0 + KW, IW); column++) {
-            float4 v = load4(x + (y * IW + column) * C); /* written so that a NaN wins */
-            best = make_float4(best.x > v.x ? best.x : v.x, best.y > v.y ? best.y : v.y, best.z > v.z ? best.z : v.z,
-                               best.w > v.w ? best.w : v.w);
+            float4 v = load4(x + (y * IW + column) * C);
+            best = make_float4(larger(best.x, v.x), larger(best.y, v.y), larger(best.z, v.z), larger(best.w, v.w));
         }
     store4(out + (long long)m * C + c, best);
 }

@@ -85,21 +85,31 @@ static void test_maxpool(int ih, int iw, int channels, int half) {
     unsigned seed = 3;
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
     tensor out = result_of((size_t)(pixels * channels), half);
+    size_t lost = (size_t)((4 * iw + 5) * channels + 2); /* a NaN, neither first nor last in its windows */
+    uint32_t nan = half ? 0x7e00 : 0x7fc00000;
+    in.host[lost] = NAN;
+    OK(cuMemcpyHtoD_v2(in.device + lost * (half ? 2 : 4), &nan, half ? 2 : 4));
     void *params[] = {&in.device, &out.device, &pixels};
     run_kernel(kernel_of("reid_maxpool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
     fetch(&out);
     double worst = 0;
+    int nans = 0;
     for (int m = 0; m < pixels; m++)
         for (int c = 0; c < channels; c++) {
             int i = m / (oh * ow), top = m % (oh * ow) / ow * 2 - 1, left = m % ow * 2 - 1;
             double best = -INFINITY;
             for (int y = top < 0 ? 0 : top; y < top + 3 && y < ih; y++)
-                for (int x = left < 0 ? 0 : left; x < left + 3 && x < iw; x++)
-                    best = fmax(best, at(&in, ih, iw, channels, i, y, x, c));
-            compare(&worst, out.host[m * channels + c], best);
+                for (int x = left < 0 ? 0 : left; x < left + 3 && x < iw; x++) {
+                    double v = at(&in, ih, iw, channels, i, y, x, c);
+                    best = isnan(v) || isnan(best) ? NAN : fmax(best, v);
+                }
+            nans += isnan(best) != 0;
+            if (isnan(best)) CHECK(isnan(out.host[m * channels + c]));
+            else compare(&worst, out.host[m * channels + c], best);
         }
     printf("max pool to %dx%d %s: %.1e\n", oh, ow, half ? "f16" : "f32", worst);
     CHECK(worst < (half ? 6e-4 : 1e-6));
+    CHECK(nans > 0);
     drop(&in), drop(&out);
 }
 
