@@ -183,6 +183,43 @@ EMU_TEST_FN int emu_in_child(int (*run)(const char *name, const char *cubin), co
     return status;
 }
 
+#define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
+
+/* What has to be said, in plain and AddressSanitizer mode and in check mode: a text, or by the order of events that
+   behind its '|'. "right": nothing is wrong. NULL: it cannot know. */
+typedef struct emu_bug {
+    const char *name, *plain, *check;
+} emu_bug;
+
+EMU_TEST_FN void emu_find_bugs(int (*run)(const char *name, const char *cubin), const emu_bug *bugs, size_t count,
+                               const char *cubin) {
+    const char *check = getenv("REID_EMULATOR_CHECK");
+    for (const emu_bug *b = bugs; b < bugs + count; b++) {
+        const char *want = check && *check == '1' ? b->check : b->plain;
+        char said[16384], words[160], *other;
+        if (!want) continue;
+        int status = emu_in_child(run, b->name, cubin, said, sizeof said);
+        snprintf(words, sizeof words, "%s", want);
+        if ((other = strchr(words, '|')) != NULL) *other++ = 0;
+        int noticed = strstr(said, words) || (other && strstr(said, other));
+        noticed = noticed && (status != 0) == (strcmp(want, "right") != 0);
+        if (strncmp(said, "reid emulator: kernel ", 22) == 0) /* who did it; a missing wait is the whole launch's */
+            noticed = noticed && strncmp(said + 22, b->name, strcspn(b->name, "_")) == 0 &&
+                      (strstr(said, "block (") || strstr(said, "without griddepcontrol.wait"));
+        if (!noticed) printf("%s: wanted \"%s\", got (status %d): %s\n", b->name, want, status, said);
+        CHECK(noticed);
+    }
+}
+
+/* The kernels of a test of Hopper's instructions, in the folder that the test is given, behind their wrappers. */
+EMU_TEST_FN char *emu_hopper_cubin(int argc, char **argv, const char *file) {
+    char wrappers[512], path[512];
+    const char *folder = argc > 1 ? argv[1] : "tests/emulator";
+    snprintf(wrappers, sizeof wrappers, "%s/hopper.cuh", folder);
+    snprintf(path, sizeof path, "%s/%s", folder, file);
+    return emu_cubin_of(wrappers, path, NULL);
+}
+
 /* ---- numbers ---- */
 EMU_TEST_FN unsigned emu_next_random(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 EMU_TEST_FN float emu_uniform(unsigned *state) { /* -1 to 1, in steps that fp16 holds exactly */

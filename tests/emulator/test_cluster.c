@@ -145,16 +145,9 @@ static int run_tell(const char *name) {
 
 /* ---- bugs ---- */
 
-#define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
-
 #define ENDS "which has ended: there is no barrier.cluster|the block ends while a "
 
-/* What has to be said, in plain and AddressSanitizer mode and in check mode: one thing or, by the order of events, the
-   other. */
-typedef struct bug {
-    const char *name, *plain, *check;
-} bug;
-static const bug bugs[] = {
+static const emu_bug bugs[] = {
     {"tell_fine", "right", "right"},
     {"tell_no_first_barrier", "which may not have begun: there is no barrier.cluster", "may not have begun"},
     {"tell_no_last_barrier", "in shared memory of block 0 of the cluster, which has ended", "which has ended"},
@@ -188,29 +181,9 @@ static int run(const char *name, const char *cubin) {
     return wrong != 0;
 }
 
-static void test_bugs(const char *cubin) {
-    const char *check = getenv("REID_EMULATOR_CHECK");
-    for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
-        const char *want = check && *check == '1' ? bugs[i].check : bugs[i].plain;
-        char said[16384];
-        int status = emu_in_child(run, bugs[i].name, cubin, said, sizeof said);
-        char words[160], *other;
-        snprintf(words, sizeof words, "%s", want);
-        if ((other = strchr(words, '|')) != NULL) *other++ = 0;
-        int noticed = strstr(said, words) || (other && strstr(said, other));
-        noticed = noticed && (status != 0) == (strcmp(want, "right") != 0);
-        if (!noticed) printf("%s: wanted \"%s\", got (status %d): %s\n", bugs[i].name, want, status, said);
-        CHECK(noticed);
-    }
-}
-
 int main(int argc, char **argv) {
-    char wrappers[512], path[512];
-    const char *folder = argc > 1 ? argv[1] : "tests/emulator";
-    snprintf(wrappers, sizeof wrappers, "%s/hopper.cuh", folder);
-    snprintf(path, sizeof path, "%s/cluster_test.cu", folder);
-    char *cubin = emu_cubin_of(wrappers, path, NULL);
-    test_bugs(cubin);
+    char *cubin = emu_hopper_cubin(argc, argv, "cluster_test.cu");
+    emu_find_bugs(run, bugs, sizeof bugs / sizeof *bugs, cubin);
     emu_start();
     NEED(cuModuleLoadData(&module, cubin));
     test_sizes();

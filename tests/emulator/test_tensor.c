@@ -373,13 +373,7 @@ static void test_rules(void) {
 
 /* ---- bugs ---- */
 
-#define OUTPUT "the output is wrong" /* nothing is reported, but a comparison with the right result fails */
-
-/* What has to be said, in plain and AddressSanitizer mode and in check mode. NULL: it cannot know. */
-typedef struct bug {
-    const char *name, *plain, *check;
-} bug;
-static const bug bugs[] = {
+static const emu_bug bugs[] = {
     {"tensor_fine", "right", "right"},
     {"tensor_no_wait", OUTPUT, "read of shared memory offset"},
     {"tensor_expect_less", "transaction count -512)", "transaction count -512)"},
@@ -428,26 +422,9 @@ static int run(const char *name, const char *cubin) {
     return wrong != 0;
 }
 
-static void test_bugs(const char *cubin) {
-    const char *check = getenv("REID_EMULATOR_CHECK");
-    for (size_t i = 0; i < sizeof bugs / sizeof *bugs; i++) {
-        const char *want = check && *check == '1' ? bugs[i].check : bugs[i].plain;
-        char said[16384];
-        if (!want) continue;
-        int status = emu_in_child(run, bugs[i].name, cubin, said, sizeof said);
-        int noticed = strstr(said, want) != NULL && (status != 0) == (strcmp(want, "right") != 0);
-        if (!noticed) printf("%s: wanted \"%s\", got (status %d): %s\n", bugs[i].name, want, status, said);
-        CHECK(noticed);
-    }
-}
-
 int main(int argc, char **argv) {
-    char wrappers[512], path[512];
-    const char *folder = argc > 1 ? argv[1] : "tests/emulator";
-    snprintf(wrappers, sizeof wrappers, "%s/hopper.cuh", folder);
-    snprintf(path, sizeof path, "%s/tensor_test.cu", folder);
-    char *cubin = emu_cubin_of(wrappers, path, NULL);
-    test_bugs(cubin);
+    char *cubin = emu_hopper_cubin(argc, argv, "tensor_test.cu");
+    emu_find_bugs(run, bugs, sizeof bugs / sizeof *bugs, cubin);
     emu_start();
     NEED(cuModuleLoadData(&module, cubin));
     test_rules();
