@@ -6385,7 +6385,7 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
     reid__address image = l->buffer[begin->in], to = l->buffer[op->out];
-    int stem = op->kind == REID__MAXPOOL, strip = reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors);
+    int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
     void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels, &strip};
     int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
     in = next = rest = out = w;
