@@ -1332,8 +1332,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 
 /* --------------------------------------------------------------------------------------------------------------------
    Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
-   which the squeeze needs. It loads an input once, column by column, and adds it to all outputs of the row that look at
-   it. Weights are (KH, KW, C).
+   which the squeeze needs. Weights are (KH, KW, C).
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
 extern "C" __global__ void __launch_bounds__(256)
@@ -1345,34 +1344,23 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
     int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
     const value_t *x = in + (long long)image * IH * IW * C + c;
     value_t *o = out + (long long)row * OW * C + c;
-    const int open = (KW + STRIDE - 1) / STRIDE; /* outputs of a row that an input belongs to */
-    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW], part[open];
+    float4 total = make_float4(0, 0, 0, 0), b = *(const float4 *)(bias + c), w[KH * KW];
 #pragma unroll
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
     wait_for_last();
+    for (int ox = 0; ox < OW; ox++) {
+        float4 sum = b;
+        int x0 = ox * STRIDE - PAD_X;
 #pragma unroll
-    for (int j = 0; j < open; j++) part[j] = b;
-#pragma unroll 4 /* the loads of the next columns are on their way */
-    for (int ox = 1 - open; ox < OW; ox++) { /* part[j] is output ox + j, whose last columns come for j = 0 */
+        for (int ky = 0; ky < KH; ky++)
 #pragma unroll
-        for (int i = 0; i < STRIDE * KH; i++) {
-            int ky = i % KH, y = y0 + ky, column = (ox + open - 1) * STRIDE - PAD_X + i / KH;
-            bool inside = y >= 0 && y < IH && column >= 0 && column < IW;
-            float4 v = inside ? load4(x + (y * IW + column) * C) : make_float4(0, 0, 0, 0);
-#pragma unroll
-            for (int j = 0; j < open; j++) {
-                int kx = (open - 1 - j) * STRIDE + i / KH;
-                if (kx >= KW) continue;
-                float4 k = w[ky * KW + kx], s = part[j];
-                part[j] = make_float4(fmaf(v.x, k.x, s.x), fmaf(v.y, k.y, s.y), fmaf(v.z, k.z, s.z),
-                                         fmaf(v.w, k.w, s.w));
+            for (int kx = 0; kx < KW; kx++) {
+                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
+                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
+                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
+                                  fmaf(v.w, k.w, sum.w));
             }
-        }
-        float4 sum = make_float4(act(part[0].x), act(part[0].y), act(part[0].z), act(part[0].w));
-#pragma unroll
-        for (int j = 0; j < open - 1; j++) part[j] = part[j + 1];
-        part[open - 1] = b;
-        if (ox < 0) continue;
+        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
         store4(o + ox * C, sum);
         total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
     }
