@@ -2727,7 +2727,7 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>threads
    A fixed team per lane. The caller is member 0; the others spin for a moment between two jobs (an operation takes
-   microseconds) and then sleep. Work is split by index alone, so which thread runs what never changes a result.
+   microseconds) and then sleep. Work is cut by index alone: which thread does what never changes a result.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__SPINS 2000
 #define REID__STACK (512 * 1024) /* bytes: musl's default would be 128 KiB */
@@ -3501,6 +3501,7 @@ typedef struct reid__thread_memory {
     void *prep;         /* reid__prep_rows */
     ptrdiff_t tap_at[REID__MAX_TAPS]; /* reid__tile.tap_at */
     int in_use;         /* AMX's registers */
+    int taken;          /* parts of its share that members have begun */
 } reid__thread_memory;
 
 /* One set of activations and threads: what one call computes with. */
@@ -3522,8 +3523,11 @@ typedef struct reid__net {
     int batch, slots;      /* images of a late arena; early arenas */
 } reid__net;
 
+typedef struct reid__job reid__job;
+typedef void (*reid__part_fn)(const reid__job *j, int part, reid__thread_memory *s);
+
 /* One operation on one batch: the argument of every part function. */
-typedef struct reid__job {
+struct reid__job {
     const reid__net *net;
     reid__team *team;             /* NULL: one thread, the caller */
     reid__thread_memory *scratch; /* [threads] */
@@ -3534,7 +3538,9 @@ typedef struct reid__job {
     int n;                 /* images */
     int first, flip;       /* preprocessing: index in the call, mirror */
     int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
-} reid__job;
+    reid__part_fn part;
+    int *begun;            /* images that members have begun with */
+};
 
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
@@ -3564,16 +3570,33 @@ static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
 
 static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 1; }
 
-/* fn(j, i) for every i in 0 ... count-1; without a team there is one part only. */
-static void reid__spread(reid__job *j, reid_task_fn fn, int count) {
-    if (j->team) reid__parallel(j->team, fn, j, count);
-    else fn(j, 0);
-}
-
 /* Part `index` of `parts` of [0, count), in order and as equal as can be. */
 static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, ptrdiff_t *to) {
     *from = count * index / parts;
     *to = count * (index + 1) / parts;
+}
+
+/* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
+   slow core, or one that the system has taken away, does not hold up the team. */
+static void reid__member_parts(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    reid__thread_memory *s = &j->scratch[index];
+    int members = reid__threads(j);
+    for (int i = 0; i < members; i++) {
+        ptrdiff_t from, to, part;
+        int owner = (index + i) % members, *taken = &j->scratch[owner].taken;
+        reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
+        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) j->part(j, (int)part, s);
+    }
+    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&s->in_use);
+}
+
+/* All parts of an operation, on the team if there is one. */
+static void reid__spread(reid__job *j, reid__part_fn part) {
+    j->part = part;
+    for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0;
+    if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
+    else reid__member_parts(j, 0);
 }
 
 /* Fills rows[r][tap] for the `count` output pixels from m on (counted over all images). */
@@ -3765,10 +3788,8 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     return left < most ? (int)left : most;
 }
 
-static void reid__conv_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__conv_part(const reid__job *j, int index, reid__thread_memory *s) {
     const reid__op *op = j->op;
-    reid__thread_memory *s = &j->scratch[index];
     int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), count;
     ptrdiff_t from, to, first, last;
     reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
@@ -3779,7 +3800,6 @@ static void reid__conv_part(void *task, int index) {
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
         reid__conv_block(j, m, rows, &inputs, (int)first, (int)last);
     }
-    if (reid__gemm_of(j)->release) reid__gemm_of(j)->release(&s->in_use);
 }
 
 /* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
@@ -3848,11 +3868,9 @@ static int reid__winograd_block(int c, const reid__kernels *k) {
     return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / mr * mr, REID__WINOGRAD_ROWS);
 }
 
-static void reid__winograd_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__winograd_part(const reid__job *j, int index, reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    const reid__thread_memory *s = &j->scratch[index];
     int panels = reid__ceil_div(reid__padded(op->oc), k->nr), c = j->net->plan->buffers[op->in].c;
     ptrdiff_t from, to, first, last;
     reid__share((ptrdiff_t)j->n * reid__winograd_tiles(op), j->parts_m, index / j->parts_n, &from, &to);
@@ -3869,20 +3887,32 @@ static void reid__winograd_part(void *task, int index) {
     }
 }
 
-/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid with the least work in its largest part; of
-   equals the one that reads least (every part reads its pixels' inputs and its panels' weights). */
-static void reid__conv_grid(reid__job *j, int threads) {
+#define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
+
+/* Parts of a convolution: several a member, so that one that is slower than the others leaves some to them. AMX would
+   put inputs side by side for each again. */
+static int reid__part_count(const reid__job *j) {
+    int threads = reid__threads(j);
+    double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
+    if (threads == 1 || reid__gemm_of(j)->gather || parts < threads) return threads;
+    return parts > 4 * threads ? 4 * threads : (int)parts;
+}
+
+/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid with the least work for the member that has
+   most; of like ones that which reads less (every part reads its pixels' inputs and its panels' weights). */
+static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int mr = reid__gemm_of(j)->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
     ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow;
     ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + mr - 1) / mr;
     double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * reid__taps(op), best = -1;
     double transform = op->winograd ? 0.3 : 0; /* of the inputs, done again for every part of N: in panels' time */
-    for (int parts_n = 1; parts_n <= threads; parts_n++) {
-        int parts_m = threads / parts_n;
+    int parts = reid__part_count(j), threads = reid__threads(j);
+    for (int parts_n = 1; parts_n <= parts; parts_n++) {
+        int parts_m = parts / parts_n;
         double work = (double)((tiles + parts_m - 1) / parts_m) * (reid__ceil_div(panels, parts_n) + transform);
         double reads = inputs * parts_n + weights * parts_m;
-        double cost = work * (1.0 + 1e-3 * reads / (inputs + weights));
+        double cost = work * reid__ceil_div(parts_m * parts_n, threads) * (1 + 0.01 * reads / (inputs + weights));
         if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
     }
 }
@@ -3943,8 +3973,7 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     }
 }
 
-static void reid__depthwise_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__depthwise_part(const reid__job *j, int index, reid__thread_memory *s) {
     const reid__op *op = j->op;
     int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr);
     ptrdiff_t from, to, first, last;
@@ -3954,26 +3983,27 @@ static void reid__depthwise_part(void *task, int index) {
         int image = (int)(from / op->oh), y = (int)(from % op->oh);
         int count = (int)(to - from < op->oh - y ? to - from : op->oh - y);
         for (int panel = (int)first; panel < (int)last; panel++)
-            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[index]);
+            reid__depthwise_panel(j, image, y, y + count, panel, s);
         from += count;
     }
-    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[index].in_use);
 }
 
 /* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
    input rows that both sides see are computed twice. */
-static void reid__depthwise_grid(reid__job *j, int threads) {
+static void reid__depthwise_grid(reid__job *j) {
     const reid__op *op = j->op;
     int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
-    for (int parts_n = 1; parts_n <= threads; parts_n++) {
-        int parts_m = threads / parts_n, rows = reid__ceil_div(j->n * op->oh, parts_m) * op->stride;
+    int parts = reid__part_count(j), threads = reid__threads(j);
+    for (int parts_n = 1; parts_n <= parts; parts_n++) {
+        int parts_m = parts / parts_n, rows = reid__ceil_div(j->n * op->oh, parts_m) * op->stride;
         int work = (rows + (parts_m > 1 ? op->kh - op->stride : 0)) * reid__ceil_div(panels, parts_n);
-        if (parts_n == 1 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
+        work *= reid__ceil_div(parts_m * parts_n, threads);
+        if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
     }
 }
 
-static void reid__maxpool_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__maxpool_part(const reid__job *j, int index, reid__thread_memory *s) {
+    (void)s;
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->out].c;
     ptrdiff_t from, to;
@@ -3987,8 +4017,8 @@ static void reid__maxpool_part(void *task, int index) {
 
 #define REID__POOL_CHANNELS 256 /* of a piece of work */
 
-static void reid__pool_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__pool_part(const reid__job *j, int index, reid__thread_memory *s) {
+    (void)s;
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__ceil_div(c, REID__POOL_CHANNELS);
     ptrdiff_t from, to;
@@ -4001,14 +4031,10 @@ static void reid__pool_part(void *task, int index) {
     }
 }
 
-static void reid__squeeze_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__squeeze_part(const reid__job *j, int index, reid__thread_memory *s) {
     const reid__op *op = j->op;
-    ptrdiff_t from, to;
-    reid__share(j->n, j->parts_m, index, &from, &to);
-    for (int i = (int)from; i < (int)to; i++)
-        j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
-                                 j->scratch[index].block, reid__at(j, op->out, i));
+    j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, index), j->net->weights,
+                             s->block, reid__at(j, op->out, index));
 }
 
 /* One operation on the whole batch, on all threads. */
@@ -4020,18 +4046,18 @@ static void reid__run_op(reid__job *j) {
     switch (op->kind) {
     case REID__CONV:
     case REID__LINEAR:
-        reid__conv_grid(j, threads);
-        reid__spread(j, op->winograd ? reid__winograd_part : reid__conv_part, j->parts_m * j->parts_n);
+        reid__conv_grid(j);
+        reid__spread(j, op->winograd ? reid__winograd_part : reid__conv_part);
         break;
     case REID__DEPTHWISE:
-        reid__depthwise_grid(j, threads);
-        reid__spread(j, reid__depthwise_part, j->parts_m * j->parts_n);
+        reid__depthwise_grid(j);
+        reid__spread(j, reid__depthwise_part);
         break;
-    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, threads); break;
-    case REID__POOL: reid__spread(j, reid__pool_part, threads); break;
+    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part); break;
+    case REID__POOL: reid__spread(j, reid__pool_part); break;
     case REID__SQUEEZE:
-        j->parts_m = reid__min(threads, j->n);
-        reid__spread(j, reid__squeeze_part, j->parts_m);
+        j->parts_m = j->n;
+        reid__spread(j, reid__squeeze_part);
         break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -4060,23 +4086,19 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
     if (y1 == prep->height) memset(below, 0, (size_t)(end - below));
 }
 
-/* parts_m parts; each image is cut into parts_n bands of rows. */
-static void reid__prepare_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
-    ptrdiff_t from, to, y0, y1;
-    reid__share((ptrdiff_t)j->n * j->parts_n, j->parts_m, index, &from, &to);
-    for (ptrdiff_t at = from; at < to; at++) {
-        reid__share(j->net->prep->height, j->parts_n, (int)(at % j->parts_n), &y0, &y1);
-        if (y0 < y1) reid__prepare_rows(j, (int)(at / j->parts_n), (int)y0, (int)y1, &j->scratch[index]);
-    }
+/* One of parts_n bands of rows of an image. */
+static void reid__prepare_part(const reid__job *j, int index, reid__thread_memory *s) {
+    ptrdiff_t y0, y1;
+    reid__share(j->net->prep->height, j->parts_n, index % j->parts_n, &y0, &y1);
+    if (y0 < y1) reid__prepare_rows(j, index / j->parts_n, (int)y0, (int)y1, s);
 }
 
 /* All images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
-    j->parts_m = reid__threads(j);
-    j->parts_n = reid__ceil_div(j->parts_m, j->n);
-    reid__spread(j, reid__prepare_part, j->parts_m);
+    j->parts_m = j->n;
+    j->parts_n = reid__ceil_div(reid__threads(j), j->n);
+    reid__spread(j, reid__prepare_part);
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
@@ -4093,12 +4115,10 @@ static void reid__run_early(reid__job *j, int i) {
     reid__run_ops(j, 0, j->net->plan->split);
 }
 
-/* The same for a share of the batch, by one thread with its own early arena. */
+/* The same for the images that nobody has begun with, by one thread with its own early arena. */
 static void reid__run_share(void *task, int index) {
     const reid__job *batch = (const reid__job *)task;
-    ptrdiff_t from, to;
-    reid__share(batch->n, batch->team->size, index, &from, &to);
-    for (int i = (int)from; i < (int)to; i++) {
+    for (int i; (i = __atomic_fetch_add(batch->begun, 1, __ATOMIC_RELAXED)) < batch->n;) {
         reid__job j = *batch;
         j.team = NULL, j.scratch += index;
         j.early += j.net->plan->early_floats * (size_t)index;
@@ -4110,7 +4130,8 @@ static void reid__run_share(void *task, int index) {
    taken through them by itself, while it is in the cache, and where there are images enough every thread has its own.
    The last ones have small activations and many weights, which are read once for the whole batch. */
 static void reid__run_batch(reid__job *j) {
-    int threads = reid__threads(j), shared = 0, n = j->n;
+    int threads = reid__threads(j), shared = 0, n = j->n, begun = 0;
+    j->begun = &begun;
     if (j->net->slots >= threads) {
         shared = n - n % threads; /* what is left over is for the team, unless it nearly makes another turn */
         if (4 * (n - shared) >= 3 * threads) shared = n;
