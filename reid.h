@@ -1695,20 +1695,28 @@ static void reid__add_line(int32_t *__restrict sums, const uint8_t *__restrict l
         for (int k = 0; k < REID__LANES; k++) sums[i + k] += tap * line[i + k];
 }
 
-/* Sums to pixels. They begin with one half, so that shifting (arithmetically, to 10 bits and a sign) rounds. */
-static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
-    for (int i = 0; i < lanes; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) {
-            int16_t v = (int16_t)(sums[i + k] >> REID__TAP_BITS);
-            v = v < 0 ? 0 : v;
-            line[i + k] = (uint8_t)(v > 255 ? 255 : v);
-        }
+#define REID__HALF (1 << (REID__TAP_BITS - 1)) /* sums begin with it, so that shifting them rounds */
+
+/* A sum to a pixel: arithmetically shifted, to 10 bits and a sign. */
+static uint8_t reid__rounded(int32_t sum) {
+    int16_t v = (int16_t)(sum >> REID__TAP_BITS);
+    v = v < 0 ? 0 : v;
+    return (uint8_t)(v > 255 ? 255 : v);
 }
 
-/* The two, or what an instruction set has instead. */
+static void reid__round_line(uint8_t *__restrict line, const int32_t *__restrict sums, int lanes) {
+    for (int i = 0; i < lanes; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) line[i + k] = reid__rounded(sums[i + k]);
+}
+
+typedef struct reid__axis reid__axis;
+
+/* The two, or what an instruction set has instead; and, where one has it, the first columns of a row resized along x,
+   as many as it can do without reading more than `readable` bytes. Returns how many. */
 typedef struct reid__lines {
     void (*add)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes);
     void (*round)(uint8_t *line, const int32_t *sums, int lanes);
+    int (*columns)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, int bytes, uint8_t *out);
 } reid__lines;
 
 /* A preset bound to an input size. */
@@ -1738,7 +1746,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
-    p->lines.add = reid__add_line, p->lines.round = reid__round_line;
+    p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
     p->height = height;
     p->width = width;
     p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
@@ -1817,12 +1825,13 @@ typedef struct reid__window {
     int first, end;
     double center;       /* in source pixels; the middle of the first pixel is 0.5 */
     double sum;          /* of the weights */
-    const int32_t *taps; /* (end - first) fixed-point weights; NULL: reid__tap computes them as they are needed */
+    const int32_t *taps; /* along x: fixed-point weights, REID__GROUP apart; NULL: there was no room */
+    int most;            /* of them, zeros counted: the longest window of its group's, rounded up to whole loads */
 } reid__window;
 
-/* One direction of a resize followed by a centre crop, and the work on it: source lines arrive in order, and each is
-   added, times its weight, to the sums of every output line whose window holds it. */
-typedef struct reid__axis {
+/* One direction of a resize followed by a centre crop. Along y, source lines arrive in order, and each is added, times
+   its weight, to the sums of every output line whose window holds it. */
+struct reid__axis {
     reid__filter filter;
     int source;             /* pixels in the box */
     int64_t resized;        /* pixels after resizing; up to REID_MAX_SIDE * REID_MAX_INPUT, hence 64 bits */
@@ -1835,8 +1844,9 @@ typedef struct reid__axis {
     int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
+    uint8_t picks[5][16];   /* for pixel i of 16 bytes: where red, green, blue and nothing stand, four bytes each */
     reid__lines lines;
-} reid__axis;
+};
 
 /* Pixels after torchvision's Resize: int(edge * long / short), the short side becoming the edge itself. */
 static int64_t reid__resized(int side, int other, int edge) {
@@ -1896,7 +1906,7 @@ static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums
 static void reid__axis_begin(reid__axis *a) {
     size_t n = (size_t)a->count * (size_t)a->lanes;
     for (size_t i = 0; i < n; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = 1 << (REID__TAP_BITS - 1);
+        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = REID__HALF;
     a->open = 0;
 }
 
@@ -1905,26 +1915,26 @@ static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
     while (a->windows[a->open].end <= at) a->open++;
     for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
         const reid__window *w = &a->windows[i];
-        a->lines.add(reid__axis_sums(a, i), line, w->taps ? w->taps[at - w->first] : reid__tap(a, w, at), a->lanes);
+        a->lines.add(reid__axis_sums(a, i), line, reid__tap(a, w, at), a->lanes);
     }
 }
 
-#define REID__TILE 16    /* source rows that go through the horizontal pass together */
-#define REID__TAPS 16384 /* 64 KiB, enough for a bicubic source 4096 pixels wide; further taps are computed per tile */
+#define REID__GROUP 4    /* columns whose taps are interleaved, for vectors: (groups, most, REID__GROUP) */
+#define REID__LOADED(bytes) ((bytes) == 3 ? 5 : 4) /* pixels that vectors take from 16 bytes */
+#define REID__TAPS 65536 /* 256 KiB, enough for a bicubic source 16384 pixels wide and 224 columns */
 
-/* One band of a resize. Along x, a line is one column of a tile, (REID__TILE, RGB and one unused); along y, a row of
-   crop. */
+/* One band of a resize. Along x, an output line is a column of one row; along y, a row of the crop. */
 typedef struct reid__resizer {
-    const uint8_t *pixels; /* of the box */
+    const uint8_t *pixels, *end; /* of the box; of the image */
     ptrdiff_t stride;
     const reid__layout *layout;
     reid__axis x, y;
-    uint8_t *rows;         /* (REID__TILE, y.lanes) the tile after the horizontal pass */
+    uint8_t *row;          /* (y.lanes) a source row after the horizontal pass */
 } reid__resizer;
 
 /* Offsets into the scratch memory. REID_MAX_INPUT keeps all sizes far below SIZE_MAX. */
 typedef struct reid__scratch {
-    size_t columns, lines, taps, rows, column_sums, line_sums, end;
+    size_t columns, lines, taps, row, sums, end;
 } reid__scratch;
 
 static size_t reid__place(size_t *end, size_t bytes) {
@@ -1940,24 +1950,38 @@ static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
     s.columns = reid__place(&s.end, width * sizeof(reid__window));
     s.lines = reid__place(&s.end, height * sizeof(reid__window));
     s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
-    s.rows = reid__place(&s.end, REID__TILE * lanes);
-    s.column_sums = reid__place(&s.end, width * REID__TILE * 4 * sizeof(int32_t));
-    s.line_sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
+    s.row = reid__place(&s.end, lanes + REID__LANES); /* a group of columns is stored with one byte too many */
+    s.sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
     return s;
 }
 
 /* Bytes of scratch for a band of `rows` output rows, whatever the size of the source. */
 static size_t reid__prep_scratch(const reid__prep *p, int rows) { return reid__scratch_plan(p, rows).end; }
 
-/* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__axis_add. */
-static void reid__init_columns(reid__axis *x, int32_t *taps) {
-    int used = 0;
-    for (int i = 0; i < x->count; i++) {
-        reid__window *w = &x->windows[i];
-        reid__window_init(w, x, i);
-        if (w->end - w->first > REID__TAPS - used) continue;
-        w->taps = taps + used;
-        for (int at = w->first; at < w->end; at++) taps[used++] = reid__tap(x, w, at);
+/* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
+static void reid__init_columns(reid__axis *x, const reid__layout *l, int32_t *taps) {
+    int left = REID__TAPS / REID__GROUP, loaded = REID__LOADED(l->bytes);
+    memset(x->picks, 0xff, sizeof x->picks); /* "nothing", widened */
+    for (int i = 0; i < loaded; i++) {
+        const int at[3] = {l->r, l->g, l->b};
+        for (int c = 0; c < 3; c++) x->picks[i][4 * c] = (uint8_t)(i * l->bytes + at[c]);
+    }
+    for (int g = 0; g < x->count; g += REID__GROUP) {
+        reid__window *w = &x->windows[g];
+        int n = reid__min(REID__GROUP, x->count - g), most = 0;
+        for (int i = 0; i < n; i++) {
+            reid__window_init(&w[i], x, g + i);
+            most = reid__max(most, w[i].end - w[i].first);
+        }
+        most = reid__round_up(most, loaded);
+        if (most > left) continue;
+        memset(taps, 0, (size_t)most * REID__GROUP * sizeof *taps);
+        for (int i = 0; i < n; i++) {
+            w[i].taps = taps + i, w[i].most = most;
+            for (int at = w[i].first; at < w[i].end; at++)
+                taps[(at - w[i].first) * REID__GROUP + i] = reid__tap(x, &w[i], at);
+        }
+        taps += most * REID__GROUP, left -= most;
     }
 }
 
@@ -1968,58 +1992,40 @@ static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid
     r->layout = &reid__layouts[image->format];
     r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
-    r->rows = (uint8_t *)scratch + s.rows;
+    r->end = (const uint8_t *)image->pixels + (image->height - 1) * r->stride +
+             (ptrdiff_t)image->width * r->layout->bytes;
+    r->row = (uint8_t *)scratch + s.row;
 
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     r->x.windows = (reid__window *)(void *)(scratch + s.columns);
     r->x.count = p->width;
     r->x.lines = r->y.lines = p->lines;
-    r->x.lanes = REID__TILE * 4;
-    r->x.sums = (int32_t *)(void *)(scratch + s.column_sums);
-    reid__init_columns(&r->x, (int32_t *)(void *)(scratch + s.taps));
+    reid__init_columns(&r->x, r->layout, (int32_t *)(void *)(scratch + s.taps));
 
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
     r->y.windows = (reid__window *)(void *)(scratch + s.lines);
     r->y.count = y1 - y0;
     r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
-    r->y.sums = (int32_t *)(void *)(scratch + s.line_sums);
+    r->y.sums = (int32_t *)(void *)(scratch + s.sums);
     for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
-    memset(r->rows, 0, REID__TILE * (size_t)r->y.lanes); /* the pass over y reads the padding of the rows too */
+    memset(r->row, 0, (size_t)r->y.lanes); /* the pass over y reads its padding too */
 }
 
-/* `count` pixels of one row to place k of as many columns. Pixels are copied four bytes at a time where the fourth is
-   theirs or the next one's. */
-static void reid__spread_row(uint8_t *columns, int k, const uint8_t *pixel, int count, const reid__layout *layout) {
-    const reid__layout l = *layout; /* bytes that are written may alias it */
-    int quick = l.r != 0 || l.bytes == 1 ? 0 : l.bytes == 4 ? count : count - 1;
-    uint8_t *to = columns + 4 * k, *end = to + (ptrdiff_t)count * REID__TILE * 4, *slow = to + quick * REID__TILE * 4;
-    for (; to < slow; to += REID__TILE * 4, pixel += l.bytes) memcpy(to, pixel, 4);
-    for (; to < end; to += REID__TILE * 4, pixel += l.bytes) to[0] = pixel[l.r], to[1] = pixel[l.g], to[2] = pixel[l.b];
-}
-
-/* One column of a tile to its place in the rows, `stride` bytes apart: the fourth byte is overwritten by the next
-   column, but for the last. */
-static void reid__gather_column(const uint8_t *column, uint8_t *to, ptrdiff_t stride, int last) {
-    for (int k = 0; k < REID__TILE && !last; k++) memcpy(to + k * stride, column + 4 * k, 4);
-    for (int k = 0; k < REID__TILE && last; k++) memcpy(to + k * stride, column + 4 * k, 3);
-}
-
-/* Resizes source rows y … y+count-1, at most REID__TILE, along x into r->rows. A short tile repeats its last row. */
-static void reid__resize_tile(reid__resizer *r, int y, int count) {
-    uint8_t block[REID__TILE][REID__TILE * 4]; /* (source column, source row, 4) */
-    int end = r->x.windows[r->x.count - 1].end;
-    memset(block, 0, sizeof block);
-    reid__axis_begin(&r->x);
-    for (int x = r->x.windows[0].first, n; x < end; x += n) {
-        const uint8_t *pixels = r->pixels + (ptrdiff_t)x * r->layout->bytes;
-        n = reid__min(end - x, REID__TILE);
-        for (int k = 0; k < REID__TILE; k++)
-            reid__spread_row(block[0], k, pixels + (y + reid__min(k, count - 1)) * r->stride, n, r->layout);
-        for (int i = 0; i < n; i++) reid__axis_add(&r->x, x + i, block[i]);
-    }
-    for (int x = 0; x < r->x.count; x++) {
-        r->x.lines.round(block[0], reid__axis_sums(&r->x, x), r->x.lanes);
-        reid__gather_column(block[0], r->rows + 3 * x, r->y.lanes, x == r->x.count - 1);
+/* Source row y, resized along x into r->row: each column is a sum of pixels times taps. */
+static void reid__resize_row(reid__resizer *r, int y) {
+    const uint8_t *pixels = r->pixels + y * r->stride;
+    const reid__axis *x = &r->x;
+    const reid__layout l = *r->layout; /* bytes that are written may alias it */
+    int done = x->lines.columns ? x->lines.columns(x, pixels, r->end - pixels, l.bytes, r->row) : 0;
+    for (int i = done; i < x->count; i++) {
+        const reid__window *w = &x->windows[i];
+        int32_t sums[3] = {REID__HALF, REID__HALF, REID__HALF};
+        for (int at = w->first; at < w->end; at++) {
+            const uint8_t *pixel = pixels + (ptrdiff_t)at * l.bytes;
+            int32_t tap = w->taps ? w->taps[(at - w->first) * REID__GROUP] : reid__tap(x, w, at);
+            sums[0] += tap * pixel[l.r], sums[1] += tap * pixel[l.g], sums[2] += tap * pixel[l.b];
+        }
+        for (int c = 0; c < 3; c++) r->row[3 * i + c] = reid__rounded(sums[c]);
     }
 }
 
@@ -2031,15 +2037,14 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
     reid__resizer_init(&r, p, image, roi, y0, y1, (char *)scratch);
     int end = r.y.windows[r.y.count - 1].end;
     reid__axis_begin(&r.y);
-    for (int y = r.y.windows[0].first, n; y < end; y += n) {
-        n = reid__min(end - y, REID__TILE);
-        reid__resize_tile(&r, y, n);
-        for (int k = 0; k < n; k++) reid__axis_add(&r.y, y + k, r.rows + (ptrdiff_t)k * r.y.lanes);
+    for (int y = r.y.windows[0].first; y < end; y++) {
+        reid__resize_row(&r, y);
+        reid__axis_add(&r.y, y, r.row);
     }
     for (int y = 0; y < r.y.count; y++, out += (ptrdiff_t)p->width * 3) {
-        p->lines.round(r.rows, reid__axis_sums(&r.y, y), r.y.lanes);
-        if (!flip) memcpy(out, r.rows, (size_t)p->width * 3);
-        else for (int x = 0; x < p->width; x++) memcpy(out + 3 * (p->width - 1 - x), r.rows + 3 * x, 3);
+        p->lines.round(r.row, reid__axis_sums(&r.y, y), r.y.lanes);
+        if (!flip) memcpy(out, r.row, (size_t)p->width * 3);
+        else for (int x = 0; x < p->width; x++) memcpy(out + 3 * (p->width - 1 - x), r.row + 3 * x, 3);
     }
 }
 
@@ -3030,6 +3035,7 @@ static inline float reid__half(uint16_t half) {
 #undef REID__PASS
 
 #if defined(__x86_64__)
+#define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__PASS avx2
 #define REID__V __m256
 #define REID__W 8
@@ -3058,14 +3064,22 @@ static inline float reid__half(uint16_t half) {
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
 #define REID__IBYTES(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+/* Blocks of 16 bytes; bytes of each, picked by the low four bits of a pick's bytes; a number for each block. */
+#define REID__IBLOCKS(from, at)                                                                                        \
+    _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
+#define REID__IPICK(v, picks) _mm256_shuffle_epi8(v, picks)
+#define REID__IREPEAT(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
+#define REID__ISPREAD(p)                                                                                               \
+    _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(p))),           \
+                                _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1))
 /* Packing saturates: to 16 bits, which changes nothing, and to 0 ... 255. It works on halves of 128 bits. */
 #define REID__ROUND(line, sums)                                                                                        \
     do {                                                                                                               \
         __m256i low = _mm256_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS);                                            \
         __m256i high = _mm256_srai_epi32(REID__ILOAD((sums) + 8), REID__TAP_BITS);                                     \
         __m256i both = _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xd8);                                  \
-        __m128i bytes = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));             \
-        _mm_storeu_si128((__m128i *)(void *)(line), bytes);                                                            \
+        __m128i packed = _mm_packus_epi16(_mm256_castsi256_si128(both), _mm256_extracti128_si256(both, 1));            \
+        _mm_storeu_si128((__m128i *)(void *)(line), packed);                                                           \
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 #ifdef __clang__
@@ -3109,6 +3123,15 @@ static inline float reid__half(uint16_t half) {
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
 #define REID__IBYTES(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define REID__IBLOCKS(from, at)                                                                                        \
+    _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
+        _mm512_inserti32x4(_mm512_castsi128_si512(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1), \
+        REID__ILOAD4((from)[2] + (at)), 2), REID__ILOAD4((from)[3] + (at)), 3)
+#define REID__IPICK(v, picks) _mm512_shuffle_epi8(v, picks)
+#define REID__IREPEAT(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
+#define REID__ISPREAD(p)                                                                                               \
+    _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),                        \
+                             _mm512_castsi128_si512(REID__ILOAD4(p)))
 #define REID__ROUND(line, sums)                                                                                        \
     _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
@@ -3116,10 +3139,10 @@ static inline float reid__half(uint16_t half) {
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__KEEP /* these macros, for the next pass */
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx2,fma")
+#pragma GCC target("avx512f,avx512dq,avx512bw,avx2,fma")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
@@ -3187,8 +3210,9 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpuid(1, 0, 2, 29); /* F16C */
-    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
-    int bf16 = avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+    int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                 __builtin_cpu_supports("avx512bw");
+    int bf16 = avx512 && __builtin_cpu_supports("avx512vl") &&
                reid__cpuid(7, 1, 0, 5);
     if (isa == REID_ISA_AMX_BF16)
         return bf16 && reid__cpuid(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
@@ -4507,9 +4531,48 @@ static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, i
 static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
 }
+
+/* reid__lines.columns: four columns at a time, each in 16 bytes of a vector: as many source pixels as 16 bytes hold, of
+   which the tap's is picked, red, green, blue and nothing, and widened. */
+REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, uint8_t *out,
+                                     const int bytes) {
+    const int loaded = REID__LOADED(bytes);
+    int32_t sums[REID__LANES];
+    uint8_t rounded[REID__LANES];
+    REID__I picks[5];
+    int i = 0;
+    REID__UNROLL for (int t = 0; t < loaded; t++) picks[t] = REID__IREPEAT(x->picks[t]);
+    for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
+        const reid__window *w = &x->windows[i];
+        if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
+        REID__UNROLL for (int k = 0; k < REID__GROUP; k += REID__W / 4) {
+            const int32_t *taps = w->taps + k;
+            const uint8_t *from[REID__W / 4];
+            REID__I sum = REID__ISET1(REID__HALF);
+            REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
+            for (int t = 0; t < w->most * bytes; t += loaded * bytes, taps += loaded * REID__GROUP) {
+                const REID__I pixels = REID__IBLOCKS(from, t);
+                REID__UNROLL for (int j = 0; j < loaded; j++)
+                    sum = REID__IADD(sum, REID__IMUL(REID__IPICK(pixels, picks[j]),
+                                                     REID__ISPREAD(taps + j * REID__GROUP)));
+            }
+            REID__ISTORE(sums + 4 * k, sum);
+        }
+        REID__ROUND(rounded, sums);
+        REID__UNROLL for (int k = 0; k < REID__GROUP; k++) memcpy(out + 3 * k, rounded + 4 * k, 4);
+    }
+    return i;
+}
+
+static int REID__F(columns)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, int bytes, uint8_t *out) {
+    return bytes == 1   ? REID__F(columns_of)(x, row, readable, out, 1)
+           : bytes == 3 ? REID__F(columns_of)(x, row, readable, out, 3)
+                        : REID__F(columns_of)(x, row, readable, out, 4);
+}
 #else
 #define reid__add_line_scalar reid__add_line
 #define reid__round_line_scalar reid__round_line
+#define reid__columns_scalar NULL
 #endif
 
 /* Halves to floats; the last few one by one. */
@@ -4616,8 +4679,8 @@ static const reid__kernels REID__F(kernels) = {
     REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__NV * REID__W,
     {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL}, REID__F(load), NULL,
     REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
-    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}, REID__F(widen),
-    REID__F(dots), REID__F(maxima)};
+    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line), REID__F(columns)},
+    REID__F(widen), REID__F(dots), REID__F(maxima)};
 #undef REID__STRING
 #undef REID__STRING2
 #undef REID__ISA_scalar
@@ -4742,8 +4805,8 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
     static const reid__kernels reid__kernels_##name = {                                                                \
         #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
-        REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512,              \
-        reid__dots_avx512, reid__maxima_avx512}
+        REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},            \
+        reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL, NULL);
 REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather,
                    reid__amx_release);
@@ -4783,6 +4846,10 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
 #undef REID__ILOAD
 #undef REID__ISTORE
 #undef REID__IBYTES
+#undef REID__IBLOCKS
+#undef REID__IPICK
+#undef REID__IREPEAT
+#undef REID__ISPREAD
 #undef REID__ROUND
 #undef REID__HALVES
 #endif
