@@ -1950,7 +1950,7 @@ static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
     s.columns = reid__place(&s.end, width * sizeof(reid__window));
     s.lines = reid__place(&s.end, height * sizeof(reid__window));
     s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
-    s.row = reid__place(&s.end, lanes + REID__LANES); /* a group of columns is stored with one byte too many */
+    s.row = reid__place(&s.end, lanes + REID__LANES); /* a group of columns is stored with four bytes too many */
     s.sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
     return s;
 }
@@ -3036,6 +3036,11 @@ static inline float reid__half(uint16_t half) {
 
 #if defined(__x86_64__)
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+/* Four pixels of four bytes to four of three. Writes 16 bytes. */
+#define REID__ITIGHT(to, p)                                                                                            \
+    _mm_storeu_si128((__m128i *)(void *)(to),                                                                          \
+                     _mm_shuffle_epi8(REID__ILOAD4(p),                                                                 \
+                                      _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)))
 #define REID__PASS avx2
 #define REID__V __m256
 #define REID__W 8
@@ -4559,7 +4564,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__ISTORE(sums + 4 * k, sum);
         }
         REID__ROUND(rounded, sums);
-        REID__UNROLL for (int k = 0; k < REID__GROUP; k++) memcpy(out + 3 * k, rounded + 4 * k, 4);
+        REID__ITIGHT(out, rounded);
     }
     return i;
 }
