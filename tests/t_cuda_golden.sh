@@ -1,8 +1,8 @@
 #!/bin/sh
 # Multi-scale ResNet-50 and EfficientNet on the CUDA executor against PyTorch's float64, on the emulator.
 #
-#   sh tests/t_cuda_golden.sh            every golden in FP16, the smallest of each network in FP32 too; multi-scale at
-#                                        224x224 is left out: t_cuda_resnet.sh has that trunk
+#   sh tests/t_cuda_golden.sh            EfficientNet-B0's goldens in FP16, its smallest in FP32 too; the smallest of
+#                                        multi-scale ResNet-50 in both (t_cuda_resnet.sh has that trunk), B3's in FP16
 #   sh tests/t_cuda_golden.sh --all      every golden in both, and the networks that differ from these in a detail
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_golden
@@ -11,13 +11,13 @@ shared_net cuda_net
 case ${1-} in
 --all) goldens resnet50-multiscale 193x101 --all ;;
 *)
-    for size in 256x128 193x101; do golden resnet50-multiscale GOLDEN_PRECISION=fp16 GOLDEN_SIZE=$size; done
-    golden resnet50-multiscale GOLDEN_PRECISION=fp32 GOLDEN_SIZE=193x101
+    for precision in fp16 fp32; do golden resnet50-multiscale GOLDEN_PRECISION=$precision GOLDEN_SIZE=193x101; done
+    golden efficientnet_b3 GOLDEN_PRECISION=fp16 GOLDEN_SIZE=96x96
     ;;
 esac
 goldens efficientnet_b0 107x75 ${1-}
-goldens efficientnet_b3 96x96 ${1-}
 if [ "${1-}" = --all ]; then
+    goldens efficientnet_b3 96x96 --all
     goldens resnet50-bnneck 256x128 --all
     goldens resnet50-fastreid 193x101 --all
     goldens resnet50-fastreid-gem 256x128 --all
