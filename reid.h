@@ -2948,8 +2948,7 @@ typedef struct reid__gemm {
 /* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
     char name[16];
-    reid_isa isa;
-    int nr;                                 /* columns of a panel */
+    int nr;                              /* columns of a panel */
     reid__gemm fp32, bf16;               /* bf16.mr is 0 where convolutions are FP32: then all values are */
     void (*load)(const void *in, int c, int pixels, int width, float *out);
     void (*store)(const float *in, void *out, int count); /* NULL: values are FP32 */
@@ -3007,22 +3006,29 @@ static inline float reid__half(uint16_t half) {
     return x;
 }
 
+/* What kernels do with vectors beside + - * and /: the same names behind each instruction set's prefix. */
+#define REID__OF(name) REID__JOIN(REID__PREFIX, name)
+#define REID__LOAD(p) REID__OF(loadu_ps)(p)
+#define REID__STORE(p, v) REID__OF(storeu_ps)(p, v)
+#define REID__SET1(x) REID__OF(set1_ps)(x)
+#define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
+#define REID__MAX(a, b) REID__OF(max_ps)(a, b)
+
+REID__INLINE float reid__scalar_loadu_ps(const float *p) { return *p; }
+REID__INLINE void reid__scalar_storeu_ps(float *p, float x) { *p = x; }
+REID__INLINE float reid__scalar_set1_ps(float x) { return x; }
+REID__INLINE float reid__scalar_fmadd_ps(float a, float b, float c) { return a * b + c; }
+REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b; }
+
 #define REID__PASS scalar
+#define REID__PREFIX reid__scalar
 #define REID__V float
 #define REID__W 1
 #define REID__MR 2
+#define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__NV 16
 #define REID__RUN 4
 #define REID__UNROLL
-#define REID__LOAD(p) (*(p))
-#define REID__STORE(p, v) (*(p) = (v))
-#define REID__SET1(x) (x)
-#define REID__FMA(a, b, c) ((a) * (b) + (c))
-#define REID__ADD(a, b) ((a) + (b))
-#define REID__SUB(a, b) ((a) - (b))
-#define REID__MUL(a, b) ((a) * (b))
-#define REID__DIV(a, b) ((a) / (b))
-#define REID__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define REID__SCALB(p, t) reid__scalb(p, t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
@@ -3030,34 +3036,32 @@ static inline float reid__half(uint16_t half) {
 #undef REID__PASS
 
 #if defined(__x86_64__)
+/* Code for CPUs that have these extensions. */
+#define REID__PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define REID__TARGET(names) \
+    REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
+#define REID__TARGET_END REID__PRAGMA(clang attribute pop)
+#else
+#define REID__TARGET(names) REID__PRAGMA(GCC push_options) REID__PRAGMA(GCC target(names))
+#define REID__TARGET_END REID__PRAGMA(GCC pop_options)
+#endif
+
 #define REID__PASS avx2
+#define REID__PREFIX _mm256
 #define REID__V __m256
+#define REID__I __m256i
 #define REID__W 8
 #define REID__MR 6
+#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__NV 2
 #define REID__RUN 4
 #define REID__UNROLL REID__UNROLLED
-#define REID__LOAD(p) _mm256_loadu_ps(p)
-#define REID__STORE(p, v) _mm256_storeu_ps(p, v)
-#define REID__SET1(x) _mm256_set1_ps(x)
-#define REID__FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define REID__ADD(a, b) _mm256_add_ps(a, b)
-#define REID__SUB(a, b) _mm256_sub_ps(a, b)
-#define REID__MUL(a, b) _mm256_mul_ps(a, b)
-#define REID__DIV(a, b) _mm256_div_ps(a, b)
-#define REID__MAX(a, b) _mm256_max_ps(a, b)
-#define REID__SCALB(p, t)                                                                                              \
-    _mm256_castsi256_ps(                                                                                               \
-        _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23)))
-#define REID__CLAMP(x, limit) \
-    _mm256_min_ps(limit, _mm256_max_ps(_mm256_sub_ps(_mm256_setzero_ps(), limit), x)) /* a NaN stays one */
-#define REID__I __m256i
-#define REID__ISET1(x) _mm256_set1_epi32(x)
-#define REID__IADD(a, b) _mm256_add_epi32(a, b)
-#define REID__IMUL(a, b) _mm256_mullo_epi32(a, b)
+/* A NaN stays one. */
+#define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__IBYTES(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
+#define REID__BYTES(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 /* Packing saturates: to 16 bits, which changes nothing, and to 0 ... 255. It works on halves of 128 bits. */
 #define REID__ROUND(line, sums)                                                                                        \
     do {                                                                                                               \
@@ -3068,70 +3072,41 @@ static inline float reid__half(uint16_t half) {
         _mm_storeu_si128((__m128i *)(void *)(line), bytes);                                                            \
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+REID__TARGET("avx2,fma,f16c")
 #include REID_SELF
 #undef REID__PASS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+REID__TARGET_END
 
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
+#endif
 #define REID__PASS avx512
+#define REID__PREFIX _mm512
 #define REID__V __m512
+#define REID__I __m512i
 #define REID__W 16
 #define REID__MR 12
+#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define REID__NV 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
-#define REID__LOAD(p) _mm512_loadu_ps(p)
-#define REID__STORE(p, v) _mm512_storeu_ps(p, v)
-#define REID__SET1(x) _mm512_set1_ps(x)
-#define REID__FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define REID__ADD(a, b) _mm512_add_ps(a, b)
-#define REID__SUB(a, b) _mm512_sub_ps(a, b)
-#define REID__MUL(a, b) _mm512_mul_ps(a, b)
-#define REID__DIV(a, b) _mm512_div_ps(a, b)
-#define REID__MAX(a, b) _mm512_max_ps(a, b)
-#define REID__SCALB(p, t)                                                                                              \
-    _mm512_castsi512_ps(                                                                                               \
-        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(t), 23)))
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
-#define REID__I __m512i
-#define REID__ISET1(x) _mm512_set1_epi32(x)
-#define REID__IADD(a, b) _mm512_add_epi32(a, b)
-#define REID__IMUL(a, b) _mm512_mullo_epi32(a, b)
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__IBYTES(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define REID__BYTES(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__ROUND(line, sums)                                                                                        \
     _mm_storeu_si128((__m128i *)(void *)(line),                                                                        \
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__KEEP /* these macros, for the next pass */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx2,fma")
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
-#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
-#endif
+REID__TARGET("avx512f,avx512dq,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+REID__TARGET_END
 
 /* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
@@ -3144,20 +3119,12 @@ static inline float reid__half(uint16_t half) {
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__two(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
-#define REID__QUOTIENT(a, b) _mm512_mul_ps(a, _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma"))),        \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
-#endif
+#define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
+REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
+REID__TARGET_END
+#ifndef __clang__
 #pragma GCC diagnostic pop
 #endif
 #endif
@@ -4158,7 +4125,10 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
 #define REID__INPUT(p) REID__SET1(*(p))
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
-#define REID__QUOTIENT(a, b) REID__DIV(a, b)
+#define REID__QUOTIENT(a, b) ((a) / (b))
+#endif
+#if REID__W > 1
+#define REID__SCALB(p, t) (REID__V)REID__OF(add_epi32)((REID__I)(p), REID__OF(slli_epi32)((REID__I)(t), 23))
 #endif
 
 /* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
@@ -4168,14 +4138,14 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     const REID__V magic = REID__SET1(12582912.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = REID__SUB(magic, t);
+    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t;
     REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(1.3276472455e-3f);
     p = REID__FMA(p, f, REID__SET1(9.6755409613e-3f));
     p = REID__FMA(p, f, REID__SET1(5.5507130921e-2f));
     p = REID__FMA(p, f, REID__SET1(2.4022120237e-1f));
     p = REID__FMA(p, f, REID__SET1(6.9314694404e-1f));
     p = REID__FMA(p, f, REID__SET1(1.0000001192f));
-    return REID__QUOTIENT(a, REID__ADD(REID__SET1(1.0f), REID__SCALB(p, t)));
+    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__SCALB(p, t));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -4238,7 +4208,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     if (t->residual)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] = REID__ADD(acc[r][j], REID__F(residual)(t, r, j * REID__W));
+                acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
@@ -4275,7 +4245,7 @@ REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_
     REID__UNROLL for (int i = 0; i < count; i++) {
         acc[i] = REID__F(act)(acc[i], act);
         REID__PUT(out + i * c, acc[i]);
-        sum = REID__ADD(sum, acc[i]);
+        sum += acc[i];
     }
     return sum;
 }
@@ -4327,7 +4297,7 @@ static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy
                     best = REID__MAX(best, value);
                     poison = REID__FMA(value, REID__SET1(0.0f), poison);
                 }
-            REID__PUT(out + v, REID__ADD(best, poison));
+            REID__PUT(out + v, best + poison);
         }
     }
 }
@@ -4355,11 +4325,11 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
                 float pixel[REID__W];
                 REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
                 if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], pixel);
-                row = REID__ADD(row, REID__LOAD(pixel));
+                row += REID__LOAD(pixel);
             }
-            total = REID__ADD(total, row);
+            total += row;
         }
-        REID__STORE(out + v, REID__DIV(total, count));
+        REID__STORE(out + v, total / count);
         if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->weight2], out + v);
         if (op->bn[0])
             REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
@@ -4370,7 +4340,7 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
 /* One pixel times its image's squeeze-excite factors. */
 static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
     for (int v = 0; v < c; v += REID__W)
-        REID__PUT((REID__T *)out + v, REID__MUL(REID__GET((const REID__T *)in + v), REID__LOAD(factors + v)));
+        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
 #ifdef REID__BF16
     if (c % REID__BF16_RUN) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
 #endif
@@ -4405,8 +4375,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     REID__V count = REID__SET1((float)op->ih * (float)op->iw);
     for (int v = 0; v < c; v += REID__W) {
         REID__V total = REID__SET1(0.0f);
-        for (int row = 0; row < op->ih; row++) total = REID__ADD(total, REID__LOAD(sums + (ptrdiff_t)row * c + v));
-        REID__STORE(mean + v, REID__DIV(total, count));
+        for (int row = 0; row < op->ih; row++) total += REID__LOAD(sums + (ptrdiff_t)row * c + v);
+        REID__STORE(mean + v, total / count);
     }
     REID__F(layer)(mean, op->ic, weights + op->weight, h, weights + op->bias, hidden);
     for (int v = 0; v < h; v += REID__W) REID__STORE(hidden + v, REID__F(act)(REID__LOAD(hidden + v), REID__SILU));
@@ -4422,10 +4392,10 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
-    REID__V even2 = REID__SUB(d[4], d[2]), odd2 = REID__SUB(d[3], d[1]);
+    REID__V even2 = d[4] - d[2], odd2 = d[3] - d[1];
     v[0] = REID__FMA(four, d[0], REID__FMA(minus5, d[2], d[4]));
-    v[1] = REID__ADD(even, odd);
-    v[2] = REID__SUB(even, odd);
+    v[1] = even + odd;
+    v[2] = even - odd;
     v[3] = REID__FMA(two, odd2, even2);
     v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
@@ -4433,12 +4403,12 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
 
 /* A' m on one axis: six points to four outputs. */
 REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
-    REID__V sum = REID__ADD(m[1], m[2]), difference = REID__SUB(m[1], m[2]);
-    REID__V sum2 = REID__ADD(m[3], m[4]), difference2 = REID__SUB(m[3], m[4]);
-    y[0] = REID__ADD(REID__ADD(m[0], sum), sum2);
+    REID__V sum = m[1] + m[2], difference = m[1] - m[2];
+    REID__V sum2 = m[3] + m[4], difference2 = m[3] - m[4];
+    y[0] = m[0] + sum + sum2;
     y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
     y[2] = REID__FMA(REID__SET1(4.0f), sum2, sum);
-    y[3] = REID__ADD(REID__FMA(REID__SET1(8.0f), difference2, difference), m[5]);
+    y[3] = REID__FMA(REID__SET1(8.0f), difference2, difference) + m[5];
 }
 
 /* B' d B: 6x6 input pixels of c channels to the points, `plane` floats apart. */
@@ -4478,9 +4448,11 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
 #if REID__W > 1
 /* reid__add_line and reid__round_line; lanes is a multiple of REID__LANES. */
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
-    const REID__I t = REID__ISET1(tap);
-    for (int i = 0; i < lanes; i += REID__W)
-        REID__ISTORE(sums + i, REID__IADD(REID__ILOAD(sums + i), REID__IMUL(REID__IBYTES(line + i), t)));
+    const REID__I t = REID__OF(set1_epi32)(tap);
+    for (int i = 0; i < lanes; i += REID__W) {
+        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__BYTES(line + i)), t);
+        REID__ISTORE(sums + i, REID__OF(add_epi32)(REID__ILOAD(sums + i), product));
+    }
 }
 
 static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
@@ -4520,7 +4492,7 @@ REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queri
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * dim;
         float sum = 0;
-        REID__STORE(lanes, REID__ADD(acc[q][0], acc[q][1]));
+        REID__STORE(lanes, acc[q][0] + acc[q][1]);
         for (int i = 0; i < REID__W; i++) sum += lanes[i];
         for (int i = k; i < dim; i++) sum += row[i] * query[i];
         out[q] = sum;
@@ -4554,54 +4526,26 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
         else REID__F(tile)(t, rows, REID__NV);                                                                         \
     }
-REID__TILE_ROWS(1)
-REID__TILE_ROWS(2)
-#if REID__MR > 2
-REID__TILE_ROWS(3)
-REID__TILE_ROWS(4)
-REID__TILE_ROWS(5)
-REID__TILE_ROWS(6)
-#endif
-#if REID__MR > 6
-REID__TILE_ROWS(7)
-REID__TILE_ROWS(8)
-REID__TILE_ROWS(9)
-REID__TILE_ROWS(10)
-REID__TILE_ROWS(11)
-REID__TILE_ROWS(12)
-#endif
-#undef REID__TILE_ROWS
+REID__ROWS(REID__TILE_ROWS)
 
 static void REID__F(product)(const reid__tile *t, int rows) {
-    static void (*const tiles[REID__MR])(const reid__tile *) = {
-        REID__F(tile_1), REID__F(tile_2),
-#if REID__MR > 2
-        REID__F(tile_3), REID__F(tile_4), REID__F(tile_5), REID__F(tile_6),
-#endif
-#if REID__MR > 6
-        REID__F(tile_7), REID__F(tile_8), REID__F(tile_9), REID__F(tile_10), REID__F(tile_11), REID__F(tile_12),
-#endif
-    };
+#define REID__TILE_NAME(rows) REID__F(tile_##rows),
+    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
     tiles[rows - 1](t);
 }
+#undef REID__TILE_NAME
+#undef REID__TILE_ROWS
 
 #ifndef REID__BF16
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
-#define REID__ISA_scalar REID_ISA_SCALAR
-#define REID__ISA_avx2 REID_ISA_AVX2
-#define REID__ISA_avx512 REID_ISA_AVX512
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__NV * REID__W,
-    {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL}, REID__F(load), NULL,
-    REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
+    REID__STRING(REID__PASS), REID__NV * REID__W, {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL},
+    REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
     REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line)}, REID__F(widen),
     REID__F(dots), REID__F(maxima)};
 #undef REID__STRING
 #undef REID__STRING2
-#undef REID__ISA_scalar
-#undef REID__ISA_avx2
-#undef REID__ISA_avx512
 #else
 /* FP32 to bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
@@ -4651,9 +4595,9 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
         if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * 64, 1, 2);
         if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * 64, 0, 2);
-        REID__V v = REID__ADD(REID__LOAD(sums), bias), w = REID__ADD(REID__LOAD(sums + 16), bias2);
-        if (residual) v = REID__ADD(v, REID__F(residual)(t, pixel, 0));
-        if (residual && full) w = REID__ADD(w, REID__F(residual)(t, pixel, 16));
+        REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
+        if (residual) v += REID__F(residual)(t, pixel, 0);
+        if (residual && full) w += REID__F(residual)(t, pixel, 16);
         REID__F(emit)(t, pixel, 0, REID__F(act)(v, act));
         if (full) REID__F(emit)(t, pixel, 16, REID__F(act)(w, act));
     }
@@ -4717,15 +4661,14 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
         }
 }
 
-#define REID__BF16_KERNELS(name, isa, mr, tile, gather, release)                                                       \
+#define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                       \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
+        #name, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
         REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512}, reid__widen_avx512,              \
         reid__dots_avx512, reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather,
-                   reid__amx_release);
+REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
+REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather, reid__amx_release);
 #undef REID__BF16_KERNELS
 #undef REID__BF16
 #endif
@@ -4736,32 +4679,22 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__QUOTIENT
+#undef REID__SCALB
 
 #ifndef REID__KEEP
+#undef REID__PREFIX
 #undef REID__V
+#undef REID__I
 #undef REID__W
 #undef REID__MR
+#undef REID__ROWS
 #undef REID__NV
 #undef REID__RUN
 #undef REID__UNROLL
-#undef REID__LOAD
-#undef REID__STORE
-#undef REID__SET1
-#undef REID__FMA
-#undef REID__ADD
-#undef REID__SUB
-#undef REID__MUL
-#undef REID__DIV
-#undef REID__MAX
-#undef REID__SCALB
 #undef REID__CLAMP
-#undef REID__I
-#undef REID__ISET1
-#undef REID__IADD
-#undef REID__IMUL
 #undef REID__ILOAD
 #undef REID__ISTORE
-#undef REID__IBYTES
+#undef REID__BYTES
 #undef REID__ROUND
 #undef REID__HALVES
 #endif

@@ -59,7 +59,7 @@ bug() {
 }
 
 # --- operations ---
-bug 'the residual is subtracted' t_ops 's/REID__ADD(\(acc.*REID__F(residual)\)/REID__SUB(\1/'
+bug 'the residual is subtracted' t_ops 's/acc\[r\]\[j\] += \(REID__F(residual)\)/acc[r][j] -= \1/'
 bug 'the residual is dropped' t_ops 's/t.residual = reid__value_at.*/;/'
 bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/' \
     test_conv_windows
