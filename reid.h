@@ -832,15 +832,26 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-   All memory comes through here: aligned, counted, with the size given back at free. Sizes are computed with
-   reid__mul and reid__add, which say when they overflow.
+   All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
+   frees all that a handle or a failed attempt has. Sizes are computed with reid__mul and reid__add, which say when they
+   overflow.
    ------------------------------------------------------------------------------------------------------------------ */
+/* Stands before each block. */
+typedef struct reid__block {
+    void *raw;                         /* what the allocator gave: `size` bytes */
+    size_t size;
+    struct reid__block *older, *newer; /* in the order of allocation */
+} reid__block;
+
 typedef struct reid__mem {
     void *(*alloc_fn)(size_t size, void *user);
     void (*free_fn)(void *ptr, size_t size, void *user);
     void *user;
     size_t used; /* bytes now allocated */
+    reid__block *newest;
 } reid__mem;
+
+#define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block beside those asked for */
 
 /* Large blocks lie in pages of 2 MiB where Linux gives them on request: weights and activations are spread over so many
    pages of 4 KiB that finding them costs ResNet-50 a twentieth of its time. */
@@ -870,6 +881,7 @@ static void reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user;
     mem->used = 0;
+    mem->newest = NULL;
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -884,28 +896,42 @@ static int reid__add(size_t a, size_t b, size_t *out) {
     return 1;
 }
 
-/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. The pointer that the allocator gave stands in the
-   word before the block. */
+/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. */
 static void *reid__alloc(reid__mem *mem, size_t size) {
     size_t whole;
-    if (!reid__add(size, REID__ALIGN + sizeof(void *), &whole)) return NULL;
-    char *raw = (char *)mem->alloc_fn(whole, mem->user);
+    if (!reid__add(size, REID__OVERHEAD, &whole)) return NULL;
+    void *raw = mem->alloc_fn(whole, mem->user);
     if (!raw) return NULL;
-    uintptr_t at = ((uintptr_t)raw + sizeof(void *) + REID__ALIGN - 1) & ~(uintptr_t)(REID__ALIGN - 1);
-    void *block = (void *)at;
-    memcpy((char *)block - sizeof(void *), &raw, sizeof(void *));
+    uintptr_t at = ((uintptr_t)raw + REID__OVERHEAD - 1) & ~(uintptr_t)(REID__ALIGN - 1);
+    reid__block *block = (reid__block *)at - 1;
+    block->raw = raw, block->size = whole, block->older = mem->newest, block->newer = NULL;
+    if (mem->newest) mem->newest->newer = block;
+    mem->newest = block;
     mem->used += whole;
-    return block;
+    return block + 1;
 }
 
-/* `size` is what reid__alloc was asked for. NULL is allowed. */
-static void reid__free(reid__mem *mem, void *block, size_t size) {
-    void *raw;
-    if (!block) return;
-    size += REID__ALIGN + sizeof(void *);
-    memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));
-    mem->used -= size;
-    mem->free_fn(raw, size, mem->user);
+/* The same, cleared. */
+static void *reid__alloc_zero(reid__mem *mem, size_t size) {
+    void *memory = reid__alloc(mem, size);
+    if (memory) memset(memory, 0, size);
+    return memory;
+}
+
+/* NULL is allowed. */
+static void reid__free(reid__mem *mem, void *memory) {
+    if (!memory) return;
+    reid__block block = ((reid__block *)memory)[-1];
+    if (block.older) block.older->newer = block.newer;
+    if (block.newer) block.newer->older = block.older;
+    else mem->newest = block.older;
+    mem->used -= block.size;
+    mem->free_fn(block.raw, block.size, mem->user);
+}
+
+/* Frees all blocks that are newer than `last`, which was mem->newest once; NULL: all there are. */
+static void reid__release(reid__mem *mem, const reid__block *last) {
+    while (mem->newest != last) reid__free(mem, mem->newest + 1);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -963,7 +989,6 @@ typedef struct reid__weights {
     int fd, fd_open;             /* fd counts only if fd_open, so that a zeroed struct has none */
     uint64_t size, data_start;   /* bytes: the whole file; length and header */
     void *block;                 /* one allocation for the three arrays below */
-    size_t block_size;
     reid__tensor *tensors;       /* sorted by name */
     reid__meta *meta;            /* in the order of the file */
     char *header;                /* JSON and a 0 byte; once parsed: the strings that the other two point to */
@@ -1128,9 +1153,9 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     w->header_size = (size_t)length;
     w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
-    w->block_size = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
-    w->block = reid__alloc(mem, w->block_size);
-    if (!w->block) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", w->block_size);
+    size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
+    w->block = reid__alloc(mem, bytes);
+    if (!w->block) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", bytes);
     w->tensors = (reid__tensor *)w->block;
     w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
     w->header = (char *)(w->meta + w->max_meta_count);
@@ -1446,7 +1471,7 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
 /* Safe on a zeroed struct; leaves one. */
 static void reid__weights_close(reid__weights *w, reid__mem *mem) {
     if (w->fd_open) close(w->fd);
-    reid__free(mem, w->block, w->block_size);
+    reid__free(mem, w->block);
     memset(w, 0, sizeof *w);
 }
 
@@ -2849,7 +2874,7 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
 }
 
 /* Starts size - 1 threads. If the system refuses some, the team is smaller: every member's share is by index modulo
-   size, so size shrinks with it. */
+   size, so size shrinks with it. Its memory goes with all that mem has. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
     team->size = 1;
@@ -2881,18 +2906,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
     return REID_OK;
 }
 
-/* `forked`: the threads are the parent's, there is nothing to join. size: as given to reid__team_start. */
-static void reid__team_stop(reid__team *team, reid__mem *mem, int size, int forked) {
-    if (!team->members) return;
-    if (!forked) {
-        __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
-        reid__team_signal(team);
-        for (int i = 1; i <= team->started; i++) pthread_join(team->members[i].thread, NULL);
-        pthread_cond_destroy(&team->wake);
-        pthread_mutex_destroy(&team->mutex);
-    }
-    reid__free(mem, team->members, (size_t)size * sizeof *team->members);
-    team->members = NULL;
+/* `forked`: the threads are the parent's, there is nothing to join. */
+static void reid__team_stop(reid__team *team, int forked) {
+    if (!team->members || forked) return;
+    __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
+    reid__team_signal(team);
+    for (int i = 1; i <= team->started; i++) pthread_join(team->members[i].thread, NULL);
+    pthread_cond_destroy(&team->wake);
+    pthread_mutex_destroy(&team->mutex);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -5009,13 +5030,13 @@ typedef struct reid__program {
     const unsigned char *cubin;  /* or PTX; in `block` or in a pack */
     size_t cubin_size;
     unsigned char *block;
-    size_t block_size;
     void *compiling;             /* NVRTC's handle while it is compiled */
     int result;                  /* NVRTC's */
 } reid__program;
 
 typedef struct reid__jit {
     reid__mem *mem;
+    const reid__block *before;   /* what mem held already */
     const reid_desc *desc;
     reid__nvrtc rtc;
     int rtc_version;             /* 13000; 0: none is loaded */
@@ -5065,7 +5086,7 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
         (*block)[at] = 0;
         return REID_OK;
     }
-    reid__free(mem, *block, *size + 1);
+    reid__free(mem, *block);
     *block = NULL;
     return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
 }
@@ -5146,7 +5167,7 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     int ok = reid__write_all(fd, head, table + 16);
     for (int i = 0; i < count && ok; i++) ok = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
     int failed = ok ? 0 : errno ? errno : EIO;
-    reid__free(mem, head, table + 16);
+    reid__free(mem, head);
     return failed;
 }
 
@@ -5228,11 +5249,10 @@ static int reid__cache_load(reid__jit *j, reid__program *p) {
     size_t size;
     reid__cache_path(j, p, path);
     if (reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
-    p->block_size = size + 1;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
     if (p->cubin) return 1;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is made again", path);
-    reid__free(j->mem, p->block, p->block_size);
+    reid__free(j->mem, p->block);
     p->block = NULL;
     return 0;
 }
@@ -5514,7 +5534,7 @@ static void reid__program_log(const reid__jit *j, const reid__program *p, char *
         while (error && error > log && error[-1] != '\n') error--;
         snprintf(text, size, "%s", error ? error : log);
     }
-    reid__free(j->mem, log, length + 1);
+    reid__free(j->mem, log);
 }
 
 static reid_result reid__program_fail(const reid__jit *j, const reid__program *p, reid_error *e) {
@@ -5530,8 +5550,7 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     size_t size = 0;
     p->result = j->is_ptx ? j->rtc.GetPTXSize(p->compiling, &size) : j->rtc.GetCUBINSize(p->compiling, &size);
     if (p->result || size == 0) return reid__program_fail(j, p, e);
-    p->block_size = size + 1;
-    p->block = (unsigned char *)reid__alloc(j->mem, p->block_size);
+    p->block = (unsigned char *)reid__alloc(j->mem, size + 1);
     if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
     char *to = (char *)p->block;
     p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, to) : j->rtc.GetCUBIN(p->compiling, to);
@@ -5613,7 +5632,7 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
 static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc *desc, int arch, int most_version,
                                   reid_error *e) {
     memset(j, 0, sizeof *j);
-    j->mem = mem, j->desc = desc, j->arch = arch, j->most_version = most_version;
+    j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
     if (r == REID_OK) r = reid__jit_pack(j, e);
@@ -5627,17 +5646,11 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     return REID_OK;
 }
 
+/* Frees what mem got since reid__jit_init. */
 static void reid__jit_free(reid__jit *j) {
-    for (int i = 0; i < j->program_count; i++) {
-        reid__program *p = &j->programs[i];
-        if (p->compiling) j->rtc.DestroyProgram(&p->compiling);
-        reid__free(j->mem, p->block, p->block_size);
-    }
-    if (!j->mem) return;
-    reid__free(j->mem, j->programs, REID__MAX_PROGRAMS * sizeof *j->programs);
-    reid__free(j->mem, j->candidates, REID__MAX_CANDIDATES * sizeof *j->candidates);
-    reid__free(j->mem, j->pack, j->pack_size + 1);
-    reid__free(j->mem, j->text_block, j->text_size + 1);
+    for (int i = 0; i < j->program_count; i++)
+        if (j->programs[i].compiling) j->rtc.DestroyProgram(&j->programs[i].compiling);
+    if (j->mem) reid__release(j->mem, j->before);
     memset(j, 0, sizeof *j);
 }
 
@@ -6981,8 +6994,6 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
         reid__gpu_leave(d);
     }
     if (!forked) reid__device_close(d);
-    reid__free(g->mem, g->modules, REID__MAX_PROGRAMS * sizeof *g->modules);
-    reid__free(g->mem, g->lanes, (size_t)g->lane_count * sizeof *g->lanes);
 }
 #endif /* REID_NO_CUDA */
 
@@ -7604,9 +7615,8 @@ static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
 static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     size_t padded = (x->rows.count / 128 + 1) * 128, told;
     reid__jit j;
-    reid__scout *s = x->scout = (reid__scout *)reid__alloc(&x->mem, sizeof *s);
+    reid__scout *s = x->scout = (reid__scout *)reid__alloc_zero(&x->mem, sizeof *s);
     if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
-    memset(s, 0, sizeof *s);
     memset(&j, 0, sizeof j);
     s->depth = reid__round_up(x->rows.dim, 32);
     s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
@@ -7637,7 +7647,7 @@ static int reid__scout_state(const reid_index *x) {
     return x->scout->device.no_memory ? 2 : 1;
 }
 
-static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
+static void reid__scout_close(reid_index *x, int forked) {
     reid__scout *s = x->scout;
     if (!s) return;
     reid__driver *cu = &s->device.cu;
@@ -7650,8 +7660,8 @@ static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
-    reid__free(mem, x->firsts, (x->tiles + 1) * sizeof *x->firsts);
-    reid__free(mem, s, sizeof *s);
+    reid__free(&x->mem, x->firsts);
+    reid__free(&x->mem, s);
     x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
 }
 
@@ -7699,7 +7709,7 @@ static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, 
     return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
 }
 static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
-static void reid__scout_close(const reid_index *x, reid__mem *mem, int forked) { (void)x, (void)mem, (void)forked; }
+static void reid__scout_close(const reid_index *x, int forked) { (void)x, (void)forked; }
 static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
     (void)h, (void)e;
     return REID_OK;
@@ -7715,11 +7725,10 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
         h->width = h->scouted ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
     }
-    size_t bytes = reid__hunt_layout(h, NULL) + REID__ALIGN + sizeof(void *);
-    if (bytes > least)
+    size_t bytes = reid__hunt_layout(h, NULL);
+    if (bytes + REID__OVERHEAD > least)
         return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes));
-    bytes -= REID__ALIGN + sizeof(void *);
+                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes + REID__OVERHEAD));
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
@@ -7735,7 +7744,7 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
     }
-    reid__free(&x->mem, base, bytes);
+    reid__free(&x->mem, base);
     return r;
 }
 
@@ -7834,7 +7843,7 @@ static reid_result reid__measure(reid_index *x, reid_error *e) {
         if (c.bad[i] < bad) bad = c.bad[i];
         if (c.longest[i] > most) most = c.longest[i];
     }
-    reid__free(&x->mem, base, at);
+    reid__free(&x->mem, base);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
     return bad == SIZE_MAX ? REID_OK
                            : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
@@ -7864,7 +7873,7 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
         }
         x->starts[x->groups] = (uint32_t)count;
     }
-    reid__free(&x->mem, keys, keys_size);
+    reid__free(&x->mem, keys);
     return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
 }
 
@@ -7897,7 +7906,7 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     if (r == REID_OK) return r;
     int state = reid__scout_state(x);
     int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
-    reid__scout_close(x, &x->mem, 0);
+    reid__scout_close(x, 0);
     if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
     reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
@@ -7923,14 +7932,12 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
 
 REID_API void reid_index_destroy(reid_index *index) {
     if (!index) return;
-    reid__mem mem = index->mem;
     int forked = index->pid != getpid();
-    reid__team_stop(&index->team, &mem, index->asked, forked);
-    reid__scout_close(index, &mem, forked);
+    reid__team_stop(&index->team, forked);
+    reid__scout_close(index, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
-    reid__free(&mem, index->starts, (index->rows.count + 1) * sizeof *index->starts);
-    reid__free(&mem, index->order, index->rows.count * sizeof *index->order);
-    reid__free(&mem, index, sizeof *index);
+    reid__mem mem = index->mem;
+    reid__release(&mem, NULL);
 }
 
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
@@ -7943,9 +7950,8 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     int saved_errno = errno;
     unsigned fp = reid__fp_enter();
     reid__mem_init(&mem, desc);
-    reid_index *x = (reid_index *)reid__alloc(&mem, sizeof *x);
+    reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (x) {
-        memset(x, 0, sizeof *x);
         x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
         x->asked = desc->threads ? desc->threads : reid__cpu_count();
         r = reid__index_open(x, desc);
@@ -7982,7 +7988,6 @@ struct reid_ctx {
     reid__prep *prep;
     reid__net net;
     float *weights, *zeros;
-    size_t zeros_floats;
     reid__lane *lanes;
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
@@ -8194,9 +8199,8 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
             if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m);
             r = reid__match_result(&m, p, &file, e);
         }
-        reid__free(&mem, used, (size_t)file.count + 1);
-        reid__free(&mem, p, sizeof *p);
         reid__weights_close(&file, &mem);
+        reid__release(&mem, NULL);
     }
     errno = saved_errno;
     return r;
@@ -8231,11 +8235,11 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
 typedef struct reid__build {
     const reid_desc *desc;
     reid_error *e;
+    reid__mem mem;                /* of all below */
     reid__weights file;
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    char *staging;
     size_t staging_bytes, staging_each;
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     reid_result *results;         /* [op] */
@@ -8393,12 +8397,11 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels);
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
     lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
-    lane->scratch = (reid__thread_memory *)reid__alloc(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+    lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
     if (!lane->arena || !lane->memory || !lane->scratch)
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
     for (int i = 0; i < threads; i++) {
         char *at = lane->memory + (size_t)i * size.all;
-        memset(&lane->scratch[i], 0, sizeof lane->scratch[i]);
         lane->scratch[i].rows = (const void **)(void *)at;
         lane->scratch[i].block = (float *)(void *)(at + size.rows);
         lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
@@ -8412,11 +8415,8 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     return REID_OK;
 }
 
-static void reid__lane_free(reid_ctx *ctx, reid__lane *lane, int forked) {
-    reid__team_stop(&lane->team, &ctx->mem, ctx->lane_threads, forked);
-    reid__free(&ctx->mem, lane->scratch, (size_t)ctx->lane_threads * sizeof *lane->scratch);
-    reid__free(&ctx->mem, lane->memory, ctx->lane_bytes);
-    reid__free(&ctx->mem, lane->arena, ctx->arena_bytes);
+static void reid__stop_lanes(reid_ctx *ctx, int forked) {
+    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
 
 /* Network, head, preset, input size: everything that a name or the file decides. */
@@ -8468,7 +8468,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
     size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
-    size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
+    size_t fixed = bookkeeping + ctx->mem.used + b->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
     fixed += lanes * (ctx->lane_bytes + behind);
     int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
     if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
@@ -8503,40 +8503,25 @@ static int reid__size_staging(reid__build *b) {
 }
 
 static reid_result reid__alloc_staging(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
+    const reid_ctx *ctx = b->ctx;
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
     size_t floats = b->staging_each / sizeof(float), channels, rows;
     reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
-    b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
-    b->loaders = (reid__loader *)reid__alloc(&ctx->mem, threads * sizeof *b->loaders);
-    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
-    b->results = (reid_result *)reid__alloc(&ctx->mem, ops * sizeof *b->results);
-    if (!b->staging || !b->loaders || !b->digests || !b->results)
+    char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
+    b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
+    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
+    b->results = (reid_result *)reid__alloc(&b->mem, ops * sizeof *b->results);
+    if (!staging || !b->loaders || !b->digests || !b->results)
         return reid__no_memory(b->e, "staging", b->staging_bytes);
-    memset(b->digests, 0, ops * sizeof *b->digests);
     for (size_t i = 0; i < threads; i++) {
         reid__loader *l = &b->loaders[i];
         l->file = &b->file;
         l->seed = b->desc->head_seed;
-        l->factors = (double *)(void *)(b->staging + i * floats * sizeof(float));
+        l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
     }
     return REID_OK;
-}
-
-/* Frees what packing needed. */
-static void reid__free_staging(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
-    size_t ops = ctx->plan ? (size_t)ctx->plan->op_count : 0;
-#ifndef REID_NO_CUDA
-    reid__jit_free(&b->jit);
-#endif
-    reid__free(&ctx->mem, b->results, ops * sizeof *b->results);
-    reid__free(&ctx->mem, b->digests, ops * sizeof *b->digests);
-    reid__free(&ctx->mem, b->loaders, (size_t)b->loader_count * sizeof *b->loaders);
-    reid__free(&ctx->mem, b->staging, b->staging_bytes);
-    b->results = NULL, b->digests = NULL, b->loaders = NULL, b->staging = NULL;
 }
 
 /* What the desc asks for: device, precision, instruction set, threads. */
@@ -8629,9 +8614,8 @@ static void reid__fill_info(reid__build *b) {
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     reid_result r = REID_OK;
-    ctx->lanes = (reid__lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    memset(ctx->lanes, 0, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
     return r;
 }
@@ -8656,11 +8640,9 @@ static reid_result reid__create_cpu(reid__build *b) {
     if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
 
-    ctx->zeros_floats = reid__widest(ctx->plan);
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
-    ctx->zeros = (float *)reid__alloc(&ctx->mem, ctx->zeros_floats * sizeof(float));
+    ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
-    memset(ctx->zeros, 0, ctx->zeros_floats * sizeof(float));
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
@@ -8683,7 +8665,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     reid__gpu *g = ctx->gpu;
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
-    fixed += ctx->mem.used + b->staging_bytes + g->plan.weights;
+    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights;
     fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_sizes(g);
@@ -8749,13 +8731,12 @@ static reid_result reid__gpu_fill(reid__build *b) {
 static reid_result reid__create_cuda(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     int half;
-    reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc(&ctx->mem, sizeof *g);
+    reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    memset(g, 0, sizeof *g);
     g->mem = &ctx->mem;
     reid_result r = reid__gpu_precision(b->desc, &half, b->e);
     if (r == REID_OK) r = reid__device_open(&g->device, b->desc, b->e);
-    if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
+    if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
@@ -8768,10 +8749,9 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
     if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
     if (r != REID_OK) return r;
-    g->lanes = (reid__gpu_lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
+    g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
     if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
     g->lane_count = ctx->lane_count;
-    memset(g->lanes, 0, (size_t)ctx->lane_count * sizeof *g->lanes);
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__gpu_fill(b);
@@ -8784,13 +8764,12 @@ static reid_result reid__create_cuda(reid__build *b) {
 }
 
 /* Takes back what reid__create_cuda has done, for the CPU to take its place. */
-static void reid__undo_cuda(reid__build *b) {
+static void reid__undo_cuda(reid__build *b, const reid__block *before) {
     reid_ctx *ctx = b->ctx;
-    reid__free_staging(b);
-    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], 0);
-    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    reid__jit_free(&b->jit);
+    reid__stop_lanes(ctx, 0);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
-    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
+    reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
 }
 
@@ -8801,6 +8780,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     reid_error why;
     if (device == REID_DEVICE_CPU || b->ctx->net.kernels->bf16.mr) return reid__create_cpu(b);
     reid_error *e = b->e;
+    const reid__block *before = b->ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
     reid_result r = reid__create_cuda(b);
@@ -8811,7 +8791,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
-    reid__undo_cuda(b);
+    reid__undo_cuda(b, before);
     if (!gpu_fault) {
         if (e) *e = why;
         return r;
@@ -8836,13 +8816,12 @@ static reid_result reid__create(reid__build *b) {
     ctx->has_turn = ctx->has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
     if (!ctx->has_turn) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
     reid_result r = reid__choose_device(b);
-    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &ctx->mem, b->e);
+    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &b->mem, b->e);
     if (r != REID_OK) return r;
-    b->used = (unsigned char *)reid__alloc(&ctx->mem, (size_t)b->file.count + 1);
-    ctx->plan = (reid__plan *)reid__alloc(&ctx->mem, sizeof *ctx->plan);
+    b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
+    ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
     if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
-    memset(ctx->plan, 0, sizeof *ctx->plan);
     r = reid__choose_network(b);
     return r == REID_OK ? reid__create_on_device(b) : r;
 }
@@ -8860,18 +8839,20 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     reid__clear_error(b.e);
     reid_result r = reid__check_desc(desc, b.e);
     if (r == REID_OK) {
-        reid__mem_init(&mem, desc);
-        b.ctx = (reid_ctx *)reid__alloc(&mem, sizeof *b.ctx);
+        reid__mem_init(&b.mem, desc);
+        mem = b.mem;
+        b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
         if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     }
     if (b.ctx) {
-        memset(b.ctx, 0, sizeof *b.ctx);
         b.ctx->mem = mem, b.ctx->pid = getpid();
         b.ctx->flip = desc->flip != 0, b.ctx->raw = desc->raw != 0;
         r = reid__create(&b);
-        reid__free_staging(&b);
-        reid__free(&b.ctx->mem, b.used, (size_t)b.file.count + 1);
-        reid__weights_close(&b.file, &b.ctx->mem);
+#ifndef REID_NO_CUDA
+        reid__jit_free(&b.jit);
+#endif
+        reid__weights_close(&b.file, &b.mem);
+        reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
@@ -8884,20 +8865,14 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
     int saved_errno = errno, forked = ctx->pid != getpid();
-    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], forked);
-    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    reid__stop_lanes(ctx, forked);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
-    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
 #endif
-    reid__free(&ctx->mem, ctx->zeros, ctx->zeros_floats * sizeof(float));
-    reid__free(&ctx->mem, ctx->weights, ctx->plan ? ctx->plan->weight_floats * sizeof(float) : 0);
-    reid__free(&ctx->mem, ctx->prep, sizeof *ctx->prep);
-    reid__free(&ctx->mem, ctx->plan, sizeof *ctx->plan);
     if (ctx->has_turn && !forked) pthread_cond_destroy(&ctx->turn);
     if (ctx->has_mutex && !forked) pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
-    reid__free(&mem, ctx, sizeof *ctx);
+    reid__release(&mem, NULL);
     errno = saved_errno;
 }
 
@@ -9128,7 +9103,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 #ifndef REID_NO_CUDA
 /* What reid_pack_kernels works with. */
 typedef struct reid__packing {
-    reid__mem mem;
+    reid__mem *mem;
     reid__plan plan;
     reid__prep prep;
     reid__gpu_plan gpu;
@@ -9164,7 +9139,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
 }
 
 static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
-    int failed = reid__bundle_save(&k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
@@ -9178,7 +9153,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
     reid_result r = reid__packing_plan(k, desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
+    if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0);
     k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
@@ -9214,14 +9189,12 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     if (!desc->alloc_fn != !desc->free_fn)
         return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     reid__mem_init(&mem, desc);
-    reid__packing *k = (reid__packing *)reid__alloc(&mem, sizeof *k);
+    reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
-    memset(k, 0, sizeof *k);
-    k->mem = mem;
+    k->mem = &mem;
     reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
-    mem = k->mem;
-    reid__free(&mem, k, sizeof *k);
+    reid__free(&mem, k);
     errno = saved_errno;
     return r;
 #endif
@@ -9275,27 +9248,25 @@ typedef struct reid__profile {
     uint8_t *noise;      /* (n, height, width, 3) */
     reid_image *images;  /* [n], views of it */
     float *times;        /* (repeats, operations), then one column */
-    size_t noise_bytes, image_bytes, time_bytes;
 } reid__profile;
 
-static int reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p) {
+static reid_result reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p, reid_error *e) {
     const reid__plan *plan = ctx->plan;
-    size_t view = (size_t)plan->height * (size_t)plan->width * 3;
+    size_t view = (size_t)plan->height * (size_t)plan->width * 3, noise = (size_t)n * view;
+    size_t times = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
     uint32_t seed = 1;
     p->mem = ctx->mem;
-    p->noise_bytes = (size_t)n * view;
-    p->image_bytes = (size_t)n * sizeof *p->images;
-    p->time_bytes = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
-    p->noise = (uint8_t *)reid__alloc(&p->mem, p->noise_bytes);
-    p->images = (reid_image *)reid__alloc(&p->mem, p->image_bytes);
-    p->times = (float *)reid__alloc(&p->mem, p->time_bytes);
-    if (!p->noise || !p->images || !p->times) return 0;
-    for (size_t i = 0; i < p->noise_bytes; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    p->mem.newest = NULL;
+    p->noise = (uint8_t *)reid__alloc(&p->mem, noise);
+    p->images = (reid_image *)reid__alloc(&p->mem, (size_t)n * sizeof *p->images);
+    p->times = (float *)reid__alloc(&p->mem, times);
+    if (!p->noise || !p->images || !p->times) return reid__no_memory(e, "timing", noise + times);
+    for (size_t i = 0; i < noise; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     for (int i = 0; i < n; i++) {
         const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
         p->images[i] = image;
     }
-    return 1;
+    return REID_OK;
 }
 
 static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
@@ -9331,13 +9302,10 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
     int saved_errno = errno;
-    memset(&p, 0, sizeof p);
     memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
-    r = reid__profile_alloc(ctx, n, repeats, &p) ? reid__profile_run(ctx, n, repeats, microseconds, &p, error)
-                                                 : reid__no_memory(error, "timing", p.noise_bytes + p.time_bytes);
-    reid__free(&p.mem, p.times, p.time_bytes);
-    reid__free(&p.mem, p.images, p.image_bytes);
-    reid__free(&p.mem, p.noise, p.noise_bytes);
+    r = reid__profile_alloc(ctx, n, repeats, &p, error);
+    if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
+    reid__release(&p.mem, NULL);
     errno = saved_errno;
     return r;
 }

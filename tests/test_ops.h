@@ -278,7 +278,8 @@ static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kern
 
 static void bench_stop(bench *b) {
     for (int i = 0; i < b->threads; i++) free(b->scratch[i].rows), free(b->scratch[i].block);
-    reid__team_stop(&b->team, &b->mem, b->threads, 0);
+    reid__team_stop(&b->team, 0);
+    reid__release(&b->mem, NULL);
     free(b->scratch);
     assert_int_equal(b->mem.used, 0);
 }
