@@ -929,6 +929,20 @@ static void reid__free(reid__mem *mem, void *memory) {
     mem->free_fn(block.raw, block.size, mem->user);
 }
 
+/* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
+typedef struct reid__carver {
+    char *base;
+    size_t used;
+} reid__carver;
+
+static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
+
+static void *reid__carve(reid__carver *c, size_t count, size_t size) {
+    void *piece = c->base ? c->base + c->used : NULL;
+    c->used += reid__aligned(count * size);
+    return piece;
+}
+
 /* Frees all blocks that are newer than `last`, which was mem->newest once; NULL: all there are. */
 static void reid__release(reid__mem *mem, const reid__block *last) {
     while (mem->newest != last) reid__free(mem, mem->newest + 1);
@@ -1944,35 +1958,29 @@ typedef struct reid__resizer {
     ptrdiff_t stride;
     const reid__layout *layout;
     reid__axis x, y;
+    int32_t *taps;         /* [REID__TAPS] */
     uint8_t *rows;         /* (REID__TILE, y.lanes) the tile after the horizontal pass */
 } reid__resizer;
 
-/* Offsets into the scratch memory. REID_MAX_INPUT keeps all sizes far below SIZE_MAX. */
-typedef struct reid__scratch {
-    size_t columns, lines, taps, rows, column_sums, line_sums, end;
-} reid__scratch;
-
-static size_t reid__place(size_t *end, size_t bytes) {
-    size_t at = *end;
-    *end += (bytes + REID__ALIGN - 1) / REID__ALIGN * REID__ALIGN;
-    return at;
+/* Sets the pointers into scratch memory, for a band of `rows` output rows and a source of any size; scratch may be NULL.
+   Returns the bytes that it takes: REID_MAX_INPUT keeps them far below SIZE_MAX. */
+static size_t reid__resizer_layout(reid__resizer *r, const reid__prep *p, int rows, void *scratch) {
+    reid__carver c = {(char *)scratch, 0};
+    size_t width = (size_t)p->width, height = (size_t)rows;
+    r->x.lanes = REID__TILE * 4, r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
+    r->x.windows = (reid__window *)reid__carve(&c, width, sizeof(reid__window));
+    r->y.windows = (reid__window *)reid__carve(&c, height, sizeof(reid__window));
+    r->taps = (int32_t *)reid__carve(&c, REID__TAPS, sizeof(int32_t));
+    r->rows = (uint8_t *)reid__carve(&c, REID__TILE, (size_t)r->y.lanes);
+    r->x.sums = (int32_t *)reid__carve(&c, width * (size_t)r->x.lanes, sizeof(int32_t));
+    r->y.sums = (int32_t *)reid__carve(&c, height * (size_t)r->y.lanes, sizeof(int32_t));
+    return c.used;
 }
 
-static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
-    reid__scratch s;
-    size_t width = (size_t)p->width, height = (size_t)rows, lanes = (size_t)reid__round_up(3 * p->width, REID__LANES);
-    s.end = 0;
-    s.columns = reid__place(&s.end, width * sizeof(reid__window));
-    s.lines = reid__place(&s.end, height * sizeof(reid__window));
-    s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
-    s.rows = reid__place(&s.end, REID__TILE * lanes);
-    s.column_sums = reid__place(&s.end, width * REID__TILE * 4 * sizeof(int32_t));
-    s.line_sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
-    return s;
+static size_t reid__prep_scratch(const reid__prep *p, int rows) {
+    reid__resizer r;
+    return reid__resizer_layout(&r, p, rows, NULL);
 }
-
-/* Bytes of scratch for a band of `rows` output rows, whatever the size of the source. */
-static size_t reid__prep_scratch(const reid__prep *p, int rows) { return reid__scratch_plan(p, rows).end; }
 
 /* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__axis_add. */
 static void reid__init_columns(reid__axis *x, int32_t *taps) {
@@ -1987,27 +1995,17 @@ static void reid__init_columns(reid__axis *x, int32_t *taps) {
 }
 
 static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
-                               int y0, int y1, char *scratch) {
-    reid__scratch s = reid__scratch_plan(p, y1 - y0);
+                               int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = p->resize_edge;
     r->layout = &reid__layouts[image->format];
     r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
-    r->rows = (uint8_t *)scratch + s.rows;
-
-    reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
-    r->x.windows = (reid__window *)(void *)(scratch + s.columns);
-    r->x.count = p->width;
+    r->x.count = p->width, r->y.count = y1 - y0;
     r->x.lines = r->y.lines = p->lines;
-    r->x.lanes = REID__TILE * 4;
-    r->x.sums = (int32_t *)(void *)(scratch + s.column_sums);
-    reid__init_columns(&r->x, (int32_t *)(void *)(scratch + s.taps));
-
+    reid__resizer_layout(r, p, r->y.count, scratch);
+    reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+    reid__init_columns(&r->x, r->taps);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    r->y.windows = (reid__window *)(void *)(scratch + s.lines);
-    r->y.count = y1 - y0;
-    r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
-    r->y.sums = (int32_t *)(void *)(scratch + s.line_sums);
     for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
     memset(r->rows, 0, REID__TILE * (size_t)r->y.lanes); /* the pass over y reads the padding of the rows too */
 }
@@ -2053,7 +2051,7 @@ static void reid__resize_tile(reid__resizer *r, int y, int count) {
 static void reid__prep_rows(const reid__prep *p, const reid_image *image, const reid_box *roi, int flip, int y0, int y1,
                             uint8_t *out, void *scratch) {
     reid__resizer r;
-    reid__resizer_init(&r, p, image, roi, y0, y1, (char *)scratch);
+    reid__resizer_init(&r, p, image, roi, y0, y1, scratch);
     int end = r.y.windows[r.y.count - 1].end;
     reid__axis_begin(&r.y);
     for (int y = r.y.windows[0].first, n; y < end; y += n) {
@@ -7409,44 +7407,31 @@ static void reid__finish_part(void *task, int index) {
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
 
-static size_t reid__carve(size_t *at, size_t count, size_t size) {
-    size_t here = *at;
-    *at += (count * size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1);
-    return here;
-}
-
 /* Sets the pointers of a hunt into `base`; returns the bytes that it takes. base may be NULL. */
 static size_t reid__hunt_layout(reid__hunt *h, char *base) {
-    size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width, at = 0;
+    reid__carver c = {base, 0};
+    size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
     int packed = n > REID__FEW && !h->scouted;
-    size_t panels = reid__carve(&at, packed ? padded * dim : 0, sizeof(float));
-    size_t bounds = reid__carve(&at, 3 * n, sizeof(double));
-    size_t candidates = reid__carve(&at, n * threads * h->cap, sizeof(reid__candidate));
-    size_t counts = reid__carve(&at, n * threads, sizeof(size_t));
-    size_t scans = reid__carve(&at, threads, sizeof(reid__scan));
+    h->panels = (float *)reid__carve(&c, packed ? padded * dim : 0, sizeof(float));
+    if (!packed) h->panels = NULL;
+    h->bounds = (double *)reid__carve(&c, n, sizeof(double));
+    h->steps = (double *)reid__carve(&c, n, sizeof(double));
+    h->slack = (double *)reid__carve(&c, n, sizeof(double));
+    h->candidates = (reid__candidate *)reid__carve(&c, n * threads * h->cap, sizeof(reid__candidate));
+    h->counts = (size_t *)reid__carve(&c, n * threads, sizeof(size_t));
+    h->scans = (reid__scan *)reid__carve(&c, threads, sizeof(reid__scan));
     for (size_t i = 0; i < threads; i++) {
         reid__scan t;
-        size_t limits = reid__carve(&at, padded, sizeof(float));
-        size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
-        size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
-        size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
-        size_t pieces = reid__carve(&at, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
-        if (!base) continue;
-        t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
-        t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
-        t.tallies = (reid__tally *)(void *)(base + tallies);
-        t.pieces = (reid__candidate *)(void *)(base + pieces);
-        memcpy(base + scans + i * sizeof t, &t, sizeof t);
+        t.limits = (float *)reid__carve(&c, padded, sizeof(float));
+        t.scores = (float *)reid__carve(&c, REID__BLOCK * width, sizeof(float));
+        t.wide = (float *)reid__carve(&c, h->x->rows.halves ? REID__BLOCK * dim : 0, sizeof(float));
+        t.spare = (float *)reid__carve(&c, h->x->rows.halves ? dim : 0, sizeof(float));
+        t.tallies = (reid__tally *)reid__carve(&c, h->starts ? n : 0, sizeof(reid__tally));
+        t.pieces = (reid__candidate *)reid__carve(&c, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
+        if (base) h->scans[i] = t;
     }
-    if (!base) return at;
-    h->panels = packed ? (float *)(void *)(base + panels) : NULL;
-    h->bounds = (double *)(void *)(base + bounds);
-    h->steps = h->bounds + n, h->slack = h->steps + n;
-    h->candidates = (reid__candidate *)(void *)(base + candidates);
-    h->counts = (size_t *)(void *)(base + counts);
-    h->scans = (reid__scan *)(void *)(base + scans);
-    return at;
+    return c.used;
 }
 
 /* |sum in FP32 - sum| <= n u / (1 - n u) |a| |b| for n additions in any order, u = 2^-24; 64 more for the roundings of
@@ -7830,20 +7815,18 @@ static void reid__lengths_part(void *task, int index) {
 }
 
 static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t threads = (size_t)x->threads, at = 0, bad = SIZE_MAX;
-    size_t longest = reid__carve(&at, threads, sizeof(float)), places = reid__carve(&at, threads, sizeof(size_t));
-    size_t wide = reid__carve(&at, threads * (size_t)x->rows.dim, sizeof(float));
-    char *base = (char *)reid__alloc(&x->mem, at);
-    if (!base) return reid__no_memory(e, "an index", at);
-    reid__lengths c = {x, (float *)(void *)(base + longest), (size_t *)(void *)(base + places),
-                      (float *)(void *)(base + wide)};
+    size_t threads = (size_t)x->threads, bad = SIZE_MAX, wide = threads * (size_t)x->rows.dim * sizeof(float);
+    const reid__block *before = x->mem.newest;
+    reid__lengths c = {x, (float *)reid__alloc(&x->mem, threads * sizeof(float)),
+                       (size_t *)reid__alloc(&x->mem, threads * sizeof(size_t)), (float *)reid__alloc(&x->mem, wide)};
+    if (!c.longest || !c.bad || !c.wide) return reid__no_memory(e, "an index", wide);
     float most = 0;
     reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
     for (size_t i = 0; i < threads; i++) {
         if (c.bad[i] < bad) bad = c.bad[i];
         if (c.longest[i] > most) most = c.longest[i];
     }
-    reid__free(&x->mem, base);
+    reid__release(&x->mem, before);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
     return bad == SIZE_MAX ? REID_OK
                            : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
@@ -8372,41 +8355,28 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     return most;
 }
 
-/* The parts of a thread's scratch memory: sizes rounded so that each starts aligned. */
-typedef struct reid__thread_sizes { size_t rows, block, pixels, prep, all; } reid__thread_sizes;
-
-static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
-
-/* k NULL: only what resizing needs, for the GPU computes the network. */
-static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, const reid__kernels *k) {
-    reid__thread_sizes s;
-    memset(&s, 0, sizeof s);
-    s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
-    if (k) {
-        s.rows = reid__aligned(reid__block_rows(p, k) * sizeof(const void *));
-        s.block = reid__aligned(reid__block_floats(p, k) * sizeof(float));
-        s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
+/* Sets the pointers of a thread's memory; c->base may be NULL. On a GPU it is only what resizing needs. */
+static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, reid__carver *c) {
+    const reid__plan *p = ctx->plan;
+    const reid__kernels *k = ctx->net.kernels;
+    if (!ctx->gpu) {
+        s->rows = (const void **)reid__carve(c, reid__block_rows(p, k), sizeof *s->rows);
+        s->block = (float *)reid__carve(c, reid__block_floats(p, k), sizeof *s->block);
+        s->pixels = (uint8_t *)reid__carve(c, (size_t)p->height * (size_t)p->width, 3);
     }
-    s.all = s.rows + s.block + s.pixels + s.prep;
-    return s;
+    s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
 static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
-    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels);
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
     lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
     lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
     if (!lane->arena || !lane->memory || !lane->scratch)
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    for (int i = 0; i < threads; i++) {
-        char *at = lane->memory + (size_t)i * size.all;
-        lane->scratch[i].rows = (const void **)(void *)at;
-        lane->scratch[i].block = (float *)(void *)(at + size.rows);
-        lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
-        lane->scratch[i].prep = at + size.rows + size.block + size.pixels;
-    }
+    reid__carver c = {lane->memory, 0};
+    for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
     reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
     if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
     if (lane->team.size < threads)
@@ -8623,8 +8593,10 @@ static reid_result reid__create_lanes(reid__build *b) {
 /* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels).all;
-    if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
+    reid__carver c = {NULL, 0};
+    reid__thread_memory one;
+    reid__thread_layout(ctx, &one, &c);
+    if (reid__size_staging(b) && reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes))
         return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
