@@ -716,26 +716,42 @@ REID_API void reid_image_free(reid_image *image);
 
 static int reid__min(int a, int b) { return a < b ? a : b; }
 static int reid__max(int a, int b) { return a > b ? a : b; }
+static uint32_t reid__bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float reid__float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits: every entry and every worker runs
-   between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions masked. */
-static unsigned reid__fp_enter(void) {
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
+   every worker runs between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions
+   masked. */
+typedef struct reid__caller {
+    int error;
+    unsigned fp;
+} reid__caller;
+
+static reid__caller reid__enter(void) {
+    reid__caller caller = {errno, 0};
 #if defined(__x86_64__)
-    unsigned saved = _mm_getcsr();
+    caller.fp = _mm_getcsr();
     _mm_setcsr(0x1f80);
-    return saved;
-#else
-    return 0;
 #endif
+    return caller;
 }
 
-static void reid__fp_leave(unsigned saved) {
+static void reid__leave(reid__caller caller) {
+    errno = caller.error;
 #if defined(__x86_64__)
-    _mm_setcsr(saved);
-#else
-    (void)saved;
+    _mm_setcsr(caller.fp);
 #endif
 }
 
@@ -795,9 +811,7 @@ REID_API const char *reid_result_name(reid_result result) {
 }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
-#endif
 static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
@@ -817,9 +831,7 @@ static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
 }
 
-#if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
-#endif
 static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
     char text[512];
     va_list args;
@@ -1041,9 +1053,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
 
 /* Like reid__fail, with the path (its end, if it is long) in front. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
-#endif
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
                                       ...) {
     if (e) {
@@ -1509,15 +1519,9 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
 
 /* NULL if there is none. */
 static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
-    size_t low = 0, high = w->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(canonical_name, w->tensors[middle].name);
-        if (order == 0) return &w->tensors[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return NULL;
+    reid__tensor key;
+    key.name = canonical_name;
+    return (const reid__tensor *)bsearch(&key, w->tensors, w->count, sizeof key, reid__compare_names);
 }
 
 /* --- values --- */
@@ -1539,20 +1543,13 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
     if (dtype == REID__BF16) return reid__le16(p) << 16;
     if (dtype == REID__F16) return reid__half_bits(reid__le16(p));
     uint64_t bits = reid__le64(p);
-    uint32_t result;
     double wide;
     memcpy(&wide, &bits, sizeof wide);
-    float narrow = (float)wide;
-    memcpy(&result, &narrow, sizeof result);
-    return result;
+    return reid__bits((float)wide);
 }
 
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
-static int reid__is_finite(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return (bits & 0x7f800000u) != 0x7f800000u;
-}
+static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
 /* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
 static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
@@ -1650,9 +1647,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
@@ -1962,8 +1957,8 @@ typedef struct reid__resizer {
     uint8_t *rows;         /* (REID__TILE, y.lanes) the tile after the horizontal pass */
 } reid__resizer;
 
-/* Sets the pointers into scratch memory, for a band of `rows` output rows and a source of any size; scratch may be NULL.
-   Returns the bytes that it takes: REID_MAX_INPUT keeps them far below SIZE_MAX. */
+/* Sets the pointers into scratch memory, for a band of `rows` output rows and a source of any size. Returns the bytes
+   that it takes, which REID_MAX_INPUT keeps far below SIZE_MAX; scratch may be NULL. */
 static size_t reid__resizer_layout(reid__resizer *r, const reid__prep *p, int rows, void *scratch) {
     reid__carver c = {(char *)scratch, 0};
     size_t width = (size_t)p->width, height = (size_t)rows;
@@ -2820,7 +2815,7 @@ static void *reid__member_main(void *arg) {
     reid__member *me = (reid__member *)arg;
     reid__team *team = me->team;
     unsigned seen = 0;
-    reid__fp_enter();
+    reid__enter();
     for (;;) {
         seen = reid__team_wait(team, seen);
         if (__atomic_load_n(&team->stop, __ATOMIC_ACQUIRE)) return NULL;
@@ -2832,9 +2827,9 @@ static void *reid__member_main(void *arg) {
 /* Our floating-point settings around a task on a thread that is not ours. */
 static void reid__foreign_task(void *arg, int index) {
     reid__team *team = (reid__team *)arg;
-    unsigned saved = reid__fp_enter();
+    reid__caller caller = reid__enter();
     team->fn(team->task, index);
-    reid__fp_leave(saved);
+    reid__leave(caller);
 }
 
 /* fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
@@ -3002,14 +2997,7 @@ typedef struct reid__kernels {
 #endif
 
 /* p * 2^n where n stands in the low bits of t's pattern: see over_sigmoid in >>kernels. */
-static inline float reid__scalb(float p, float t) {
-    uint32_t pb, tb;
-    memcpy(&pb, &p, 4);
-    memcpy(&tb, &t, 4);
-    pb += tb << 23;
-    memcpy(&p, &pb, 4);
-    return p;
-}
+static inline float reid__scalb(float p, float t) { return reid__float(reid__bits(p) + (reid__bits(t) << 23)); }
 
 /* Two bf16 inputs, for a vector of pairs. */
 static inline int reid__two(const uint16_t *p) {
@@ -3018,12 +3006,7 @@ static inline int reid__two(const uint16_t *p) {
     return both;
 }
 
-static inline float reid__half(uint16_t half) {
-    uint32_t bits = reid__half_bits(half);
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
+static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
 /* What kernels do with vectors beside + - * and /: the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
@@ -3236,8 +3219,7 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
 
 /* FP32 to bf16, to nearest even. */
 static uint16_t reid__to_bf16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
+    uint32_t bits = reid__bits(x);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -4839,9 +4821,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
@@ -5440,9 +5420,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends one option to a program's list. A list that is too long shows as length 0. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     size_t left = sizeof p->options - p->length;
@@ -7465,17 +7443,11 @@ static void reid__hunt_begin(reid__hunt *h) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 static uint16_t reid__to_half(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
     if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
     if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        memcpy(&x, &size, 4);
-        x += 0.5f;
-        memcpy(&bits, &x, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
+    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
     size += 0xfff + (size >> 13 & 1);
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
@@ -7762,8 +7734,8 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     if (n && search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
     if (n) memset(found, 0, (size_t)n * sizeof *found);
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
-    int saved_errno = errno, grouped = search->scoring != REID_ROWS;
-    unsigned fp = reid__fp_enter();
+    int grouped = search->scoring != REID_ROWS;
+    reid__caller caller = reid__enter();
     reid_result r = reid__check_search(index, queries, n, search, error);
     memset(&h, 0, sizeof h);
     h.x = index, h.d = search, h.hits = hits, h.found = found;
@@ -7783,8 +7755,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
         if (search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
         memset(found, 0, (size_t)n * sizeof *found);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -7930,8 +7901,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     reid__clear_error(desc->error);
     reid_result r = reid__check_rows(desc, rows);
     if (r != REID_OK) return r;
-    int saved_errno = errno;
-    unsigned fp = reid__fp_enter();
+    reid__caller caller = reid__enter();
     reid__mem_init(&mem, desc);
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (x) {
@@ -7943,17 +7913,16 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     } else {
         r = reid__no_memory(desc->error, "an index", sizeof *x);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
 /* --- halves ------------------------------------------------------------------------------------------------------- */
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    unsigned fp = reid__fp_enter();
+    reid__caller caller = reid__enter();
     for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__fp_leave(fp);
+    reid__leave(caller);
 }
 
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
@@ -8804,8 +8773,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     reid_memory memory;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
-    unsigned fp = reid__fp_enter();
+    reid__caller caller = reid__enter();
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
@@ -8829,8 +8797,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8914,21 +8881,19 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
 }
 
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
-        unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
 #endif
         if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
-        reid__fp_leave(fp);
     }
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8937,22 +8902,20 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 }
 
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid_box roi;
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, image, 1, out, error);
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
-        unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
 #endif
         if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
-        reid__fp_leave(fp);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -9246,7 +9209,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
     reid_result r = REID_OK;
     size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
     float *column = p->times + count * ops;
-    unsigned fp = reid__fp_enter();
     reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
@@ -9255,7 +9217,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
 #endif
     if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
     reid__lane_give(ctx, lane);
-    reid__fp_leave(fp);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
         for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
@@ -9273,12 +9234,12 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
     r = reid__profile_alloc(ctx, n, repeats, &p, error);
     if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
     reid__release(&p.mem, NULL);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
