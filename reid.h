@@ -888,12 +888,14 @@ static void reid__default_free(void *ptr, size_t size, void *user) {
     free(ptr);
 }
 
-static void reid__mem_init(reid__mem *mem, const reid_desc *desc) {
+static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user;
     mem->used = 0;
     mem->newest = NULL;
+    if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
+    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -7834,8 +7836,6 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
 static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
     reid_error *e = desc->error;
     size_t size;
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if (desc->threads < 0 || desc->threads > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
@@ -7899,10 +7899,10 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     if (out) *out = NULL;
     if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
     reid__clear_error(desc->error);
-    reid_result r = reid__check_rows(desc, rows);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r == REID_OK) r = reid__check_rows(desc, rows);
     if (r != REID_OK) return r;
     reid__caller caller = reid__enter();
-    reid__mem_init(&mem, desc);
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (x) {
         x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
@@ -8060,14 +8060,14 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
     }
 }
 
-/* desc.head for one network and file: NONE, FILE or SEEDED. */
+/* desc.head for one network and file: NONE, FILE or SEEDED. Without a file it has no optional head. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
                                       reid_head *head, reid_error *e) {
     int has_head = arch->multiscale || arch->family == REID__EFFICIENTNET;
     *head = desc->head;
     if (desc->head == REID_HEAD_AUTO)
-        *head = arch->multiscale || (has_head && reid__weights_find(file, "projection.weight")) ? REID_HEAD_FILE
-                                                                                                : REID_HEAD_NONE;
+        *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
+                    ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 has none"
@@ -8113,11 +8113,11 @@ static reid_result reid__match_result(const reid__match *m, const reid__plan *p,
                       reid_result_string(m->first), m->note, p->arch->name);
 }
 
-static reid_result reid__check_desc(const reid_desc *desc, reid_error *e) {
+/* And the allocator that it gives. */
+static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
+    reid_error *e = desc->error;
     if (!desc->weights == !desc->weights_data)
         return reid__fail(e, REID_ERR_INVALID_ARG, "either desc.weights or desc.weights_data has to be given");
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is no reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
@@ -8126,7 +8126,14 @@ static reid_result reid__check_desc(const reid_desc *desc, reid_error *e) {
         desc->lanes > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch %d, threads %d, lanes %d: 0 to 4096, 1024, 1024",
                           desc->batch, desc->threads, desc->lanes);
-    return REID_OK;
+    return reid__mem_init(mem, desc);
+}
+
+/* The file alone, for questions about it. */
+static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
+    reid__clear_error(desc->error);
+    reid_result r = reid__check_desc(desc, mem);
+    return r == REID_OK ? reid__weights_open(file, desc, mem, desc->error) : r;
 }
 
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]) {
@@ -8135,13 +8142,9 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid__match m;
     if (network) network[0] = 0;
     if (!desc) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid_error *e = desc->error;
-    reid__clear_error(e);
-    reid_result r = reid__check_desc(desc, e);
-    if (r != REID_OK) return r;
-    reid__mem_init(&mem, desc);
-    r = reid__weights_open(&file, desc, &mem, e);
+    reid_result r = reid__open_file(desc, &mem, &file);
     if (r == REID_OK) {
         reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
         unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
@@ -8154,7 +8157,7 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
         reid__weights_close(&file, &mem);
         reid__release(&mem, NULL);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8163,12 +8166,8 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     reid__weights file;
     if (value && size) value[0] = 0;
     if (!desc || !key || !value || !size) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
-    reid__clear_error(desc->error);
-    reid_result r = reid__check_desc(desc, desc->error);
-    if (r != REID_OK) return r;
-    reid__mem_init(&mem, desc);
-    r = reid__weights_open(&file, desc, &mem, desc->error);
+    reid__caller caller = reid__enter();
+    reid_result r = reid__open_file(desc, &mem, &file);
     if (r == REID_OK) {
         const char *text = reid__weights_meta(&file, key);
         if (text && strlen(text) >= size)
@@ -8177,7 +8176,7 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
         else if (text) memcpy(value, text, strlen(text) + 1);
         reid__weights_close(&file, &mem);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8358,6 +8357,16 @@ static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
 
+/* The preset of that name, and the plan for its input size. */
+static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
+                                   const char *preset_name, int last_stride, reid_head head, reid_error *e) {
+    const reid__preset *preset = reid__preset_find(preset_name);
+    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", preset_name);
+    reid_result r = reid__prep_init(prep, preset, desc->height, desc->width, e);
+    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head)) return r;
+    return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
+}
+
 /* Network, head, preset, input size: everything that a name or the file decides. */
 static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -8372,11 +8381,6 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__resolve_head(desc, arch, &b->file, &head, NULL);
     if (!name) name = reid__weights_meta(&b->file, "reid.preset");
     if (!name) name = arch->preset;
-    const reid__preset *preset = reid__preset_find(name);
-    if (!preset) return reid__fail(b->e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
-    r = reid__prep_init(ctx->prep, preset, desc->height, desc->width, b->e);
-    if (r != REID_OK) return r;
-    ctx->prep->lines = ctx->net.kernels->lines;
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -8384,9 +8388,9 @@ static reid_result reid__choose_network(reid__build *b) {
                               b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    if (!reid__plan_build(ctx->plan, arch, ctx->prep->height, ctx->prep->width, last_stride, head))
-        return reid__fail(b->e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", ctx->prep->height, ctx->prep->width,
-                          arch->name);
+    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, name, last_stride, head, b->e);
+    if (r != REID_OK) return r;
+    ctx->prep->lines = ctx->net.kernels->lines;
     if (ctx->net.kernels->bf16.mr) reid__plan_to_bf16(ctx->plan);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
@@ -8777,10 +8781,9 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
-    reid_result r = reid__check_desc(desc, b.e);
+    reid_result r = reid__check_desc(desc, &mem);
     if (r == REID_OK) {
-        reid__mem_init(&b.mem, desc);
-        mem = b.mem;
+        b.mem = mem;
         b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
         if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     }
@@ -9024,10 +9027,8 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     reid__jit j;
     memset(&d, 0, sizeof d);
     memset(&j, 0, sizeof j);
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
-    reid__mem_init(&mem, desc);
-    reid_result r = reid__query_gpu(desc, gpu, &d, &j, &mem);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r == REID_OK) r = reid__query_gpu(desc, gpu, &d, &j, &mem);
     reid__jit_free(&j);
     reid__device_close(&d);
     errno = saved_errno;
@@ -9049,28 +9050,16 @@ typedef struct reid__packing {
 static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
-    int half;
     const char *network = desc->network ? desc->network : "";
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
-    const char *name = desc->preset ? desc->preset : arch->preset;
-    const reid__preset *preset = reid__preset_find(name);
-    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
-    reid_result r = reid__prep_init(&k->prep, preset, desc->height, desc->width, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, &half, e);
+    reid_head head;
+    reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
+    if (r == REID_OK) r = reid__gpu_precision(desc, &k->gpu.half, e);
     if (r != REID_OK) return r;
-    reid_head head = arch->multiscale && desc->head == REID_HEAD_AUTO ? REID_HEAD_FILE : desc->head;
-    if ((head == REID_HEAD_NONE && arch->multiscale) ||
-        ((head == REID_HEAD_FILE || head == REID_HEAD_SEEDED) && !arch->multiscale && arch->family == REID__RESNET))
-        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
-                          arch->multiscale ? "always has its head" : "has no head");
-    int height = k->prep.height, width = k->prep.width, last_stride = desc->last_stride ? desc->last_stride : 2;
-    if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
-    if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
-        return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
-    k->gpu.half = half;
-    return REID_OK;
+    return reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
+                           desc->last_stride ? desc->last_stride : 2, head, e);
 }
 
 static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
@@ -9121,13 +9110,12 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 #else
     int saved_errno = errno;
     reid__mem mem;
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
-    reid__mem_init(&mem, desc);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r != REID_OK) return r;
     reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
     k->mem = &mem;
-    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
     reid__free(&mem, k);
     errno = saved_errno;
