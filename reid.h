@@ -2275,12 +2275,13 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
     return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
 }
 
-/* Convolution + batch norm + activation. Returns the output buffer. */
+/* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
 static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc, int k, int stride, reid__act act,
-                          const char *name, const char *bn) {
-    reid__op *op = reid__add_op(p, kind, in, ic, name);
+                          const char *block, const char *name, const char *bn) {
+    reid__op *op = reid__add_op(p, kind, in, ic, block);
     int same = p->arch->same_padding;
-    snprintf(op->bn, sizeof op->bn, "%s", bn);
+    snprintf(op->name, sizeof op->name, "%s%s", block, name);
+    snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
     op->act = act;
     op->kh = op->kw = k;
     op->stride = stride;
@@ -2315,6 +2316,14 @@ static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel
     op->biased = 1;
 }
 
+/* A linear layer behind the pooled vector that was the embedding so far. */
+static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded) {
+    int pooled = p->embedding, channels = p->dim;
+    p->dim = dim;
+    p->embedding = reid__add_buffer(p, 1, 1, dim);
+    reid__add_linear(p, pooled, channels, p->embedding, 0, dim, name, seeded);
+}
+
 /* The image buffer: room for the stem's window at every output position, border included. */
 static int reid__add_image(reid__plan *p, int k, int stride) {
     int id = reid__add_buffer(p, p->height, p->width, 3), same = p->arch->same_padding;
@@ -2339,26 +2348,15 @@ static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
 }
 
-static void reid__names(char name[REID__NAME], char bn[REID__NAME], const char *block, const char *conv,
-                        const char *norm) {
-    snprintf(name, REID__NAME, "%s.%s", block, conv);
-    snprintf(bn, REID__NAME, "%s.%s", block, norm);
-}
-
 static int reid__bottleneck(reid__plan *p, int x, int ic, int mid, int out, int stride, const char *block,
                             int project) {
-    char name[REID__NAME], bn[REID__NAME];
     int s1 = p->arch->stride_in_1x1 ? stride : 1, s3 = p->arch->stride_in_1x1 ? 1 : stride, shortcut = x;
-    if (project) {
-        reid__names(name, bn, block, "downsample.0", "downsample.1");
-        shortcut = reid__add_conv(p, REID__CONV, x, ic, out, 1, stride, REID__LINEAR_ACT, name, bn);
-    }
-    reid__names(name, bn, block, "conv1", "bn1");
-    int y = reid__add_conv(p, REID__CONV, x, ic, mid, 1, s1, REID__RELU, name, bn);
-    reid__names(name, bn, block, "conv2", "bn2");
-    y = reid__add_conv(p, REID__CONV, y, mid, mid, 3, s3, REID__RELU, name, bn);
-    reid__names(name, bn, block, "conv3", "bn3");
-    y = reid__add_conv(p, REID__CONV, y, mid, out, 1, 1, REID__RELU, name, bn);
+    if (project)
+        shortcut = reid__add_conv(p, REID__CONV, x, ic, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
+                                  "downsample.1");
+    int y = reid__add_conv(p, REID__CONV, x, ic, mid, 1, s1, REID__RELU, block, "conv1", "bn1");
+    y = reid__add_conv(p, REID__CONV, y, mid, mid, 3, s3, REID__RELU, block, "conv2", "bn2");
+    y = reid__add_conv(p, REID__CONV, y, mid, out, 1, 1, REID__RELU, block, "conv3", "bn3");
     reid__last_op(p)->residual = shortcut;
     return y;
 }
@@ -2376,7 +2374,7 @@ static int reid__add_maxpool(reid__plan *p, int in, int channels) {
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
     int channels = 64, scale = 0, pooled = 0;
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 3, 64, 7, 2, REID__RELU, "conv1", "bn1");
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 3, 64, 7, 2, REID__RELU, "", "conv1", "bn1");
     x = reid__add_maxpool(p, x, 64);
     if (p->arch->multiscale) {
         p->dim = 4 * REID__SCALE_DIM;
@@ -2388,7 +2386,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
         if (layer == 3) stride = p->last_stride;
         for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
             char name[40];
-            snprintf(name, sizeof name, "layer%d.%d", layer + 1, block);
+            snprintf(name, sizeof name, "layer%d.%d.", layer + 1, block);
             x = reid__bottleneck(p, x, channels, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
             channels = out;
         }
@@ -2407,10 +2405,7 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
     if (!p->arch->reduce) return;
     int row = p->arch->reduce;
-    pooled = p->embedding;
-    p->dim = REID__REDUCED_DIM;
-    p->embedding = reid__add_buffer(p, 1, 1, p->dim);
-    reid__add_linear(p, pooled, channels, p->embedding, 0, p->dim, reid__reductions[row].name, 0);
+    reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
     linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
     snprintf(linear->bn, sizeof linear->bn, "%s", reid__reductions[row].bn);
@@ -2423,26 +2418,18 @@ static int reid__scale_channels(int channels, double width) {
     return rounded < 0.9 * wanted ? rounded + 8 : rounded;
 }
 
-static void reid__part_names(char name[REID__NAME], char bn[REID__NAME], const char *block, int part) {
-    snprintf(name, REID__NAME, "%s.%d.0", block, part);
-    snprintf(bn, REID__NAME, "%s.%d.1", block, part);
-}
-
-/* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block". */
+/* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block.". */
 static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int kernel, int stride, const char *block) {
-    char name[REID__NAME], bn[REID__NAME];
-    int mid = reid__scale_channels(ic, expand), part = 0, input = x;
-    if (expand != 1) {
-        reid__part_names(name, bn, block, part++);
-        x = reid__add_conv(p, REID__CONV, x, ic, mid, 1, 1, REID__SILU, name, bn);
-    }
-    reid__part_names(name, bn, block, part++);
-    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, mid, kernel, stride, REID__SILU, name, bn);
+    static const char names[4][4] = {"0.0", "1.0", "2.0", "3.0"}, bns[4][4] = {"0.1", "1.1", "2.1", "3.1"};
+    char name[REID__NAME];
+    int mid = reid__scale_channels(ic, expand), part = expand != 1, input = x;
+    if (part) x = reid__add_conv(p, REID__CONV, x, ic, mid, 1, 1, REID__SILU, block, names[0], bns[0]);
+    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
     int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
-    snprintf(name, sizeof name, "%s.%d", block, part++);
+    snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, mid, name);
     squeeze->ih = pixels_h, squeeze->iw = pixels_w;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
@@ -2450,8 +2437,8 @@ static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int k
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
     int factors = squeeze->out;
 
-    reid__part_names(name, bn, block, part);
-    x = reid__add_conv(p, REID__CONV, x, mid, out, 1, 1, REID__LINEAR_ACT, name, bn);
+    part += 2;
+    x = reid__add_conv(p, REID__CONV, x, mid, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
     reid__last_op(p)->scale = factors;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
@@ -2460,28 +2447,23 @@ static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int k
 static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
     double width = p->arch->width;
     int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 3, 2), 3, channels, 3, 2, REID__SILU, "features.0.0",
-                           "features.0.1");
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 3, 2), 3, channels, 3, 2, REID__SILU, "features.0.",
+                           "0", "1");
     for (int stage = 0; stage < 7; stage++) {
         int out = reid__scale_channels(reid__efficientnet[stage].out, width);
         int blocks = (int)ceil(reid__efficientnet[stage].blocks * p->arch->depth);
         for (int i = 0; i < blocks; i++) {
             char block[40];
-            snprintf(block, sizeof block, "features.%d.%d.block", stage + 1, i);
+            snprintf(block, sizeof block, "features.%d.%d.block.", stage + 1, i);
             x = reid__mbconv(p, x, channels, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
                              i ? 1 : reid__efficientnet[stage].stride, block);
             channels = out;
         }
     }
-    x = reid__add_conv(p, REID__CONV, x, channels, last, 1, 1, REID__SILU, "features.8.0", "features.8.1");
+    x = reid__add_conv(p, REID__CONV, x, channels, last, 1, 1, REID__SILU, "features.8.", "0", "1");
     p->dim = last;
     p->embedding = reid__add_pool(p, x, last, 1);
-    if (head != REID_HEAD_NONE) {
-        int pooled = p->embedding;
-        p->dim = REID__PROJECTION_DIM;
-        p->embedding = reid__add_buffer(p, 1, 1, p->dim);
-        reid__add_linear(p, pooled, last, p->embedding, 0, p->dim, "projection", head == REID_HEAD_SEEDED);
-    }
+    if (head != REID_HEAD_NONE) reid__add_head(p, REID__PROJECTION_DIM, "projection", head == REID_HEAD_SEEDED);
     p->split = p->op_count; /* activations outweigh weights everywhere */
 }
 
@@ -2602,8 +2584,12 @@ static int reid__wants(const reid__op *op, reid__want *want) {
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
-        w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        w = reid__want_norm(w, op);
+    case REID__LINEAR:
+        if (op->kind == REID__LINEAR)
+            w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+        else w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
+        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__POOL:
         if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
@@ -2614,11 +2600,6 @@ static int reid__wants(const reid__op *op, reid__want *want) {
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
         w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__LINEAR:
-        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__MAXPOOL:
     case REID__NORMALISE: break;
@@ -3393,25 +3374,19 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
                                  uint64_t (*digests)[2], reid_error *e) {
     reid__want wants[REID__WANTS];
     float *weight = packed + op->weight, *bias = packed + op->bias;
-    const double *factors;
-    int taps = op->kh * op->kw, pad_n = reid__padded(op->oc);
+    const double *factors = op->bn[0] ? l->factors : NULL;
+    int pad_n = reid__padded(op->oc), norm = 1 + op->biased, depthwise = op->kind == REID__DEPTHWISE;
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
-        r = reid__fold_batch_norm(l, op, wants + 1, bias, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, l->factors, weight, digests[0], e);
-        else if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
-        return r;
     case REID__LINEAR:
-        if (op->bn[0]) r = reid__fold_batch_norm(l, op, wants + 1 + op->biased, bias, digests + 1 + op->biased, e);
-        factors = op->bn[0] ? l->factors : NULL;
+        if (factors) r = reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e);
         if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, factors, weight, digests[0], e);
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
+                                  depthwise ? pad_n : nr, factors, weight, digests[0], e);
         if (r != REID_OK || !op->biased) return r;
         r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
         for (int c = 0; c < op->oc && r == REID_OK; c++)

@@ -58,7 +58,7 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     rig *r = new_rig(t->n, t->threads, same);
     reid__plan *p = &r->plan;
     int in = reid__add_buffer(p, t->h, t->w, t->ic);
-    reid__add_conv(p, kind, in, t->ic, t->oc, t->k, t->stride, act, "conv", "bn");
+    reid__add_conv(p, kind, in, t->ic, t->oc, t->k, t->stride, act, "", "conv", "bn");
     reid__op *op = reid__last_op(p);
     if (extras & 1) op->residual = reid__add_buffer(p, op->oh, op->ow, t->oc);
     if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
@@ -121,7 +121,7 @@ static void test_stem(void **state) {
                 r->plan.height = sizes[i][0], r->plan.width = sizes[i][1];
                 int in = reid__add_image(&r->plan, k, 2);
                 r->plan.buffers[in].h = sizes[i][0], r->plan.buffers[in].w = sizes[i][1];
-                reid__add_conv(&r->plan, REID__CONV, in, 3, i % 2 ? 64 : 40, k, 2, REID__RELU, "conv1", "bn1");
+                reid__add_conv(&r->plan, REID__CONV, in, 3, i % 2 ? 64 : 40, k, 2, REID__RELU, "", "conv1", "bn1");
                 run(r);
             }
 }
@@ -204,9 +204,9 @@ static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     int in = t->stem ? reid__add_image(p, 3, 2) : reid__add_buffer(p, t->h, t->w, t->ic);
     if (t->stem) p->buffers[in].h = t->h, p->buffers[in].w = t->w;
     int ic = t->stem ? 3 : t->ic, k = t->stem ? 3 : 1, stride = t->stem ? 2 : 1;
-    int mid = reid__add_conv(p, REID__CONV, in, ic, t->oc, k, stride, REID__SILU, "conv", "bn");
+    int mid = reid__add_conv(p, REID__CONV, in, ic, t->oc, k, stride, REID__SILU, "", "conv", "bn");
     p->ops[0].fused = fused;
-    p->embedding = reid__add_conv(p, REID__DEPTHWISE, mid, t->oc, t->oc, t->k, t->stride, REID__SILU, "dw", "bn");
+    p->embedding = reid__add_conv(p, REID__DEPTHWISE, mid, t->oc, t->oc, t->k, t->stride, REID__SILU, "", "dw", "bn");
     p->ops[1].sums = reid__add_buffer(p, p->ops[1].oh, 1, t->oc);
     assert_int_equal(p->overflow, 0);
     reid__lifetimes(p);
