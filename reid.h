@@ -2853,6 +2853,8 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
    size, so size shrinks with it. Its memory goes with all that mem has. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
+    reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
+    if (!members) return REID_ERR_OUT_OF_MEMORY;
     team->size = 1;
     team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
     team->spins = size > reid__cpu_count() ? 1 : REID__SPINS; /* more threads than CPUs: spinning only steals time */
@@ -2861,19 +2863,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         pthread_mutex_destroy(&team->mutex);
         return REID_ERR_SYSTEM;
     }
-    team->members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *team->members);
-    if (!team->members) {
-        pthread_cond_destroy(&team->wake);
-        pthread_mutex_destroy(&team->mutex);
-        return REID_ERR_OUT_OF_MEMORY;
-    }
+    team->members = members; /* from here on there is something to stop */
     if (team->parallel_fn) {
         team->size = size;
         return REID_OK;
     }
     /* Members read team->size only after the first job is signalled, when it is final. */
     for (int i = 1; i < size; i++) {
-        reid__member *member = &team->members[i];
+        reid__member *member = &members[i];
         member->team = team, member->index = i;
         if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
@@ -3115,10 +3112,15 @@ REID__TARGET_END
 #endif
 
 #if defined(__x86_64__)
-/* Bits of cpuid that __builtin_cpu_supports of some compilers has no name for. part: eax 0, ecx 2, edx 3. */
-static int reid__cpuid(unsigned leaf, unsigned subleaf, int part, int bit) {
-    unsigned r[4];
+/* eax, ebx, ecx, edx */
+static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
+}
+
+/* Bits that __builtin_cpu_supports of some compilers has no name for. */
+static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
+    unsigned r[4];
+    reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
@@ -3138,12 +3140,12 @@ static int reid__amx_allowed(void) {
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpuid(1, 0, 2, 29); /* F16C */
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpu_has(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
     int bf16 = avx512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-               reid__cpuid(7, 1, 0, 5);
+               reid__cpu_has(7, 1, 0, 5);
     if (isa == REID_ISA_AMX_BF16)
-        return bf16 && reid__cpuid(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
+        return bf16 && reid__cpu_has(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
     if (isa == REID_ISA_AVX512_BF16) return bf16 ? &reid__kernels_avx512_bf16 : NULL;
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
@@ -5432,13 +5434,13 @@ static void reid__program_key(const reid__jit *j, reid__program *p) {
     reid__digest_final(&d, p->key);
 }
 
-static void reid__program_compile(const reid__jit *j, reid__program *p) {
+static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     const char *options[REID__MAX_OPTIONS], *at = p->options;
     int n = 0;
     options[n++] = j->arch_option;
     options[n++] = "--std=c++17";
     for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
-    p->result = j->rtc.CreateProgram(&p->compiling, j->text, "reid_kernels.cu", 0, NULL, NULL);
+    p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 0, NULL, NULL);
     if (p->result) p->compiling = NULL;
     else p->result = j->rtc.CompileProgram(p->compiling, n, options);
 }
@@ -5448,7 +5450,7 @@ static void *reid__compiler_main(void *arg) {
     for (;;) {
         int i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
         if (i >= j->program_count) return NULL;
-        if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i]);
+        if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i], j->text);
     }
 }
 
@@ -5522,10 +5524,7 @@ static int reid__nvrtc_works(reid__jit *j) {
     char log[300];
     reid__program p;
     memset(&p, 0, sizeof p);
-    const char *const options[] = {j->arch_option, "--std=c++17"};
-    p.result = j->rtc.CreateProgram(&p.compiling, text, "reid_test.cu", 0, NULL, NULL);
-    if (p.result) p.compiling = NULL;
-    else p.result = j->rtc.CompileProgram(p.compiling, 2, options);
+    reid__program_compile(j, &p, text);
     if (p.result) {
         reid__program_log(j, &p, log, sizeof log);
         reid__try_note(&j->tried, "%s: a test compilation failed: %s: %s", j->rtc_path, j->rtc.GetErrorString(p.result),
@@ -7186,27 +7185,28 @@ static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
 static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const void *const *rows,
                              int panel) {
     const reid__kernels *kernels = h->x->kernels;
-    int dim = h->x->rows.dim, step = h->panels ? kernels->fp32.mr : 1, count = (int)b->rows;
+    int dim = h->x->rows.dim, step = kernels->fp32.mr, count = (int)b->rows;
     for (int at = 0; at < count; at += step) {
-        float *out = t->scores + (ptrdiff_t)at * h->width;
-        if (h->panels) {
-            int some = reid__min(step, count - at);
-            reid__tile tile;
-            memset(&tile, 0, sizeof tile);
-            tile.a = rows + at, tile.taps = 1, tile.kc = dim;
-            tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
-            tile.bias = reid__no_bias;
-            tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
-            if (panel == 0 && !h->order && h->x->rows.floats)
-                tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
-            tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
-            tile.half = h->width < kernels->nr;
-            kernels->fp32.tile(&tile, some);
-        } else {
-            const float *row = reid__row(h->x, reid__row_at(h, b->place + (size_t)at), t->spare);
-            kernels->dots(row, dim, h->queries, h->n, out);
-        }
+        reid__tile tile;
+        memset(&tile, 0, sizeof tile);
+        tile.a = rows + at, tile.taps = 1, tile.kc = dim;
+        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
+        tile.bias = reid__no_bias;
+        tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
+        if (panel == 0 && !h->order && h->x->rows.floats)
+            tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
+        tile.out = t->scores + (ptrdiff_t)at * h->width, tile.out_stride = (ptrdiff_t)sizeof(float) * h->width;
+        tile.half = h->width < kernels->nr;
+        kernels->fp32.tile(&tile, reid__min(step, count - at));
     }
+}
+
+/* The same for n queries, REID__FEW at most. */
+static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *queries,
+                            int n) {
+    for (size_t i = 0; i < b->rows; i++)
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, queries, n,
+                            t->scores + (ptrdiff_t)i * h->width);
 }
 
 /* What the column of one query has: scores of b's rows, width apart. */
@@ -7235,21 +7235,12 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     for (size_t i = 0; h->panels && i < b->rows; i++)
         rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
     for (int first = 0; first < h->n; first += h->width) {
-        reid__score_span(h, t, b, rows, first / h->width);
+        if (h->panels) reid__score_span(h, t, b, rows, first / h->width);
+        else reid__score_few(h, t, b, h->queries, h->n);
         h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most);
         for (int i = 0; i < h->width && first + i < h->n; i++)
             if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
     }
-}
-
-/* The same for one query. */
-static void reid__scan_query(const reid__hunt *h, int index, int query, const reid__span *b) {
-    const reid__scan *t = &h->scans[index];
-    int dim = h->x->rows.dim;
-    for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), dim,
-                            h->queries + (ptrdiff_t)query * dim, 1, t->scores + i);
-    reid__take_span(h, index, query, b, t->scores);
 }
 
 /* Units from ... end - 1, for one query or for all of them (-1). */
@@ -7259,7 +7250,10 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
     while (b.unit < end) {
         reid__span_fill(h, &b, end);
         if (query < 0) reid__scan_span(h, index, &b);
-        else reid__scan_query(h, index, query, &b);
+        else {
+            reid__score_few(h, &h->scans[index], &b, h->queries + (ptrdiff_t)query * h->x->rows.dim, 1);
+            reid__take_span(h, index, query, &b, h->scans[index].scores);
+        }
         b.place += b.rows;
         if (b.ends) b.unit = b.last + 1;
     }
@@ -7417,6 +7411,12 @@ static void reid__hunt_begin(reid__hunt *h) {
                 q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
+static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
+    size_t bytes = x->mem.used + x->scout_bytes;
+    if (!x->memory_limit || bytes <= x->memory_limit) return REID_OK;
+    return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)bytes);
+}
+
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 static uint16_t reid__to_half(float x) {
@@ -7522,9 +7522,8 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     s->pinned_bytes = s->query_bytes + maxima;
     x->scout_bytes = all + s->pinned_bytes;
-    if (x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
-        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
-                          (unsigned long long)(x->mem.used + x->scout_bytes));
+    reid_result r = reid__check_limit(x, e);
+    if (r != REID_OK) return r;
     code = cu->MemAlloc(&s->rows, all);
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
@@ -7853,10 +7852,7 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
     if (r == REID_OK) r = reid__index_device(x, desc);
-    if (r == REID_OK && x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
-        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
-                       (unsigned long long)(x->mem.used + x->scout_bytes));
-    return r;
+    return r == REID_OK ? reid__check_limit(x, e) : r;
 }
 
 REID_API void reid_index_destroy(reid_index *index) {
@@ -7922,7 +7918,7 @@ struct reid_ctx {
     int flip, raw;
     pthread_mutex_t mutex;     /* guards the queue for lanes */
     pthread_cond_t turn;
-    int has_mutex, has_turn;
+    int has_locks;
     unsigned next_ticket, now_serving;
     reid_info info;
 };
@@ -8377,6 +8373,13 @@ static reid_result reid__choose_network(reid__build *b) {
 
 #define REID__CPU_BATCH 8 /* images for which late weights are read once */
 
+static reid_result reid__limit_fail(const reid__build *b, size_t need) {
+    const reid__plan *p = b->ctx->plan;
+    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
+                      (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
+                      (unsigned long long)need);
+}
+
 /* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
    there cannot be one for each thread. */
 static reid_result reid__choose_batch(reid__build *b) {
@@ -8394,10 +8397,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     if (limit) {
         size_t left = limit > fixed ? (limit - fixed) / lanes : 0; /* for one lane */
         if (left < (early + late) * (size_t)slots) slots = 1;
-        if (left < early + late)
-            return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                              (unsigned long long)limit, p->arch->name, p->height, p->width,
-                              (unsigned long long)(fixed + (early + late) * lanes));
+        if (left < early + late) return reid__limit_fail(b, fixed + (early + late) * lanes);
         size_t fit = (left - early * (size_t)slots) / late;
         if (fit < (size_t)batch) batch = (int)fit;
     }
@@ -8462,10 +8462,7 @@ static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
     unsigned r[12];
-    for (unsigned i = 0; i < 3; i++) {
-        unsigned *p = r + 4 * i;
-        __asm__("cpuid" : "=a"(p[0]), "=b"(p[1]), "=c"(p[2]), "=d"(p[3]) : "a"(0x80000002u + i), "c"(0));
-    }
+    for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
     char name[49];
     memcpy(name, r, 48);
     name[48] = 0;
@@ -8593,9 +8590,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
         if (!limit || need <= limit) return REID_OK;
         if (g->plan.batch == 1) break;
     }
-    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                      (unsigned long long)limit, ctx->plan->arch->name, ctx->plan->height, ctx->plan->width,
-                      (unsigned long long)need);
+    return reid__limit_fail(b, need);
 }
 
 /* Device memory for the packed weights and for what packing needs, a stream for each loader. */
@@ -8732,9 +8727,10 @@ static reid_result reid__create_on_device(reid__build *b) {
 
 static reid_result reid__create(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    ctx->has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
-    ctx->has_turn = ctx->has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
-    if (!ctx->has_turn) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
+    int has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
+    ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
+    if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
+    if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
     reid_result r = reid__choose_device(b);
     if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &b->mem, b->e);
     if (r != REID_OK) return r;
@@ -8786,8 +8782,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
 #ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
 #endif
-    if (ctx->has_turn && !forked) pthread_cond_destroy(&ctx->turn);
-    if (ctx->has_mutex && !forked) pthread_mutex_destroy(&ctx->mutex);
+    if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
     reid__release(&mem, NULL);
     errno = saved_errno;
@@ -8901,20 +8896,22 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 
 REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
 
+/* Clears the answer and checks who asks. */
+static reid_result reid__ask(const reid_ctx *ctx, void *answer, size_t size) {
+    if (answer) memset(answer, 0, size);
+    if (!ctx || !answer) return REID_ERR_INVALID_ARG;
+    return ctx->pid == getpid() ? REID_OK : REID_ERR_FORKED;
+}
+
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
-    if (!info) return REID_ERR_INVALID_ARG;
-    memset(info, 0, sizeof *info);
-    if (!ctx) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
-    *info = ctx->info;
-    return REID_OK;
+    reid_result r = reid__ask(ctx, info, sizeof *info);
+    if (r == REID_OK) *info = ctx->info;
+    return r;
 }
 
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
-    if (!memory) return REID_ERR_INVALID_ARG;
-    memset(memory, 0, sizeof *memory);
-    if (!ctx) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
+    reid_result r = reid__ask(ctx, memory, sizeof *memory);
+    if (r != REID_OK) return r;
     memory->host = ctx->mem.used;
 #ifndef REID_NO_CUDA
     const reid__gpu *g = ctx->gpu;
@@ -8936,11 +8933,10 @@ REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_cou
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
     static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
     static const char acts[3][8] = {"", "relu", "silu"};
-    if (!info) return REID_ERR_INVALID_ARG;
-    memset(info, 0, sizeof *info);
-    info->name = info->kind = info->activation = info->kernel = "";
-    if (!ctx || index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
+    reid_result r = reid__ask(ctx, info, sizeof *info);
+    if (info) info->name = info->kind = info->activation = info->kernel = "";
+    if (r != REID_OK) return r;
+    if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
     info->name = op->name;
     info->kind = kinds[op->kind];
