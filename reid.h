@@ -3469,8 +3469,18 @@ typedef struct reid__net {
     int batch, slots;      /* images of a late arena; early arenas */
 } reid__net;
 
-/* One operation on one batch: the argument of every part function. */
-typedef struct reid__job {
+typedef struct reid__job reid__job;
+
+/* What one thread does of an operation: pixels (or tiles, rows, images) [from, to), panels [first, last). */
+typedef struct reid__part {
+    int thread;
+    ptrdiff_t from, to, first, last;
+} reid__part;
+
+typedef void (*reid__part_fn)(const reid__job *j, const reid__part *p);
+
+/* One operation on one batch. */
+struct reid__job {
     const reid__net *net;
     reid__team *team;             /* NULL: one thread, the caller */
     reid__thread_memory *scratch; /* [threads] */
@@ -3480,8 +3490,10 @@ typedef struct reid__job {
     const reid_image *images;
     int n;                 /* images */
     int first, flip;       /* preprocessing: index in the call, mirror */
-    int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
-} reid__job;
+    int parts_m, parts_n;  /* how the work is cut */
+    reid__part_fn part;
+    ptrdiff_t count, panels;
+};
 
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
@@ -3511,16 +3523,26 @@ static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
 
 static int reid__threads(const reid__job *j) { return j->team ? j->team->size : 1; }
 
-/* fn(j, i) for every i in 0 ... count-1; without a team there is one part only. */
-static void reid__spread(reid__job *j, reid_task_fn fn, int count) {
-    if (j->team) reid__parallel(j->team, fn, j, count);
-    else fn(j, 0);
-}
-
 /* Part `index` of `parts` of [0, count), in order and as equal as can be. */
 static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, ptrdiff_t *to) {
     *from = count * index / parts;
     *to = count * (index + 1) / parts;
+}
+
+static void reid__run_part(void *task, int index) {
+    const reid__job *j = (const reid__job *)task;
+    reid__part p;
+    p.thread = index;
+    reid__share(j->count, j->parts_m, index / j->parts_n, &p.from, &p.to);
+    reid__share(j->panels, j->parts_n, index % j->parts_n, &p.first, &p.last);
+    j->part(j, &p);
+}
+
+/* All parts of the work; without a team there is only one. */
+static void reid__spread(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
+    j->part = part, j->count = count, j->panels = panels;
+    if (j->team) reid__parallel(j->team, reid__run_part, j, j->parts_m * j->parts_n);
+    else reid__run_part(j, 0);
 }
 
 /* Fills rows[r][tap] for the `count` output pixels from m on (counted over all images). */
@@ -3712,19 +3734,14 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     return left < most ? (int)left : most;
 }
 
-static void reid__conv_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
-    const reid__op *op = j->op;
-    reid__thread_memory *s = &j->scratch[index];
-    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), count;
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    for (ptrdiff_t m = from; m < to && first < last; m += count) {
+static void reid__conv_part(const reid__job *j, const reid__part *p) {
+    reid__thread_memory *s = &j->scratch[p->thread];
+    int count;
+    for (ptrdiff_t m = p->from; m < p->to && p->first < p->last; m += count) {
         reid__tile inputs;
-        count = reid__conv_pixels(j, m, to - m);
+        count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
-        reid__conv_block(j, m, rows, &inputs, (int)first, (int)last);
+        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last);
     }
     if (reid__gemm_of(j)->release) reid__gemm_of(j)->release(&s->in_use);
 }
@@ -3795,22 +3812,16 @@ static int reid__winograd_block(int c, const reid__kernels *k) {
     return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / mr * mr, REID__WINOGRAD_ROWS);
 }
 
-static void reid__winograd_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    const reid__thread_memory *s = &j->scratch[index];
-    int panels = reid__ceil_div(reid__padded(op->oc), k->nr), c = j->net->plan->buffers[op->in].c;
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * reid__winograd_tiles(op), j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    int most = reid__winograd_block(c, k), blocks = (int)((to - from + most - 1) / most);
-    if (first == last) return;
-    for (; blocks > 0; blocks--) { /* of equal size, give or take one tile */
-        int count = (int)((to - from + blocks - 1) / blocks);
+static void reid__winograd_part(const reid__job *j, const reid__part *p) {
+    const reid__thread_memory *s = &j->scratch[p->thread];
+    int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
+    ptrdiff_t from = p->from;
+    if (p->first == p->last) return;
+    for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
+        int count = (int)((p->to - from + blocks - 1) / blocks);
         float *products = s->block + REID__POINTS * (count * c + REID__LANES);
         reid__winograd_inputs(j, from, count, s->rows, s->block);
-        for (ptrdiff_t panel = first; panel < last; panel++)
+        for (ptrdiff_t panel = p->first; panel < p->last; panel++)
             reid__winograd_panel(j, from, count, s->rows, products, (int)panel);
         from += count;
     }
@@ -3890,21 +3901,15 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     }
 }
 
-static void reid__depthwise_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
-    const reid__op *op = j->op;
-    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr);
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    while (from < to) {
-        int image = (int)(from / op->oh), y = (int)(from % op->oh);
-        int count = (int)(to - from < op->oh - y ? to - from : op->oh - y);
-        for (int panel = (int)first; panel < (int)last; panel++)
-            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[index]);
-        from += count;
+static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
+    int oh = j->op->oh, count;
+    for (ptrdiff_t from = p->from; from < p->to; from += count) {
+        int image = (int)(from / oh), y = (int)(from % oh);
+        count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
+        for (int panel = (int)p->first; panel < (int)p->last; panel++)
+            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[p->thread]);
     }
-    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[index].in_use);
+    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[p->thread].in_use);
 }
 
 /* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
@@ -3919,13 +3924,10 @@ static void reid__depthwise_grid(reid__job *j, int threads) {
     }
 }
 
-static void reid__maxpool_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->out].c;
-    ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index, &from, &to);
-    for (ptrdiff_t row = from; row < to; row++) {
+    for (ptrdiff_t row = p->from; row < p->to; row++) {
         int image = (int)(row / op->oh), oy = (int)(row % op->oh);
         j->net->kernels->maxpool(op, c, reid__at(j, op->in, image), oy,
                                  reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c));
@@ -3934,13 +3936,12 @@ static void reid__maxpool_part(void *task, int index) {
 
 #define REID__POOL_CHANNELS 256 /* of a piece of work */
 
-static void reid__pool_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__POOL_CHANNELS); }
+
+static void reid__pool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__ceil_div(c, REID__POOL_CHANNELS);
-    ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * bins * pieces, j->parts_m, index, &from, &to);
-    for (ptrdiff_t at = from; at < to; at++) {
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pool_pieces(op);
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
         int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
         j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), bin, j->net->weights,
@@ -3948,37 +3949,36 @@ static void reid__pool_part(void *task, int index) {
     }
 }
 
-static void reid__squeeze_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
+static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    ptrdiff_t from, to;
-    reid__share(j->n, j->parts_m, index, &from, &to);
-    for (int i = (int)from; i < (int)to; i++)
+    for (int i = (int)p->from; i < (int)p->to; i++)
         j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
-                                 j->scratch[index].block, reid__at(j, op->out, i));
+                                 j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
 /* One operation on the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
-    int threads = reid__threads(j);
+    int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
+    ptrdiff_t rows = (ptrdiff_t)j->n * op->oh, tiles = (ptrdiff_t)j->n * reid__winograd_tiles(op);
     j->parts_m = threads, j->parts_n = 1;
     if (op->fused) return;
     switch (op->kind) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j, threads);
-        reid__spread(j, op->winograd ? reid__winograd_part : reid__conv_part, j->parts_m * j->parts_n);
+        if (op->winograd) reid__spread(j, reid__winograd_part, tiles, panels);
+        else reid__spread(j, reid__conv_part, rows * op->ow, panels);
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j, threads);
-        reid__spread(j, reid__depthwise_part, j->parts_m * j->parts_n);
+        reid__spread(j, reid__depthwise_part, rows, panels);
         break;
-    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, threads); break;
-    case REID__POOL: reid__spread(j, reid__pool_part, threads); break;
+    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, rows, 1); break;
+    case REID__POOL: reid__spread(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = reid__min(threads, j->n);
-        reid__spread(j, reid__squeeze_part, j->parts_m);
+        reid__spread(j, reid__squeeze_part, j->n, 1);
         break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -4007,23 +4007,23 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
     if (y1 == prep->height) memset(below, 0, (size_t)(end - below));
 }
 
-/* parts_m parts; each image is cut into parts_n bands of rows. */
-static void reid__prepare_part(void *task, int index) {
-    const reid__job *j = (const reid__job *)task;
-    ptrdiff_t from, to, y0, y1;
-    reid__share((ptrdiff_t)j->n * j->parts_n, j->parts_m, index, &from, &to);
-    for (ptrdiff_t at = from; at < to; at++) {
-        reid__share(j->net->prep->height, j->parts_n, (int)(at % j->parts_n), &y0, &y1);
-        if (y0 < y1) reid__prepare_rows(j, (int)(at / j->parts_n), (int)y0, (int)y1, &j->scratch[index]);
+/* Bands of rows that each image is cut into. */
+static int reid__bands(const reid__job *j) { return reid__ceil_div(j->parts_m, j->n); }
+
+static void reid__prepare_part(const reid__job *j, const reid__part *p) {
+    int bands = reid__bands(j);
+    ptrdiff_t y0, y1;
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
+        reid__share(j->net->prep->height, bands, (int)(at % bands), &y0, &y1);
+        if (y0 < y1) reid__prepare_rows(j, (int)(at / bands), (int)y0, (int)y1, &j->scratch[p->thread]);
     }
 }
 
 /* All images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
-    j->parts_m = reid__threads(j);
-    j->parts_n = reid__ceil_div(j->parts_m, j->n);
-    reid__spread(j, reid__prepare_part, j->parts_m);
+    j->parts_m = reid__threads(j), j->parts_n = 1;
+    reid__spread(j, reid__prepare_part, (ptrdiff_t)j->n * reid__bands(j), 1);
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
@@ -8472,24 +8472,17 @@ static void reid__chip_name(char *out, size_t size) {
 #endif
 }
 
-/* What differs on a GPU. Returns 0 if there is none. */
-static int reid__fill_gpu_info(reid_ctx *ctx) {
 #ifndef REID_NO_CUDA
-    const reid__gpu *g = ctx->gpu;
-    reid_info *info = &ctx->info;
-    if (g) {
-        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
-        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
-        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-        snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
-        info->weight_bytes = g->plan.weights;
-        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
-        return 1;
-    }
-#endif
-    (void)ctx;
-    return 0;
+/* What differs on a GPU. */
+static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info *info) {
+    snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+    snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+    snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+    snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
+    info->weight_bytes = g->plan.weights;
+    info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
 }
+#endif
 
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -8512,12 +8505,13 @@ static void reid__fill_info(reid__build *b) {
     info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
     info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
-    if (!reid__fill_gpu_info(ctx)) {
-        snprintf(info->device, sizeof info->device, "cpu");
-        reid__chip_name(info->chip, sizeof info->chip);
-        snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-        snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
-    }
+    snprintf(info->device, sizeof info->device, "cpu");
+    reid__chip_name(info->chip, sizeof info->chip);
+    snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
+    snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
+#endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
         info->parameters += reid__op_parameters(&p->ops[i]);
@@ -9221,20 +9215,20 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
     if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
+    reid_result r = REID_OK;
     FILE *file = fopen(path, "rb");
-    if (!file) {
-        reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
-        errno = saved_errno;
-        return REID_ERR_FILE_OPEN;
+    if (file) {
+        image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
+        fclose(file);
+    } else r = reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    if (file && !image->pixels) {
+        const char *reason = stbi_failure_reason();
+        memset(image, 0, sizeof *image);
+        r = reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
     }
-    image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
-    fclose(file);
-    errno = saved_errno;
-    if (image->pixels) return REID_OK;
-    memset(image, 0, sizeof *image);
-    const char *reason = stbi_failure_reason();
-    return reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
+    reid__leave(caller);
+    return r;
 }
 
 REID_API void reid_image_free(reid_image *image) {
