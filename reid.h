@@ -790,25 +790,18 @@ static int reid__cpu_count(void) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>errors
    ------------------------------------------------------------------------------------------------------------------ */
-REID_API const char *reid_result_string(reid_result result) {
-    switch ((int)result) {
+static const char *reid__result_text(int result, int name) {
+    switch (result) {
 #define REID__CASE(id, value, text) \
-    case value: return text;
+    case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
 #undef REID__CASE
-    default: return "unknown result";
+    default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
     }
 }
 
-REID_API const char *reid_result_name(reid_result result) {
-    switch ((int)result) {
-#define REID__CASE(id, value, text) \
-    case value: return #id;
-        REID_RESULTS(REID__CASE)
-#undef REID__CASE
-    default: return "REID_ERR_UNKNOWN";
-    }
-}
+REID_API const char *reid_result_string(reid_result result) { return reid__result_text((int)result, 0); }
+REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
 __attribute__((format(printf, 3, 4)))
@@ -2934,7 +2927,6 @@ typedef struct reid__gemm {
     void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
-#define REID__MAX_MR 12
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__FETCH 8 /* inputs between two turns of fetching */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
@@ -7915,7 +7907,6 @@ struct reid_ctx {
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
     struct reid__gpu *gpu;     /* NULL: the CPU computes */
-    int flip, raw;
     pthread_mutex_t mutex;     /* guards the queue for lanes */
     pthread_cond_t turn;
     int has_locks;
@@ -7985,23 +7976,21 @@ static reid_tensor_status reid__want_status(const reid__weights *file, const rei
     return REID_TENSOR_USED;
 }
 
-/* What reid__match found. */
+/* What reid__match_plan found. */
 typedef struct reid__match {
     int wanted, matched, unexpected;
-    reid_result first;    /* the first error, its tensor and its note */
-    char name[704], note[256];
+    reid_result first;    /* the first error */
 } reid__match;
 
-static void reid__match_error(reid__match *m, reid_result code, const char *name, const char *note) {
-    if (m->first != REID_OK) return;
-    m->first = code;
-    snprintf(m->name, sizeof m->name, "%s", name);
-    snprintf(m->note, sizeof m->note, "%s", note);
+static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
+                                     const char *note, reid_error *e) {
+    return reid__fail(e, code, "%s: tensor %s: %s: %s (network %s)", file->path, name, reid_result_string(code), note,
+                      p->arch->name);
 }
 
-/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. */
+/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
-                             reid_tensor_fn fn, void *user, reid__match *m) {
+                             reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__want wants[REID__WANTS];
     char note[256];
     reid_result code;
@@ -8013,7 +8002,7 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
             if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
             if (status == REID_TENSOR_USED) m->matched++;
-            else reid__match_error(m, code, wants[k].name, note);
+            else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
             if (fn) fn(wants[k].name, status, note, user);
         }
     }
@@ -8022,10 +8011,10 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         const char *name = file->tensors[i].name;
         reid_tensor_status status = reid__unused_status(desc, name);
         if (status == REID_TENSOR_UNEXPECTED) {
+            const char *why = reid__is_trunk(name) ? "a layer of another network?"
+                                                   : "desc.allow_unused accepts such a file";
             m->unexpected++;
-            reid__match_error(m, REID_ERR_TENSOR_UNEXPECTED, name,
-                              reid__is_trunk(name) ? "a layer of another network?"
-                                                   : "desc.allow_unused accepts such a file");
+            if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
@@ -8062,7 +8051,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             reid_result r = reid__resolve_head(desc, arch, file, &head, name ? e : NULL);
             if (r != REID_OK && name) return r;
             if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
-            reid__match_plan(file, p, desc, used, NULL, NULL, m);
+            reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
@@ -8075,13 +8064,6 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
                               file->path, (int)file->count);
     }
     return REID_OK;
-}
-
-static reid_result reid__match_result(const reid__match *m, const reid__plan *p, const reid__weights *file,
-                                      reid_error *e) {
-    if (m->first == REID_OK) return REID_OK;
-    return reid__fail(e, m->first, "%s: tensor %s: %s: %s (network %s)", file->path, m->name,
-                      reid_result_string(m->first), m->note, p->arch->name);
 }
 
 /* And the allocator that it gives. */
@@ -8122,8 +8104,8 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
         r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
         if (r == REID_OK) {
             if (network) snprintf(network, 32, "%s", p->arch->name);
-            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m);
-            r = reid__match_result(&m, p, &file, e);
+            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
+            r = m.first;
         }
         reid__weights_close(&file, &mem);
         reid__release(&mem, NULL);
@@ -8197,7 +8179,7 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
     for (int c = 0; c < 3; c++)
         reid__print_digest(&d, "mean %016llx std %016llx\n", reid__double_bits(prep->preset.mean[c]),
                            reid__double_bits(prep->preset.std[c]));
-    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->flip, ctx->raw);
+    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->info.flip, ctx->info.raw);
     for (int i = 0; i < p->op_count; i++) {
         reid__want wants[REID__WANTS];
         char shape[96];
@@ -8346,7 +8328,7 @@ static reid_result reid__choose_network(reid__build *b) {
     reid_head head;
     const char *name = desc->preset, *stride = reid__weights_meta(&b->file, "reid.last_stride");
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
-    if (r == REID_OK) r = reid__match_result(&m, ctx->plan, &b->file, b->e);
+    if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
     const reid__arch *arch = ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, NULL);
@@ -8500,7 +8482,6 @@ static void reid__fill_info(reid__build *b) {
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->last_stride = p->last_stride;
     info->dim = p->dim;
-    info->flip = ctx->flip, info->raw = ctx->raw;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
     info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
@@ -8652,7 +8633,7 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (wgmma && !maps)
         reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
                   "the instructions of older chips");
-    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->flip, ctx->raw);
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
@@ -8754,7 +8735,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     }
     if (b.ctx) {
         b.ctx->mem = mem, b.ctx->pid = getpid();
-        b.ctx->flip = desc->flip != 0, b.ctx->raw = desc->raw != 0;
+        b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         r = reid__create(&b);
 #ifndef REID_NO_CUDA
         reid__jit_free(&b.jit);
@@ -8825,9 +8806,9 @@ static int reid__normalise(float *v, int dim, int raw) {
 
 static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
                                    reid_error *e) {
-    reid__run(&ctx->net, lane, images, n, ctx->flip, out);
+    reid__run(&ctx->net, lane, images, n, ctx->info.flip, out);
     for (int i = 0; i < n; i++)
-        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->raw))
+        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->info.raw))
             return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", i, reid_result_string(REID_ERR_EMBEDDING));
     return REID_OK;
 }
