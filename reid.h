@@ -867,9 +867,7 @@ static void *reid__default_alloc(size_t size, void *user) {
     void *block;
     if (size >= page / 2 && whole >= size) {
         if (posix_memalign(&block, page, whole) != 0) return NULL;
-        int before = errno;
         madvise(block, whole, MADV_HUGEPAGE); /* refused: small pages */
-        errno = before;
         return block;
     }
 #endif
@@ -1009,8 +1007,7 @@ typedef struct reid__weights {
     const unsigned char *memory; /* the bytes, or NULL: read from fd */
     int fd, fd_open;             /* fd counts only if fd_open, so that a zeroed struct has none */
     uint64_t size, data_start;   /* bytes: the whole file; length and header */
-    void *block;                 /* one allocation for the three arrays below */
-    reid__tensor *tensors;       /* sorted by name */
+    reid__tensor *tensors;       /* sorted by name; the next two stand in the same block */
     reid__meta *meta;            /* in the order of the file */
     char *header;                /* JSON and a 0 byte; once parsed: the strings that the other two point to */
     size_t count, max_count, meta_count, max_meta_count, header_size;
@@ -1173,9 +1170,8 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
     size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
-    w->block = reid__alloc(mem, bytes);
-    if (!w->block) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", bytes);
-    w->tensors = (reid__tensor *)w->block;
+    w->tensors = (reid__tensor *)reid__alloc(mem, bytes);
+    if (!w->tensors) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", bytes);
     w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
     w->header = (char *)(w->meta + w->max_meta_count);
     w->header[w->header_size] = 0;
@@ -1490,7 +1486,7 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
 /* Safe on a zeroed struct; leaves one. */
 static void reid__weights_close(reid__weights *w, reid__mem *mem) {
     if (w->fd_open) close(w->fd);
-    reid__free(mem, w->block);
+    reid__free(mem, w->tensors);
     memset(w, 0, sizeof *w);
 }
 
@@ -2175,6 +2171,7 @@ typedef enum reid__kind {
    its zero border of border_y, border_x stored, so that the stem needs no bounds checks. */
 typedef struct reid__buffer {
     int h, w, c;
+    int channels;     /* c without padding */
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
     int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
@@ -2232,14 +2229,14 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
         return 0;
     }
     reid__buffer *b = &p->buffers[p->buffer_count];
-    b->h = h, b->w = w, b->c = reid__padded(c), b->bytes = 4;
+    b->h = h, b->w = w, b->c = reid__padded(c), b->channels = c, b->bytes = 4;
     b->floats = (size_t)h * (size_t)w * (size_t)b->c;
     return p->buffer_count++;
 }
 
 /* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
    p->overflow makes reid__plan_build fail. */
-static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, int in_channels, const char *name) {
+static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
     if (p->op_count == REID__MAX_OPS) {
         p->overflow = 1;
         p->op_count--;
@@ -2250,7 +2247,7 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, int in_cha
     op->kind = kind;
     op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
-    op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = in_channels;
+    op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
     op->bn_eps = p->arch->bn_eps;
     return op;
@@ -2269,9 +2266,9 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
 }
 
 /* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
-static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc, int k, int stride, reid__act act,
+static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
                           const char *block, const char *name, const char *bn) {
-    reid__op *op = reid__add_op(p, kind, in, ic, block);
+    reid__op *op = reid__add_op(p, kind, in, block);
     int same = p->arch->same_padding;
     snprintf(op->name, sizeof op->name, "%s%s", block, name);
     snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
@@ -2288,18 +2285,17 @@ static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc
 
 static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
 
-static int reid__add_pool(reid__plan *p, int in, int channels, int bins) {
-    reid__op *op = reid__add_op(p, REID__POOL, in, channels, "avgpool");
+static int reid__add_pool(reid__plan *p, int in, int bins) {
+    reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
     op->oh = op->ow = bins;
-    op->oc = channels;
-    op->out = reid__add_buffer(p, bins, bins, channels);
+    op->oc = op->ic;
+    op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
 
 /* Linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
-static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel, int oc, const char *name,
-                             int seeded) {
-    reid__op *op = reid__add_op(p, REID__LINEAR, in, ic, name);
+static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
+    reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
     op->oh = op->ow = 1;
     op->oc = oc;
@@ -2311,10 +2307,10 @@ static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel
 
 /* A linear layer behind the pooled vector that was the embedding so far. */
 static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded) {
-    int pooled = p->embedding, channels = p->dim;
+    int pooled = p->embedding;
     p->dim = dim;
     p->embedding = reid__add_buffer(p, 1, 1, dim);
-    reid__add_linear(p, pooled, channels, p->embedding, 0, dim, name, seeded);
+    reid__add_linear(p, pooled, p->embedding, 0, dim, name, seeded);
 }
 
 /* The image buffer: room for the stem's window at every output position, border included. */
@@ -2341,34 +2337,33 @@ static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
 }
 
-static int reid__bottleneck(reid__plan *p, int x, int ic, int mid, int out, int stride, const char *block,
-                            int project) {
+static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project) {
     int s1 = p->arch->stride_in_1x1 ? stride : 1, s3 = p->arch->stride_in_1x1 ? 1 : stride, shortcut = x;
     if (project)
-        shortcut = reid__add_conv(p, REID__CONV, x, ic, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
+        shortcut = reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
                                   "downsample.1");
-    int y = reid__add_conv(p, REID__CONV, x, ic, mid, 1, s1, REID__RELU, block, "conv1", "bn1");
-    y = reid__add_conv(p, REID__CONV, y, mid, mid, 3, s3, REID__RELU, block, "conv2", "bn2");
-    y = reid__add_conv(p, REID__CONV, y, mid, out, 1, 1, REID__RELU, block, "conv3", "bn3");
+    int y = reid__add_conv(p, REID__CONV, x, mid, 1, s1, REID__RELU, block, "conv1", "bn1");
+    y = reid__add_conv(p, REID__CONV, y, mid, 3, s3, REID__RELU, block, "conv2", "bn2");
+    y = reid__add_conv(p, REID__CONV, y, out, 1, 1, REID__RELU, block, "conv3", "bn3");
     reid__last_op(p)->residual = shortcut;
     return y;
 }
 
-static int reid__add_maxpool(reid__plan *p, int in, int channels) {
-    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, channels, "maxpool");
+static int reid__add_maxpool(reid__plan *p, int in) {
+    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
     int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
-    op->kh = op->kw = 3, op->stride = 2, op->oc = channels;
+    op->kh = op->kw = 3, op->stride = 2, op->oc = op->ic;
     op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
     op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
     if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, channels);
+    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
     return op->out;
 }
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
-    int channels = 64, scale = 0, pooled = 0;
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 3, 64, 7, 2, REID__RELU, "", "conv1", "bn1");
-    x = reid__add_maxpool(p, x, 64);
+    int scale = 0, pooled = 0;
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
+    x = reid__add_maxpool(p, x);
     if (p->arch->multiscale) {
         p->dim = 4 * REID__SCALE_DIM;
         p->embedding = reid__add_buffer(p, 1, 1, p->dim);
@@ -2380,18 +2375,17 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
         for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
             char name[40];
             snprintf(name, sizeof name, "layer%d.%d.", layer + 1, block);
-            x = reid__bottleneck(p, x, channels, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
-            channels = out;
+            x = reid__bottleneck(p, x, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
         }
         for (; p->arch->multiscale && scale < 4 && reid__scales[scale].layer == layer + 1; scale++) {
-            if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, channels, reid__scales[scale].bins);
-            reid__add_linear(p, pooled, channels, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
+            if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, reid__scales[scale].bins);
+            reid__add_linear(p, pooled, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
                              reid__scales[scale].name, seeded);
         }
     }
     if (p->arch->multiscale) return;
-    p->dim = channels;
-    p->embedding = reid__add_pool(p, x, channels, 1);
+    p->embedding = reid__add_pool(p, x, 1);
+    p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
@@ -2412,18 +2406,18 @@ static int reid__scale_channels(int channels, double width) {
 }
 
 /* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block.". */
-static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int kernel, int stride, const char *block) {
+static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, int stride, const char *block) {
     static const char names[4][4] = {"0.0", "1.0", "2.0", "3.0"}, bns[4][4] = {"0.1", "1.1", "2.1", "3.1"};
     char name[REID__NAME];
-    int mid = reid__scale_channels(ic, expand), part = expand != 1, input = x;
-    if (part) x = reid__add_conv(p, REID__CONV, x, ic, mid, 1, 1, REID__SILU, block, names[0], bns[0]);
-    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
+    int ic = p->buffers[x].channels, mid = reid__scale_channels(ic, expand), part = expand != 1, input = x;
+    if (part) x = reid__add_conv(p, REID__CONV, x, mid, 1, 1, REID__SILU, block, names[0], bns[0]);
+    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
     int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
-    reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, mid, name);
+    reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
     squeeze->ih = pixels_h, squeeze->iw = pixels_w;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
@@ -2431,7 +2425,7 @@ static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int k
     int factors = squeeze->out;
 
     part += 2;
-    x = reid__add_conv(p, REID__CONV, x, mid, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
+    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
     reid__last_op(p)->scale = factors;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
@@ -2440,22 +2434,21 @@ static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int k
 static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
     double width = p->arch->width;
     int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 3, 2), 3, channels, 3, 2, REID__SILU, "features.0.",
-                           "0", "1");
+    int x = reid__add_image(p, 3, 2);
+    x = reid__add_conv(p, REID__CONV, x, channels, 3, 2, REID__SILU, "features.0.", "0", "1");
     for (int stage = 0; stage < 7; stage++) {
         int out = reid__scale_channels(reid__efficientnet[stage].out, width);
         int blocks = (int)ceil(reid__efficientnet[stage].blocks * p->arch->depth);
         for (int i = 0; i < blocks; i++) {
             char block[40];
             snprintf(block, sizeof block, "features.%d.%d.block.", stage + 1, i);
-            x = reid__mbconv(p, x, channels, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
+            x = reid__mbconv(p, x, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
                              i ? 1 : reid__efficientnet[stage].stride, block);
-            channels = out;
         }
     }
-    x = reid__add_conv(p, REID__CONV, x, channels, last, 1, 1, REID__SILU, "features.8.", "0", "1");
+    x = reid__add_conv(p, REID__CONV, x, last, 1, 1, REID__SILU, "features.8.", "0", "1");
     p->dim = last;
-    p->embedding = reid__add_pool(p, x, last, 1);
+    p->embedding = reid__add_pool(p, x, 1);
     if (head != REID_HEAD_NONE) reid__add_head(p, REID__PROJECTION_DIM, "projection", head == REID_HEAD_SEEDED);
     p->split = p->op_count; /* activations outweigh weights everywhere */
 }
@@ -2649,7 +2642,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
         reid__expand_resnet(p, head == REID_HEAD_SEEDED);
     else
         reid__expand_efficientnet(p, head);
-    reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
+    reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
     for (int i = 0; i < p->op_count; i++) {
@@ -3119,9 +3112,7 @@ static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
 static int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
-    int saved = errno, allowed = syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
-    errno = saved;
-    return allowed;
+    return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
 #else
     return 0;
 #endif
@@ -3447,7 +3438,6 @@ typedef struct reid__lane {
     reid__team team;
     float *arena;
     reid__thread_memory *scratch; /* [threads] */
-    char *memory;           /* what `scratch` points into */
     int busy;
 } reid__lane;
 
@@ -4996,8 +4986,6 @@ typedef struct reid__jit {
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
     const char *text_from;
-    unsigned char *text_block;
-    size_t text_size;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
@@ -5247,12 +5235,14 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 
 static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     const reid_desc *desc = j->desc;
+    unsigned char *block;
+    size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
     if (desc->kernels_path) {
         j->text_from = "file";
-        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &j->text_block, &j->text_size, e);
-        j->text = (const char *)j->text_block;
+        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
+        j->text = (const char *)block;
         if (r != REID_OK) return r;
     } else {
         j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
@@ -6976,7 +6966,7 @@ struct reid_index {
     int has_mutex;
     const reid__kernels *kernels;
     reid__team team;
-    int asked, threads;       /* threads wanted, and what the team has */
+    int threads;              /* of the team */
     size_t memory_limit, groups;
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
@@ -7585,8 +7575,6 @@ static void reid__scout_close(reid_index *x, int forked) {
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
-    reid__free(&x->mem, x->firsts);
-    reid__free(&x->mem, s);
     x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
 }
 
@@ -7822,11 +7810,13 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     size_t values = x->rows.count * (size_t)x->rows.dim;
     if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__SCOUT_PAYS)) return REID_OK;
     reid__clear_error(&why);
+    const reid__block *before = x->mem.newest;
     reid_result r = reid__scout_open(x, desc, &why);
     if (r == REID_OK) return r;
     int state = reid__scout_state(x);
     int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
     reid__scout_close(x, 0);
+    reid__release(&x->mem, before);
     if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
     reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
@@ -7838,7 +7828,7 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     if (r != REID_OK) return r;
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
-    r = reid__team_start(&x->team, &x->mem, x->asked, desc);
+    r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "the threads of an index");
     x->threads = x->team.size;
     r = reid__measure(x, e);
@@ -7869,7 +7859,6 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (x) {
         x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
-        x->asked = desc->threads ? desc->threads : reid__cpu_count();
         r = reid__index_open(x, desc);
         if (r == REID_OK) *out = x;
         else reid_index_destroy(x);
@@ -8292,11 +8281,10 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
-    lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
+    reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
     lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-    if (!lane->arena || !lane->memory || !lane->scratch)
+    if (!lane->arena || !c.base || !lane->scratch)
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    reid__carver c = {lane->memory, 0};
     for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
     reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
     if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
