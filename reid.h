@@ -716,26 +716,42 @@ REID_API void reid_image_free(reid_image *image);
 
 static int reid__min(int a, int b) { return a < b ? a : b; }
 static int reid__max(int a, int b) { return a > b ? a : b; }
+static uint32_t reid__bits(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+static float reid__float(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
-/* The caller's rounding mode, flush-to-zero or traps must not change the bits: every entry and every worker runs
-   between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions masked. */
-static unsigned reid__fp_enter(void) {
+/* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
+   every worker runs between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions
+   masked. */
+typedef struct reid__caller {
+    int error;
+    unsigned fp;
+} reid__caller;
+
+static reid__caller reid__enter(void) {
+    reid__caller caller = {errno, 0};
 #if defined(__x86_64__)
-    unsigned saved = _mm_getcsr();
+    caller.fp = _mm_getcsr();
     _mm_setcsr(0x1f80);
-    return saved;
-#else
-    return 0;
 #endif
+    return caller;
 }
 
-static void reid__fp_leave(unsigned saved) {
+static void reid__leave(reid__caller caller) {
+    errno = caller.error;
 #if defined(__x86_64__)
-    _mm_setcsr(saved);
-#else
-    (void)saved;
+    _mm_setcsr(caller.fp);
 #endif
 }
 
@@ -774,30 +790,21 @@ static int reid__cpu_count(void) {
 /* --------------------------------------------------------------------------------------------------------------------
    >>errors
    ------------------------------------------------------------------------------------------------------------------ */
-REID_API const char *reid_result_string(reid_result result) {
-    switch ((int)result) {
+static const char *reid__result_text(int result, int name) {
+    switch (result) {
 #define REID__CASE(id, value, text) \
-    case value: return text;
+    case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
 #undef REID__CASE
-    default: return "unknown result";
+    default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
     }
 }
 
-REID_API const char *reid_result_name(reid_result result) {
-    switch ((int)result) {
-#define REID__CASE(id, value, text) \
-    case value: return #id;
-        REID_RESULTS(REID__CASE)
-#undef REID__CASE
-    default: return "REID_ERR_UNKNOWN";
-    }
-}
+REID_API const char *reid_result_string(reid_result result) { return reid__result_text((int)result, 0); }
+REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 3, 4)))
-#endif
 static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
@@ -817,9 +824,7 @@ static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
 }
 
-#if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
-#endif
 static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
     char text[512];
     va_list args;
@@ -832,15 +837,26 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
-   All memory comes through here: aligned, counted, with the size given back at free. Sizes are computed with
-   reid__mul and reid__add, which say when they overflow.
+   All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
+   frees all that a handle or a failed attempt has. Sizes are computed with reid__mul and reid__add, which say when they
+   overflow.
    ------------------------------------------------------------------------------------------------------------------ */
+/* Stands before each block. */
+typedef struct reid__block {
+    void *raw;                         /* what the allocator gave: `size` bytes */
+    size_t size;
+    struct reid__block *older, *newer; /* in the order of allocation */
+} reid__block;
+
 typedef struct reid__mem {
     void *(*alloc_fn)(size_t size, void *user);
     void (*free_fn)(void *ptr, size_t size, void *user);
     void *user;
     size_t used; /* bytes now allocated */
+    reid__block *newest;
 } reid__mem;
+
+#define REID__OVERHEAD (REID__ALIGN + sizeof(reid__block)) /* bytes of a block beside those asked for */
 
 /* Large blocks lie in pages of 2 MiB where Linux gives them on request: weights and activations are spread over so many
    pages of 4 KiB that finding them costs ResNet-50 a twentieth of its time. */
@@ -851,9 +867,7 @@ static void *reid__default_alloc(size_t size, void *user) {
     void *block;
     if (size >= page / 2 && whole >= size) {
         if (posix_memalign(&block, page, whole) != 0) return NULL;
-        int before = errno;
         madvise(block, whole, MADV_HUGEPAGE); /* refused: small pages */
-        errno = before;
         return block;
     }
 #endif
@@ -865,11 +879,14 @@ static void reid__default_free(void *ptr, size_t size, void *user) {
     free(ptr);
 }
 
-static void reid__mem_init(reid__mem *mem, const reid_desc *desc) {
+static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
     mem->user = desc->alloc_user;
     mem->used = 0;
+    mem->newest = NULL;
+    if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
+    return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
 }
 
 static int reid__mul(size_t a, size_t b, size_t *out) {
@@ -884,28 +901,56 @@ static int reid__add(size_t a, size_t b, size_t *out) {
     return 1;
 }
 
-/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. The pointer that the allocator gave stands in the
-   word before the block. */
+/* REID__ALIGN-aligned memory, not cleared; NULL when there is none. */
 static void *reid__alloc(reid__mem *mem, size_t size) {
     size_t whole;
-    if (!reid__add(size, REID__ALIGN + sizeof(void *), &whole)) return NULL;
-    char *raw = (char *)mem->alloc_fn(whole, mem->user);
+    if (!reid__add(size, REID__OVERHEAD, &whole)) return NULL;
+    void *raw = mem->alloc_fn(whole, mem->user);
     if (!raw) return NULL;
-    uintptr_t at = ((uintptr_t)raw + sizeof(void *) + REID__ALIGN - 1) & ~(uintptr_t)(REID__ALIGN - 1);
-    void *block = (void *)at;
-    memcpy((char *)block - sizeof(void *), &raw, sizeof(void *));
+    uintptr_t at = ((uintptr_t)raw + REID__OVERHEAD - 1) & ~(uintptr_t)(REID__ALIGN - 1);
+    reid__block *block = (reid__block *)at - 1;
+    block->raw = raw, block->size = whole, block->older = mem->newest, block->newer = NULL;
+    if (mem->newest) mem->newest->newer = block;
+    mem->newest = block;
     mem->used += whole;
-    return block;
+    return block + 1;
 }
 
-/* `size` is what reid__alloc was asked for. NULL is allowed. */
-static void reid__free(reid__mem *mem, void *block, size_t size) {
-    void *raw;
-    if (!block) return;
-    size += REID__ALIGN + sizeof(void *);
-    memcpy(&raw, (char *)block - sizeof(void *), sizeof(void *));
-    mem->used -= size;
-    mem->free_fn(raw, size, mem->user);
+/* The same, cleared. */
+static void *reid__alloc_zero(reid__mem *mem, size_t size) {
+    void *memory = reid__alloc(mem, size);
+    if (memory) memset(memory, 0, size);
+    return memory;
+}
+
+/* NULL is allowed. */
+static void reid__free(reid__mem *mem, void *memory) {
+    if (!memory) return;
+    reid__block block = ((reid__block *)memory)[-1];
+    if (block.older) block.older->newer = block.newer;
+    if (block.newer) block.newer->older = block.older;
+    else mem->newest = block.older;
+    mem->used -= block.size;
+    mem->free_fn(block.raw, block.size, mem->user);
+}
+
+/* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
+typedef struct reid__carver {
+    char *base;
+    size_t used;
+} reid__carver;
+
+static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
+
+static void *reid__carve(reid__carver *c, size_t count, size_t size) {
+    void *piece = c->base ? c->base + c->used : NULL;
+    c->used += reid__aligned(count * size);
+    return piece;
+}
+
+/* Frees all blocks that are newer than `last`, which was mem->newest once; NULL: all there are. */
+static void reid__release(reid__mem *mem, const reid__block *last) {
+    while (mem->newest != last) reid__free(mem, mem->newest + 1);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -962,9 +1007,7 @@ typedef struct reid__weights {
     const unsigned char *memory; /* the bytes, or NULL: read from fd */
     int fd, fd_open;             /* fd counts only if fd_open, so that a zeroed struct has none */
     uint64_t size, data_start;   /* bytes: the whole file; length and header */
-    void *block;                 /* one allocation for the three arrays below */
-    size_t block_size;
-    reid__tensor *tensors;       /* sorted by name */
+    reid__tensor *tensors;       /* sorted by name; the next two stand in the same block */
     reid__meta *meta;            /* in the order of the file */
     char *header;                /* JSON and a 0 byte; once parsed: the strings that the other two point to */
     size_t count, max_count, meta_count, max_meta_count, header_size;
@@ -1002,9 +1045,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
 
 /* Like reid__fail, with the path (its end, if it is long) in front. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 4, 5)))
-#endif
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
                                       ...) {
     if (e) {
@@ -1128,10 +1169,9 @@ static reid_result reid__weights_header(reid__weights *w, reid__mem *mem, reid_e
     w->header_size = (size_t)length;
     w->max_count = (size_t)reid__min((int)(length / 49 + 1), REID__MAX_TENSORS);
     w->max_meta_count = (size_t)reid__min((int)(length / 5 + 1), REID__MAX_META);
-    w->block_size = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
-    w->block = reid__alloc(mem, w->block_size);
-    if (!w->block) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", w->block_size);
-    w->tensors = (reid__tensor *)w->block;
+    size_t bytes = w->max_count * sizeof *w->tensors + w->max_meta_count * sizeof *w->meta + w->header_size + 1;
+    w->tensors = (reid__tensor *)reid__alloc(mem, bytes);
+    if (!w->tensors) return reid__weights_fail(w, e, REID_ERR_OUT_OF_MEMORY, "%zu bytes for its header", bytes);
     w->meta = (reid__meta *)(void *)(w->tensors + w->max_count);
     w->header = (char *)(w->meta + w->max_meta_count);
     w->header[w->header_size] = 0;
@@ -1446,7 +1486,7 @@ static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
 /* Safe on a zeroed struct; leaves one. */
 static void reid__weights_close(reid__weights *w, reid__mem *mem) {
     if (w->fd_open) close(w->fd);
-    reid__free(mem, w->block, w->block_size);
+    reid__free(mem, w->tensors);
     memset(w, 0, sizeof *w);
 }
 
@@ -1470,15 +1510,9 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
 
 /* NULL if there is none. */
 static const reid__tensor *reid__weights_find(const reid__weights *w, const char *canonical_name) {
-    size_t low = 0, high = w->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(canonical_name, w->tensors[middle].name);
-        if (order == 0) return &w->tensors[middle];
-        if (order < 0) high = middle;
-        else low = middle + 1;
-    }
-    return NULL;
+    reid__tensor key;
+    key.name = canonical_name;
+    return (const reid__tensor *)bsearch(&key, w->tensors, w->count, sizeof key, reid__compare_names);
 }
 
 /* --- values --- */
@@ -1500,20 +1534,13 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
     if (dtype == REID__BF16) return reid__le16(p) << 16;
     if (dtype == REID__F16) return reid__half_bits(reid__le16(p));
     uint64_t bits = reid__le64(p);
-    uint32_t result;
     double wide;
     memcpy(&wide, &bits, sizeof wide);
-    float narrow = (float)wide;
-    memcpy(&result, &narrow, sizeof result);
-    return result;
+    return reid__bits((float)wide);
 }
 
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
-static int reid__is_finite(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    return (bits & 0x7f800000u) != 0x7f800000u;
-}
+static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
 /* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
 static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
@@ -1611,9 +1638,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
@@ -1929,34 +1954,28 @@ typedef struct reid__resizer {
     ptrdiff_t stride;
     const reid__layout *layout;
     reid__axis x, y;
+    int32_t *taps;         /* [REID__TAPS] */
     uint8_t *row;          /* (y.lanes) a source row after the horizontal pass */
 } reid__resizer;
 
-/* Offsets into the scratch memory. REID_MAX_INPUT keeps all sizes far below SIZE_MAX. */
-typedef struct reid__scratch {
-    size_t columns, lines, taps, row, sums, end;
-} reid__scratch;
-
-static size_t reid__place(size_t *end, size_t bytes) {
-    size_t at = *end;
-    *end += (bytes + REID__ALIGN - 1) / REID__ALIGN * REID__ALIGN;
-    return at;
+/* Sets the pointers into scratch memory, for a band of `rows` output rows and a source of any size. Returns the bytes
+   that it takes, which REID_MAX_INPUT keeps far below SIZE_MAX; scratch may be NULL. */
+static size_t reid__resizer_layout(reid__resizer *r, const reid__prep *p, int rows, void *scratch) {
+    reid__carver c = {(char *)scratch, 0};
+    size_t width = (size_t)p->width, height = (size_t)rows;
+    r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
+    r->x.windows = (reid__window *)reid__carve(&c, width, sizeof(reid__window));
+    r->y.windows = (reid__window *)reid__carve(&c, height, sizeof(reid__window));
+    r->taps = (int32_t *)reid__carve(&c, REID__TAPS, sizeof(int32_t));
+    r->row = (uint8_t *)reid__carve(&c, 1, (size_t)r->y.lanes + REID__LANES); /* four bytes too many are stored */
+    r->y.sums = (int32_t *)reid__carve(&c, height * (size_t)r->y.lanes, sizeof(int32_t));
+    return c.used;
 }
 
-static reid__scratch reid__scratch_plan(const reid__prep *p, int rows) {
-    reid__scratch s;
-    size_t width = (size_t)p->width, height = (size_t)rows, lanes = (size_t)reid__round_up(3 * p->width, REID__LANES);
-    s.end = 0;
-    s.columns = reid__place(&s.end, width * sizeof(reid__window));
-    s.lines = reid__place(&s.end, height * sizeof(reid__window));
-    s.taps = reid__place(&s.end, REID__TAPS * sizeof(int32_t));
-    s.row = reid__place(&s.end, lanes + REID__LANES); /* a group of columns is stored with four bytes too many */
-    s.sums = reid__place(&s.end, height * lanes * sizeof(int32_t));
-    return s;
+static size_t reid__prep_scratch(const reid__prep *p, int rows) {
+    reid__resizer r;
+    return reid__resizer_layout(&r, p, rows, NULL);
 }
-
-/* Bytes of scratch for a band of `rows` output rows, whatever the size of the source. */
-static size_t reid__prep_scratch(const reid__prep *p, int rows) { return reid__scratch_plan(p, rows).end; }
 
 /* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
 static void reid__init_columns(reid__axis *x, const reid__layout *l, int32_t *taps) {
@@ -1986,27 +2005,19 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int32_t *ta
 }
 
 static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
-                               int y0, int y1, char *scratch) {
-    reid__scratch s = reid__scratch_plan(p, y1 - y0);
+                               int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = p->resize_edge;
     r->layout = &reid__layouts[image->format];
     r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
     r->end = (const uint8_t *)image->pixels + (image->height - 1) * r->stride +
              (ptrdiff_t)image->width * r->layout->bytes;
-    r->row = (uint8_t *)scratch + s.row;
-
-    reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
-    r->x.windows = (reid__window *)(void *)(scratch + s.columns);
-    r->x.count = p->width;
+    r->x.count = p->width, r->y.count = y1 - y0;
     r->x.lines = r->y.lines = p->lines;
-    reid__init_columns(&r->x, r->layout, (int32_t *)(void *)(scratch + s.taps));
-
+    reid__resizer_layout(r, p, r->y.count, scratch);
+    reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
+    reid__init_columns(&r->x, r->layout, r->taps);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    r->y.windows = (reid__window *)(void *)(scratch + s.lines);
-    r->y.count = y1 - y0;
-    r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
-    r->y.sums = (int32_t *)(void *)(scratch + s.sums);
     for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
     memset(r->row, 0, (size_t)r->y.lanes); /* the pass over y reads its padding too */
 }
@@ -2034,7 +2045,7 @@ static void reid__resize_row(reid__resizer *r, int y) {
 static void reid__prep_rows(const reid__prep *p, const reid_image *image, const reid_box *roi, int flip, int y0, int y1,
                             uint8_t *out, void *scratch) {
     reid__resizer r;
-    reid__resizer_init(&r, p, image, roi, y0, y1, (char *)scratch);
+    reid__resizer_init(&r, p, image, roi, y0, y1, scratch);
     int end = r.y.windows[r.y.count - 1].end;
     reid__axis_begin(&r.y);
     for (int y = r.y.windows[0].first; y < end; y++) {
@@ -2167,6 +2178,7 @@ typedef enum reid__kind {
    its zero border of border_y, border_x stored, so that the stem needs no bounds checks. */
 typedef struct reid__buffer {
     int h, w, c;
+    int channels;     /* c without padding */
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
     int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
@@ -2224,14 +2236,14 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
         return 0;
     }
     reid__buffer *b = &p->buffers[p->buffer_count];
-    b->h = h, b->w = w, b->c = reid__padded(c), b->bytes = 4;
+    b->h = h, b->w = w, b->c = reid__padded(c), b->channels = c, b->bytes = 4;
     b->floats = (size_t)h * (size_t)w * (size_t)b->c;
     return p->buffer_count++;
 }
 
 /* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
    p->overflow makes reid__plan_build fail. */
-static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, int in_channels, const char *name) {
+static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
     if (p->op_count == REID__MAX_OPS) {
         p->overflow = 1;
         p->op_count--;
@@ -2242,7 +2254,7 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, int in_cha
     op->kind = kind;
     op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
-    op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = in_channels;
+    op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
     op->bn_eps = p->arch->bn_eps;
     return op;
@@ -2260,12 +2272,13 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
     return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
 }
 
-/* Convolution + batch norm + activation. Returns the output buffer. */
-static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc, int k, int stride, reid__act act,
-                          const char *name, const char *bn) {
-    reid__op *op = reid__add_op(p, kind, in, ic, name);
+/* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
+static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
+                          const char *block, const char *name, const char *bn) {
+    reid__op *op = reid__add_op(p, kind, in, block);
     int same = p->arch->same_padding;
-    snprintf(op->bn, sizeof op->bn, "%s", bn);
+    snprintf(op->name, sizeof op->name, "%s%s", block, name);
+    snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
     op->act = act;
     op->kh = op->kw = k;
     op->stride = stride;
@@ -2279,18 +2292,17 @@ static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int ic, int oc
 
 static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
 
-static int reid__add_pool(reid__plan *p, int in, int channels, int bins) {
-    reid__op *op = reid__add_op(p, REID__POOL, in, channels, "avgpool");
+static int reid__add_pool(reid__plan *p, int in, int bins) {
+    reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
     op->oh = op->ow = bins;
-    op->oc = channels;
-    op->out = reid__add_buffer(p, bins, bins, channels);
+    op->oc = op->ic;
+    op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
 
 /* Linear layer over all of `in`, written to channels [channel, channel + oc) of buffer `out`. */
-static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel, int oc, const char *name,
-                             int seeded) {
-    reid__op *op = reid__add_op(p, REID__LINEAR, in, ic, name);
+static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
+    reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
     op->oh = op->ow = 1;
     op->oc = oc;
@@ -2298,6 +2310,14 @@ static void reid__add_linear(reid__plan *p, int in, int ic, int out, int channel
     op->channel = channel;
     op->seeded = seeded;
     op->biased = 1;
+}
+
+/* A linear layer behind the pooled vector that was the embedding so far. */
+static void reid__add_head(reid__plan *p, int dim, const char *name, int seeded) {
+    int pooled = p->embedding;
+    p->dim = dim;
+    p->embedding = reid__add_buffer(p, 1, 1, dim);
+    reid__add_linear(p, pooled, p->embedding, 0, dim, name, seeded);
 }
 
 /* The image buffer: room for the stem's window at every output position, border included. */
@@ -2324,45 +2344,33 @@ static int reid__image_row(const reid__plan *p, const reid__op *stem) {
     return 3 * reid__max((stem->ow - 1) * stem->stride + stem->kw, b->border_x + p->width);
 }
 
-static void reid__names(char name[REID__NAME], char bn[REID__NAME], const char *block, const char *conv,
-                        const char *norm) {
-    snprintf(name, REID__NAME, "%s.%s", block, conv);
-    snprintf(bn, REID__NAME, "%s.%s", block, norm);
-}
-
-static int reid__bottleneck(reid__plan *p, int x, int ic, int mid, int out, int stride, const char *block,
-                            int project) {
-    char name[REID__NAME], bn[REID__NAME];
+static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, const char *block, int project) {
     int s1 = p->arch->stride_in_1x1 ? stride : 1, s3 = p->arch->stride_in_1x1 ? 1 : stride, shortcut = x;
-    if (project) {
-        reid__names(name, bn, block, "downsample.0", "downsample.1");
-        shortcut = reid__add_conv(p, REID__CONV, x, ic, out, 1, stride, REID__LINEAR_ACT, name, bn);
-    }
-    reid__names(name, bn, block, "conv1", "bn1");
-    int y = reid__add_conv(p, REID__CONV, x, ic, mid, 1, s1, REID__RELU, name, bn);
-    reid__names(name, bn, block, "conv2", "bn2");
-    y = reid__add_conv(p, REID__CONV, y, mid, mid, 3, s3, REID__RELU, name, bn);
-    reid__names(name, bn, block, "conv3", "bn3");
-    y = reid__add_conv(p, REID__CONV, y, mid, out, 1, 1, REID__RELU, name, bn);
+    if (project)
+        shortcut = reid__add_conv(p, REID__CONV, x, out, 1, stride, REID__LINEAR_ACT, block, "downsample.0",
+                                  "downsample.1");
+    int y = reid__add_conv(p, REID__CONV, x, mid, 1, s1, REID__RELU, block, "conv1", "bn1");
+    y = reid__add_conv(p, REID__CONV, y, mid, 3, s3, REID__RELU, block, "conv2", "bn2");
+    y = reid__add_conv(p, REID__CONV, y, out, 1, 1, REID__RELU, block, "conv3", "bn3");
     reid__last_op(p)->residual = shortcut;
     return y;
 }
 
-static int reid__add_maxpool(reid__plan *p, int in, int channels) {
-    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, channels, "maxpool");
+static int reid__add_maxpool(reid__plan *p, int in) {
+    reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
     int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
-    op->kh = op->kw = 3, op->stride = 2, op->oc = channels;
+    op->kh = op->kw = 3, op->stride = 2, op->oc = op->ic;
     op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
     op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
     if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, channels);
+    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
     return op->out;
 }
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
-    int channels = 64, scale = 0, pooled = 0;
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 3, 64, 7, 2, REID__RELU, "conv1", "bn1");
-    x = reid__add_maxpool(p, x, 64);
+    int scale = 0, pooled = 0;
+    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 7, 2), 64, 7, 2, REID__RELU, "", "conv1", "bn1");
+    x = reid__add_maxpool(p, x);
     if (p->arch->multiscale) {
         p->dim = 4 * REID__SCALE_DIM;
         p->embedding = reid__add_buffer(p, 1, 1, p->dim);
@@ -2373,29 +2381,25 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
         if (layer == 3) stride = p->last_stride;
         for (int block = 0; block < reid__resnet50[layer].blocks; block++) {
             char name[40];
-            snprintf(name, sizeof name, "layer%d.%d", layer + 1, block);
-            x = reid__bottleneck(p, x, channels, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
-            channels = out;
+            snprintf(name, sizeof name, "layer%d.%d.", layer + 1, block);
+            x = reid__bottleneck(p, x, reid__resnet50[layer].mid, out, block ? 1 : stride, name, block == 0);
         }
         for (; p->arch->multiscale && scale < 4 && reid__scales[scale].layer == layer + 1; scale++) {
-            if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, channels, reid__scales[scale].bins);
-            reid__add_linear(p, pooled, channels, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
+            if (reid__scales[scale].bins) pooled = reid__add_pool(p, x, reid__scales[scale].bins);
+            reid__add_linear(p, pooled, p->embedding, scale * REID__SCALE_DIM, REID__SCALE_DIM,
                              reid__scales[scale].name, seeded);
         }
     }
     if (p->arch->multiscale) return;
-    p->dim = channels;
-    p->embedding = reid__add_pool(p, x, channels, 1);
+    p->embedding = reid__add_pool(p, x, 1);
+    p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
     if (!p->arch->reduce) return;
     int row = p->arch->reduce;
-    pooled = p->embedding;
-    p->dim = REID__REDUCED_DIM;
-    p->embedding = reid__add_buffer(p, 1, 1, p->dim);
-    reid__add_linear(p, pooled, channels, p->embedding, 0, p->dim, reid__reductions[row].name, 0);
+    reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
     linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
     snprintf(linear->bn, sizeof linear->bn, "%s", reid__reductions[row].bn);
@@ -2408,35 +2412,27 @@ static int reid__scale_channels(int channels, double width) {
     return rounded < 0.9 * wanted ? rounded + 8 : rounded;
 }
 
-static void reid__part_names(char name[REID__NAME], char bn[REID__NAME], const char *block, int part) {
-    snprintf(name, REID__NAME, "%s.%d.0", block, part);
-    snprintf(bn, REID__NAME, "%s.%d.1", block, part);
-}
-
-/* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block". */
-static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int kernel, int stride, const char *block) {
-    char name[REID__NAME], bn[REID__NAME];
-    int mid = reid__scale_channels(ic, expand), part = 0, input = x;
-    if (expand != 1) {
-        reid__part_names(name, bn, block, part++);
-        x = reid__add_conv(p, REID__CONV, x, ic, mid, 1, 1, REID__SILU, name, bn);
-    }
-    reid__part_names(name, bn, block, part++);
-    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, mid, kernel, stride, REID__SILU, name, bn);
+/* expand 1x1 -> depthwise -> squeeze-excite -> project 1x1; `block` is "features.2.0.block.". */
+static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, int stride, const char *block) {
+    static const char names[4][4] = {"0.0", "1.0", "2.0", "3.0"}, bns[4][4] = {"0.1", "1.1", "2.1", "3.1"};
+    char name[REID__NAME];
+    int ic = p->buffers[x].channels, mid = reid__scale_channels(ic, expand), part = expand != 1, input = x;
+    if (part) x = reid__add_conv(p, REID__CONV, x, mid, 1, 1, REID__SILU, block, names[0], bns[0]);
+    x = reid__add_conv(p, REID__DEPTHWISE, x, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
     int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
-    snprintf(name, sizeof name, "%s.%d", block, part++);
-    reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, mid, name);
+    snprintf(name, sizeof name, "%s%d", block, part + 1);
+    reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
     squeeze->ih = pixels_h, squeeze->iw = pixels_w;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
     int factors = squeeze->out;
 
-    reid__part_names(name, bn, block, part);
-    x = reid__add_conv(p, REID__CONV, x, mid, out, 1, 1, REID__LINEAR_ACT, name, bn);
+    part += 2;
+    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
     reid__last_op(p)->scale = factors;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
@@ -2445,28 +2441,22 @@ static int reid__mbconv(reid__plan *p, int x, int ic, int out, int expand, int k
 static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
     double width = p->arch->width;
     int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
-    int x = reid__add_conv(p, REID__CONV, reid__add_image(p, 3, 2), 3, channels, 3, 2, REID__SILU, "features.0.0",
-                           "features.0.1");
+    int x = reid__add_image(p, 3, 2);
+    x = reid__add_conv(p, REID__CONV, x, channels, 3, 2, REID__SILU, "features.0.", "0", "1");
     for (int stage = 0; stage < 7; stage++) {
         int out = reid__scale_channels(reid__efficientnet[stage].out, width);
         int blocks = (int)ceil(reid__efficientnet[stage].blocks * p->arch->depth);
         for (int i = 0; i < blocks; i++) {
             char block[40];
-            snprintf(block, sizeof block, "features.%d.%d.block", stage + 1, i);
-            x = reid__mbconv(p, x, channels, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
+            snprintf(block, sizeof block, "features.%d.%d.block.", stage + 1, i);
+            x = reid__mbconv(p, x, out, reid__efficientnet[stage].expand, reid__efficientnet[stage].kernel,
                              i ? 1 : reid__efficientnet[stage].stride, block);
-            channels = out;
         }
     }
-    x = reid__add_conv(p, REID__CONV, x, channels, last, 1, 1, REID__SILU, "features.8.0", "features.8.1");
+    x = reid__add_conv(p, REID__CONV, x, last, 1, 1, REID__SILU, "features.8.", "0", "1");
     p->dim = last;
-    p->embedding = reid__add_pool(p, x, last, 1);
-    if (head != REID_HEAD_NONE) {
-        int pooled = p->embedding;
-        p->dim = REID__PROJECTION_DIM;
-        p->embedding = reid__add_buffer(p, 1, 1, p->dim);
-        reid__add_linear(p, pooled, last, p->embedding, 0, p->dim, "projection", head == REID_HEAD_SEEDED);
-    }
+    p->embedding = reid__add_pool(p, x, 1);
+    if (head != REID_HEAD_NONE) reid__add_head(p, REID__PROJECTION_DIM, "projection", head == REID_HEAD_SEEDED);
     p->split = p->op_count; /* activations outweigh weights everywhere */
 }
 
@@ -2587,8 +2577,12 @@ static int reid__wants(const reid__op *op, reid__want *want) {
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
-        w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        w = reid__want_norm(w, op);
+    case REID__LINEAR:
+        if (op->kind == REID__LINEAR)
+            w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+        else w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
+        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__POOL:
         if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
@@ -2599,11 +2593,6 @@ static int reid__wants(const reid__op *op, reid__want *want) {
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
         w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__LINEAR:
-        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
         break;
     case REID__MAXPOOL:
     case REID__NORMALISE: break;
@@ -2660,7 +2649,7 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
         reid__expand_resnet(p, head == REID_HEAD_SEEDED);
     else
         reid__expand_efficientnet(p, head);
-    reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, p->dim, "embedding");
+    reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
     for (int i = 0; i < p->op_count; i++) {
@@ -2802,7 +2791,7 @@ static void *reid__member_main(void *arg) {
     reid__member *me = (reid__member *)arg;
     reid__team *team = me->team;
     unsigned seen = 0;
-    reid__fp_enter();
+    reid__enter();
     for (;;) {
         seen = reid__team_wait(team, seen);
         if (__atomic_load_n(&team->stop, __ATOMIC_ACQUIRE)) return NULL;
@@ -2814,9 +2803,9 @@ static void *reid__member_main(void *arg) {
 /* Our floating-point settings around a task on a thread that is not ours. */
 static void reid__foreign_task(void *arg, int index) {
     reid__team *team = (reid__team *)arg;
-    unsigned saved = reid__fp_enter();
+    reid__caller caller = reid__enter();
     team->fn(team->task, index);
-    reid__fp_leave(saved);
+    reid__leave(caller);
 }
 
 /* fn(task, i) for every i in 0 … count-1, on the whole team; returns when all are done. */
@@ -2854,9 +2843,11 @@ static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(
 }
 
 /* Starts size - 1 threads. If the system refuses some, the team is smaller: every member's share is by index modulo
-   size, so size shrinks with it. */
+   size, so size shrinks with it. Its memory goes with all that mem has. */
 static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, const reid_desc *desc) {
     memset(team, 0, sizeof *team);
+    reid__member *members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *members);
+    if (!members) return REID_ERR_OUT_OF_MEMORY;
     team->size = 1;
     team->parallel_fn = desc->parallel_fn, team->parallel_user = desc->parallel_user;
     team->spins = size > reid__cpu_count() ? 1 : REID__SPINS; /* more threads than CPUs: spinning only steals time */
@@ -2865,19 +2856,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         pthread_mutex_destroy(&team->mutex);
         return REID_ERR_SYSTEM;
     }
-    team->members = (reid__member *)reid__alloc(mem, (size_t)size * sizeof *team->members);
-    if (!team->members) {
-        pthread_cond_destroy(&team->wake);
-        pthread_mutex_destroy(&team->mutex);
-        return REID_ERR_OUT_OF_MEMORY;
-    }
+    team->members = members; /* from here on there is something to stop */
     if (team->parallel_fn) {
         team->size = size;
         return REID_OK;
     }
     /* Members read team->size only after the first job is signalled, when it is final. */
     for (int i = 1; i < size; i++) {
-        reid__member *member = &team->members[i];
+        reid__member *member = &members[i];
         member->team = team, member->index = i;
         if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
@@ -2886,18 +2872,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
     return REID_OK;
 }
 
-/* `forked`: the threads are the parent's, there is nothing to join. size: as given to reid__team_start. */
-static void reid__team_stop(reid__team *team, reid__mem *mem, int size, int forked) {
-    if (!team->members) return;
-    if (!forked) {
-        __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
-        reid__team_signal(team);
-        for (int i = 1; i <= team->started; i++) pthread_join(team->members[i].thread, NULL);
-        pthread_cond_destroy(&team->wake);
-        pthread_mutex_destroy(&team->mutex);
-    }
-    reid__free(mem, team->members, (size_t)size * sizeof *team->members);
-    team->members = NULL;
+/* `forked`: the threads are the parent's, there is nothing to join. */
+static void reid__team_stop(reid__team *team, int forked) {
+    if (!team->members || forked) return;
+    __atomic_store_n(&team->stop, 1, __ATOMIC_RELEASE);
+    reid__team_signal(team);
+    for (int i = 1; i <= team->started; i++) pthread_join(team->members[i].thread, NULL);
+    pthread_cond_destroy(&team->wake);
+    pthread_mutex_destroy(&team->mutex);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -2945,7 +2927,6 @@ typedef struct reid__gemm {
     void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
-#define REID__MAX_MR 12
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__FETCH 8 /* inputs between two turns of fetching */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
@@ -2953,8 +2934,7 @@ typedef struct reid__gemm {
 /* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
     char name[16];
-    reid_isa isa;
-    int nr;                                 /* columns of a panel */
+    int nr;                              /* columns of a panel */
     reid__gemm fp32, bf16;               /* bf16.mr is 0 where convolutions are FP32: then all values are */
     void (*load)(const void *in, int c, int pixels, int width, float *out);
     void (*store)(const float *in, void *out, int count); /* NULL: values are FP32 */
@@ -2989,14 +2969,7 @@ typedef struct reid__kernels {
 #endif
 
 /* p * 2^n where n stands in the low bits of t's pattern: see over_sigmoid in >>kernels. */
-static inline float reid__scalb(float p, float t) {
-    uint32_t pb, tb;
-    memcpy(&pb, &p, 4);
-    memcpy(&tb, &t, 4);
-    pb += tb << 23;
-    memcpy(&p, &pb, 4);
-    return p;
-}
+static inline float reid__scalb(float p, float t) { return reid__float(reid__bits(p) + (reid__bits(t) << 23)); }
 
 /* Two bf16 inputs, for a vector of pairs. */
 static inline int reid__two(const uint16_t *p) {
@@ -3005,29 +2978,31 @@ static inline int reid__two(const uint16_t *p) {
     return both;
 }
 
-static inline float reid__half(uint16_t half) {
-    uint32_t bits = reid__half_bits(half);
-    float x;
-    memcpy(&x, &bits, 4);
-    return x;
-}
+static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
+
+/* What kernels do with vectors beside + - * and /: the same names behind each instruction set's prefix. */
+#define REID__OF(name) REID__JOIN(REID__PREFIX, name)
+#define REID__LOAD(p) REID__OF(loadu_ps)(p)
+#define REID__STORE(p, v) REID__OF(storeu_ps)(p, v)
+#define REID__SET1(x) REID__OF(set1_ps)(x)
+#define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
+#define REID__MAX(a, b) REID__OF(max_ps)(a, b)
+
+REID__INLINE float reid__scalar_loadu_ps(const float *p) { return *p; }
+REID__INLINE void reid__scalar_storeu_ps(float *p, float x) { *p = x; }
+REID__INLINE float reid__scalar_set1_ps(float x) { return x; }
+REID__INLINE float reid__scalar_fmadd_ps(float a, float b, float c) { return a * b + c; }
+REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b; }
 
 #define REID__PASS scalar
+#define REID__PREFIX reid__scalar
 #define REID__V float
 #define REID__W 1
 #define REID__MR 2
+#define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__NV 16
 #define REID__RUN 4
 #define REID__UNROLL
-#define REID__LOAD(p) (*(p))
-#define REID__STORE(p, v) (*(p) = (v))
-#define REID__SET1(x) (x)
-#define REID__FMA(a, b, c) ((a) * (b) + (c))
-#define REID__ADD(a, b) ((a) + (b))
-#define REID__SUB(a, b) ((a) - (b))
-#define REID__MUL(a, b) ((a) * (b))
-#define REID__DIV(a, b) ((a) / (b))
-#define REID__MAX(a, b) ((a) > (b) ? (a) : (b))
 #define REID__SCALB(p, t) reid__scalb(p, t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
@@ -3041,38 +3016,35 @@ static inline float reid__half(uint16_t half) {
     _mm_storeu_si128((__m128i *)(void *)(to),                                                                          \
                      _mm_shuffle_epi8(REID__ILOAD4(p),                                                                 \
                                       _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)))
+/* Code for CPUs that have these extensions. */
+#define REID__PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define REID__TARGET(names) \
+    REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
+#define REID__TARGET_END REID__PRAGMA(clang attribute pop)
+#else
+#define REID__TARGET(names) REID__PRAGMA(GCC push_options) REID__PRAGMA(GCC target(names))
+#define REID__TARGET_END REID__PRAGMA(GCC pop_options)
+#endif
+
 #define REID__PASS avx2
+#define REID__PREFIX _mm256
 #define REID__V __m256
+#define REID__I __m256i
 #define REID__W 8
 #define REID__MR 6
+#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__NV 2
 #define REID__RUN 4
 #define REID__UNROLL REID__UNROLLED
-#define REID__LOAD(p) _mm256_loadu_ps(p)
-#define REID__STORE(p, v) _mm256_storeu_ps(p, v)
-#define REID__SET1(x) _mm256_set1_ps(x)
-#define REID__FMA(a, b, c) _mm256_fmadd_ps(a, b, c)
-#define REID__ADD(a, b) _mm256_add_ps(a, b)
-#define REID__SUB(a, b) _mm256_sub_ps(a, b)
-#define REID__MUL(a, b) _mm256_mul_ps(a, b)
-#define REID__DIV(a, b) _mm256_div_ps(a, b)
-#define REID__MAX(a, b) _mm256_max_ps(a, b)
-#define REID__SCALB(p, t)                                                                                              \
-    _mm256_castsi256_ps(                                                                                               \
-        _mm256_add_epi32(_mm256_castps_si256(p), _mm256_slli_epi32(_mm256_castps_si256(t), 23)))
-#define REID__CLAMP(x, limit) \
-    _mm256_min_ps(limit, _mm256_max_ps(_mm256_sub_ps(_mm256_setzero_ps(), limit), x)) /* a NaN stays one */
-#define REID__I __m256i
-#define REID__ISET1(x) _mm256_set1_epi32(x)
-#define REID__IADD(a, b) _mm256_add_epi32(a, b)
-#define REID__IMUL(a, b) _mm256_mullo_epi32(a, b)
+/* A NaN stays one. */
+#define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__IBYTES(p) _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)(p)))
-/* Blocks of 16 bytes; bytes of each, picked by the low four bits of a pick's bytes; a number for each block. */
+#define REID__BYTES(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+/* Blocks of 16 bytes; one block everywhere; a number for each block. */
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
-#define REID__IPICK(v, picks) _mm256_shuffle_epi8(v, picks)
 #define REID__IREPEAT(p) _mm256_broadcastsi128_si256(REID__ILOAD4(p))
 #define REID__ISPREAD(p)                                                                                               \
     _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)(p))),           \
@@ -3087,52 +3059,34 @@ static inline float reid__half(uint16_t half) {
         _mm_storeu_si128((__m128i *)(void *)(line), packed);                                                           \
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
-#endif
+REID__TARGET("avx2,fma,f16c")
 #include REID_SELF
 #undef REID__PASS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+REID__TARGET_END
 
+#ifndef __clang__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
+#endif
 #define REID__PASS avx512
+#define REID__PREFIX _mm512
 #define REID__V __m512
+#define REID__I __m512i
 #define REID__W 16
 #define REID__MR 12
+#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define REID__NV 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
-#define REID__LOAD(p) _mm512_loadu_ps(p)
-#define REID__STORE(p, v) _mm512_storeu_ps(p, v)
-#define REID__SET1(x) _mm512_set1_ps(x)
-#define REID__FMA(a, b, c) _mm512_fmadd_ps(a, b, c)
-#define REID__ADD(a, b) _mm512_add_ps(a, b)
-#define REID__SUB(a, b) _mm512_sub_ps(a, b)
-#define REID__MUL(a, b) _mm512_mul_ps(a, b)
-#define REID__DIV(a, b) _mm512_div_ps(a, b)
-#define REID__MAX(a, b) _mm512_max_ps(a, b)
-#define REID__SCALB(p, t)                                                                                              \
-    _mm512_castsi512_ps(                                                                                               \
-        _mm512_add_epi32(_mm512_castps_si512(p), _mm512_slli_epi32(_mm512_castps_si512(t), 23)))
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
-#define REID__I __m512i
-#define REID__ISET1(x) _mm512_set1_epi32(x)
-#define REID__IADD(a, b) _mm512_add_epi32(a, b)
-#define REID__IMUL(a, b) _mm512_mullo_epi32(a, b)
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__IBYTES(p) _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(p)))
+#define REID__BYTES(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
         _mm512_inserti32x4(_mm512_castsi128_si512(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1), \
         REID__ILOAD4((from)[2] + (at)), 2), REID__ILOAD4((from)[3] + (at)), 3)
-#define REID__IPICK(v, picks) _mm512_shuffle_epi8(v, picks)
 #define REID__IREPEAT(p) _mm512_broadcast_i32x4(REID__ILOAD4(p))
 #define REID__ISPREAD(p)                                                                                               \
     _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3),                        \
@@ -3143,23 +3097,11 @@ static inline float reid__half(uint16_t half) {
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__KEEP /* these macros, for the next pass */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx2,fma")
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
-#pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
-#endif
+REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
+REID__TARGET_END
 
 /* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
@@ -3172,38 +3114,33 @@ static inline float reid__half(uint16_t half) {
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__two(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
-#define REID__QUOTIENT(a, b) _mm512_mul_ps(a, _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma"))),        \
-                             apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
-#endif
+#define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
+REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
+REID__TARGET_END
+#ifndef __clang__
 #pragma GCC diagnostic pop
 #endif
 #endif
 
 #if defined(__x86_64__)
-/* Bits of cpuid that __builtin_cpu_supports of some compilers has no name for. part: eax 0, ecx 2, edx 3. */
-static int reid__cpuid(unsigned leaf, unsigned subleaf, int part, int bit) {
-    unsigned r[4];
+/* eax, ebx, ecx, edx */
+static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
+}
+
+/* Bits that __builtin_cpu_supports of some compilers has no name for. */
+static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
+    unsigned r[4];
+    reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
 static int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
-    int saved = errno, allowed = syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
-    errno = saved;
-    return allowed;
+    return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
 #else
     return 0;
 #endif
@@ -3214,13 +3151,12 @@ static int reid__amx_allowed(void) {
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpuid(1, 0, 2, 29); /* F16C */
+    int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpu_has(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                  __builtin_cpu_supports("avx512bw");
-    int bf16 = avx512 && __builtin_cpu_supports("avx512vl") &&
-               reid__cpuid(7, 1, 0, 5);
+    int bf16 = avx512 && __builtin_cpu_supports("avx512vl") && reid__cpu_has(7, 1, 0, 5);
     if (isa == REID_ISA_AMX_BF16)
-        return bf16 && reid__cpuid(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
+        return bf16 && reid__cpu_has(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
     if (isa == REID_ISA_AVX512_BF16) return bf16 ? &reid__kernels_avx512_bf16 : NULL;
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
@@ -3279,8 +3215,7 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
 
 /* FP32 to bf16, to nearest even. */
 static uint16_t reid__to_bf16(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
+    uint32_t bits = reid__bits(x);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
@@ -3452,25 +3387,19 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
                                  uint64_t (*digests)[2], reid_error *e) {
     reid__want wants[REID__WANTS];
     float *weight = packed + op->weight, *bias = packed + op->bias;
-    const double *factors;
-    int taps = op->kh * op->kw, pad_n = reid__padded(op->oc);
+    const double *factors = op->bn[0] ? l->factors : NULL;
+    int pad_n = reid__padded(op->oc), norm = 1 + op->biased, depthwise = op->kind == REID__DEPTHWISE;
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     memset(bias, 0, (size_t)reid__padded(op->kind == REID__SQUEEZE ? op->hidden : op->oc) * sizeof *bias);
     switch (op->kind) {
     case REID__CONV:
     case REID__DEPTHWISE:
-        r = reid__fold_batch_norm(l, op, wants + 1, bias, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, l->factors, weight, digests[0], e);
-        else if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
-        return r;
     case REID__LINEAR:
-        if (op->bn[0]) r = reid__fold_batch_norm(l, op, wants + 1 + op->biased, bias, digests + 1 + op->biased, e);
-        factors = op->bn[0] ? l->factors : NULL;
+        if (factors) r = reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e);
         if (r == REID_OK)
-            r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, factors, weight, digests[0], e);
+            r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
+                                  depthwise ? pad_n : nr, factors, weight, digests[0], e);
         if (r != REID_OK || !op->biased) return r;
         r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
         for (int c = 0; c < op->oc && r == REID_OK; c++)
@@ -3538,7 +3467,6 @@ typedef struct reid__lane {
     reid__team team;
     float *arena;
     reid__thread_memory *scratch; /* [threads] */
-    char *memory;           /* what `scratch` points into */
     int busy;
 } reid__lane;
 
@@ -3553,9 +3481,16 @@ typedef struct reid__net {
 } reid__net;
 
 typedef struct reid__job reid__job;
-typedef void (*reid__part_fn)(const reid__job *j, int part, reid__thread_memory *s);
 
-/* One operation on one batch: the argument of every part function. */
+/* A part of an operation: pixels (or tiles, rows, images) [from, to), panels [first, last); and the thread that does it. */
+typedef struct reid__part {
+    int thread;
+    ptrdiff_t from, to, first, last;
+} reid__part;
+
+typedef void (*reid__part_fn)(const reid__job *j, const reid__part *p);
+
+/* One operation on one batch. */
 struct reid__job {
     const reid__net *net;
     reid__team *team;             /* NULL: one thread, the caller */
@@ -3566,8 +3501,9 @@ struct reid__job {
     const reid_image *images;
     int n;                 /* images */
     int first, flip;       /* preprocessing: index in the call, mirror */
-    int parts_m, parts_n;  /* how the work is cut: pixels (or rows, or images) times panels */
+    int parts_m, parts_n;  /* how the work is cut */
     reid__part_fn part;
+    ptrdiff_t count, panels;
     int *begun;            /* images that members have begun with */
 };
 
@@ -3605,24 +3541,31 @@ static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, 
     *to = count * (index + 1) / parts;
 }
 
+static void reid__run_part(const reid__job *j, int index, int thread) {
+    reid__part p;
+    p.thread = thread;
+    reid__share(j->count, j->parts_m, index / j->parts_n, &p.from, &p.to);
+    reid__share(j->panels, j->parts_n, index % j->parts_n, &p.first, &p.last);
+    j->part(j, &p);
+}
+
 /* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
    slow core, or one that the system has taken away, does not hold up the team. */
 static void reid__member_parts(void *task, int index) {
     const reid__job *j = (const reid__job *)task;
-    reid__thread_memory *s = &j->scratch[index];
     int members = reid__threads(j);
     for (int i = 0; i < members; i++) {
         ptrdiff_t from, to, part;
         int owner = (index + i) % members, *taken = &j->scratch[owner].taken;
         reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
-        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) j->part(j, (int)part, s);
+        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) reid__run_part(j, (int)part, index);
     }
-    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&s->in_use);
+    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[index].in_use);
 }
 
 /* All parts of an operation, on the team if there is one. */
-static void reid__spread(reid__job *j, reid__part_fn part) {
-    j->part = part;
+static void reid__spread(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
+    j->part = part, j->count = count, j->panels = panels;
     for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0;
     if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
     else reid__member_parts(j, 0);
@@ -3817,17 +3760,14 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     return left < most ? (int)left : most;
 }
 
-static void reid__conv_part(const reid__job *j, int index, reid__thread_memory *s) {
-    const reid__op *op = j->op;
-    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr), count;
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * op->oh * op->ow, j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    for (ptrdiff_t m = from; m < to && first < last; m += count) {
+static void reid__conv_part(const reid__job *j, const reid__part *p) {
+    reid__thread_memory *s = &j->scratch[p->thread];
+    int count;
+    for (ptrdiff_t m = p->from; m < p->to && p->first < p->last; m += count) {
         reid__tile inputs;
-        count = reid__conv_pixels(j, m, to - m);
+        count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
-        reid__conv_block(j, m, rows, &inputs, (int)first, (int)last);
+        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last);
     }
 }
 
@@ -3897,20 +3837,16 @@ static int reid__winograd_block(int c, const reid__kernels *k) {
     return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / mr * mr, REID__WINOGRAD_ROWS);
 }
 
-static void reid__winograd_part(const reid__job *j, int index, reid__thread_memory *s) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int panels = reid__ceil_div(reid__padded(op->oc), k->nr), c = j->net->plan->buffers[op->in].c;
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * reid__winograd_tiles(op), j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    int most = reid__winograd_block(c, k), blocks = (int)((to - from + most - 1) / most);
-    if (first == last) return;
-    for (; blocks > 0; blocks--) { /* of equal size, give or take one tile */
-        int count = (int)((to - from + blocks - 1) / blocks);
+static void reid__winograd_part(const reid__job *j, const reid__part *p) {
+    const reid__thread_memory *s = &j->scratch[p->thread];
+    int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
+    ptrdiff_t from = p->from;
+    if (p->first == p->last) return;
+    for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
+        int count = (int)((p->to - from + blocks - 1) / blocks);
         float *products = s->block + REID__POINTS * (count * c + REID__LANES);
         reid__winograd_inputs(j, from, count, s->rows, s->block);
-        for (ptrdiff_t panel = first; panel < last; panel++)
+        for (ptrdiff_t panel = p->first; panel < p->last; panel++)
             reid__winograd_panel(j, from, count, s->rows, products, (int)panel);
         from += count;
     }
@@ -4002,18 +3938,13 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     }
 }
 
-static void reid__depthwise_part(const reid__job *j, int index, reid__thread_memory *s) {
-    const reid__op *op = j->op;
-    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr);
-    ptrdiff_t from, to, first, last;
-    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index / j->parts_n, &from, &to);
-    reid__share(panels, j->parts_n, index % j->parts_n, &first, &last);
-    while (from < to) {
-        int image = (int)(from / op->oh), y = (int)(from % op->oh);
-        int count = (int)(to - from < op->oh - y ? to - from : op->oh - y);
-        for (int panel = (int)first; panel < (int)last; panel++)
-            reid__depthwise_panel(j, image, y, y + count, panel, s);
-        from += count;
+static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
+    int oh = j->op->oh, count;
+    for (ptrdiff_t from = p->from; from < p->to; from += count) {
+        int image = (int)(from / oh), y = (int)(from % oh);
+        count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
+        for (int panel = (int)p->first; panel < (int)p->last; panel++)
+            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[p->thread]);
     }
 }
 
@@ -4031,13 +3962,10 @@ static void reid__depthwise_grid(reid__job *j) {
     }
 }
 
-static void reid__maxpool_part(const reid__job *j, int index, reid__thread_memory *s) {
-    (void)s;
+static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->out].c;
-    ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * op->oh, j->parts_m, index, &from, &to);
-    for (ptrdiff_t row = from; row < to; row++) {
+    for (ptrdiff_t row = p->from; row < p->to; row++) {
         int image = (int)(row / op->oh), oy = (int)(row % op->oh);
         j->net->kernels->maxpool(op, c, reid__at(j, op->in, image), oy,
                                  reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c));
@@ -4046,13 +3974,12 @@ static void reid__maxpool_part(const reid__job *j, int index, reid__thread_memor
 
 #define REID__POOL_CHANNELS 256 /* of a piece of work */
 
-static void reid__pool_part(const reid__job *j, int index, reid__thread_memory *s) {
-    (void)s;
+static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__padded(op->oc), REID__POOL_CHANNELS); }
+
+static void reid__pool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__ceil_div(c, REID__POOL_CHANNELS);
-    ptrdiff_t from, to;
-    reid__share((ptrdiff_t)j->n * bins * pieces, j->parts_m, index, &from, &to);
-    for (ptrdiff_t at = from; at < to; at++) {
+    int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pool_pieces(op);
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
         int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
         j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), bin, j->net->weights,
@@ -4060,33 +3987,36 @@ static void reid__pool_part(const reid__job *j, int index, reid__thread_memory *
     }
 }
 
-static void reid__squeeze_part(const reid__job *j, int index, reid__thread_memory *s) {
+static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
-    j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, index), j->net->weights,
-                             s->block, reid__at(j, op->out, index));
+    for (int i = (int)p->from; i < (int)p->to; i++)
+        j->net->kernels->squeeze(op, j->net->plan->buffers[op->out].c, reid__at(j, op->in, i), j->net->weights,
+                                 j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
 /* One operation on the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
-    int threads = reid__threads(j);
+    int threads = reid__threads(j), panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
+    ptrdiff_t rows = (ptrdiff_t)j->n * op->oh, tiles = (ptrdiff_t)j->n * reid__winograd_tiles(op);
     j->parts_m = threads, j->parts_n = 1;
     if (op->fused) return;
     switch (op->kind) {
     case REID__CONV:
     case REID__LINEAR:
         reid__conv_grid(j);
-        reid__spread(j, op->winograd ? reid__winograd_part : reid__conv_part);
+        if (op->winograd) reid__spread(j, reid__winograd_part, tiles, panels);
+        else reid__spread(j, reid__conv_part, rows * op->ow, panels);
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j);
-        reid__spread(j, reid__depthwise_part);
+        reid__spread(j, reid__depthwise_part, rows, panels);
         break;
-    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part); break;
-    case REID__POOL: reid__spread(j, reid__pool_part); break;
+    case REID__MAXPOOL: reid__spread(j, reid__maxpool_part, rows, 1); break;
+    case REID__POOL: reid__spread(j, reid__pool_part, rows * op->ow * reid__pool_pieces(op), 1); break;
     case REID__SQUEEZE:
         j->parts_m = j->n;
-        reid__spread(j, reid__squeeze_part);
+        reid__spread(j, reid__squeeze_part, j->n, 1);
         break;
     case REID__NORMALISE: break; /* after the average with the mirrored image: reid__cpu_embed */
     }
@@ -4115,19 +4045,23 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
     if (y1 == prep->height) memset(below, 0, (size_t)(end - below));
 }
 
-/* One of parts_n bands of rows of an image. */
-static void reid__prepare_part(const reid__job *j, int index, reid__thread_memory *s) {
+/* Bands of rows that each image is cut into. */
+static int reid__bands(const reid__job *j) { return reid__ceil_div(j->parts_m, j->n); }
+
+static void reid__prepare_part(const reid__job *j, const reid__part *p) {
+    int bands = reid__bands(j);
     ptrdiff_t y0, y1;
-    reid__share(j->net->prep->height, j->parts_n, index % j->parts_n, &y0, &y1);
-    if (y0 < y1) reid__prepare_rows(j, index / j->parts_n, (int)y0, (int)y1, s);
+    for (ptrdiff_t at = p->from; at < p->to; at++) {
+        reid__share(j->net->prep->height, bands, (int)(at % bands), &y0, &y1);
+        if (y0 < y1) reid__prepare_rows(j, (int)(at / bands), (int)y0, (int)y1, &j->scratch[p->thread]);
+    }
 }
 
 /* All images of the batch to the network's input. */
 static void reid__prepare(reid__job *j) {
     j->op = &j->net->plan->ops[0];
-    j->parts_m = j->n;
-    j->parts_n = reid__ceil_div(reid__threads(j), j->n);
-    reid__spread(j, reid__prepare_part);
+    j->parts_m = reid__threads(j), j->parts_n = 1;
+    reid__spread(j, reid__prepare_part, (ptrdiff_t)j->n * reid__bands(j), 1);
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
@@ -4208,7 +4142,10 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
 #define REID__INPUT(p) REID__SET1(*(p))
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
-#define REID__QUOTIENT(a, b) REID__DIV(a, b)
+#define REID__QUOTIENT(a, b) ((a) / (b))
+#endif
+#if REID__W > 1
+#define REID__SCALB(p, t) (REID__V)REID__OF(add_epi32)((REID__I)(p), REID__OF(slli_epi32)((REID__I)(t), 23))
 #endif
 
 /* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
@@ -4218,14 +4155,14 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
     const REID__V magic = REID__SET1(12582912.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = REID__SUB(magic, t);
+    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t;
     REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(1.3276472455e-3f);
     p = REID__FMA(p, f, REID__SET1(9.6755409613e-3f));
     p = REID__FMA(p, f, REID__SET1(5.5507130921e-2f));
     p = REID__FMA(p, f, REID__SET1(2.4022120237e-1f));
     p = REID__FMA(p, f, REID__SET1(6.9314694404e-1f));
     p = REID__FMA(p, f, REID__SET1(1.0000001192f));
-    return REID__QUOTIENT(a, REID__ADD(REID__SET1(1.0f), REID__SCALB(p, t)));
+    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__SCALB(p, t));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -4288,7 +4225,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     if (t->residual)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] = REID__ADD(acc[r][j], REID__F(residual)(t, r, j * REID__W));
+                acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
@@ -4325,7 +4262,7 @@ REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_
     REID__UNROLL for (int i = 0; i < count; i++) {
         acc[i] = REID__F(act)(acc[i], act);
         REID__PUT(out + i * c, acc[i]);
-        sum = REID__ADD(sum, acc[i]);
+        sum += acc[i];
     }
     return sum;
 }
@@ -4377,7 +4314,7 @@ static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy
                     best = REID__MAX(best, value);
                     poison = REID__FMA(value, REID__SET1(0.0f), poison);
                 }
-            REID__PUT(out + v, REID__ADD(best, poison));
+            REID__PUT(out + v, best + poison);
         }
     }
 }
@@ -4405,11 +4342,11 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
                 float pixel[REID__W];
                 REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
                 if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], pixel);
-                row = REID__ADD(row, REID__LOAD(pixel));
+                row += REID__LOAD(pixel);
             }
-            total = REID__ADD(total, row);
+            total += row;
         }
-        REID__STORE(out + v, REID__DIV(total, count));
+        REID__STORE(out + v, total / count);
         if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->weight2], out + v);
         if (op->bn[0])
             REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
@@ -4420,7 +4357,7 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
 /* One pixel times its image's squeeze-excite factors. */
 static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
     for (int v = 0; v < c; v += REID__W)
-        REID__PUT((REID__T *)out + v, REID__MUL(REID__GET((const REID__T *)in + v), REID__LOAD(factors + v)));
+        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
 #ifdef REID__BF16
     if (c % REID__BF16_RUN) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
 #endif
@@ -4455,8 +4392,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     REID__V count = REID__SET1((float)op->ih * (float)op->iw);
     for (int v = 0; v < c; v += REID__W) {
         REID__V total = REID__SET1(0.0f);
-        for (int row = 0; row < op->ih; row++) total = REID__ADD(total, REID__LOAD(sums + (ptrdiff_t)row * c + v));
-        REID__STORE(mean + v, REID__DIV(total, count));
+        for (int row = 0; row < op->ih; row++) total += REID__LOAD(sums + (ptrdiff_t)row * c + v);
+        REID__STORE(mean + v, total / count);
     }
     REID__F(layer)(mean, op->ic, weights + op->weight, h, weights + op->bias, hidden);
     for (int v = 0; v < h; v += REID__W) REID__STORE(hidden + v, REID__F(act)(REID__LOAD(hidden + v), REID__SILU));
@@ -4472,10 +4409,10 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
-    REID__V even2 = REID__SUB(d[4], d[2]), odd2 = REID__SUB(d[3], d[1]);
+    REID__V even2 = d[4] - d[2], odd2 = d[3] - d[1];
     v[0] = REID__FMA(four, d[0], REID__FMA(minus5, d[2], d[4]));
-    v[1] = REID__ADD(even, odd);
-    v[2] = REID__SUB(even, odd);
+    v[1] = even + odd;
+    v[2] = even - odd;
     v[3] = REID__FMA(two, odd2, even2);
     v[4] = REID__FMA(REID__SET1(-2.0f), odd2, even2);
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
@@ -4483,12 +4420,12 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
 
 /* A' m on one axis: six points to four outputs. */
 REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
-    REID__V sum = REID__ADD(m[1], m[2]), difference = REID__SUB(m[1], m[2]);
-    REID__V sum2 = REID__ADD(m[3], m[4]), difference2 = REID__SUB(m[3], m[4]);
-    y[0] = REID__ADD(REID__ADD(m[0], sum), sum2);
+    REID__V sum = m[1] + m[2], difference = m[1] - m[2];
+    REID__V sum2 = m[3] + m[4], difference2 = m[3] - m[4];
+    y[0] = m[0] + sum + sum2;
     y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
     y[2] = REID__FMA(REID__SET1(4.0f), sum2, sum);
-    y[3] = REID__ADD(REID__FMA(REID__SET1(8.0f), difference2, difference), m[5]);
+    y[3] = REID__FMA(REID__SET1(8.0f), difference2, difference) + m[5];
 }
 
 /* B' d B: 6x6 input pixels of c channels to the points, `plane` floats apart. */
@@ -4528,9 +4465,11 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
 #if REID__W > 1
 /* reid__add_line and reid__round_line; lanes is a multiple of REID__LANES. */
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
-    const REID__I t = REID__ISET1(tap);
-    for (int i = 0; i < lanes; i += REID__W)
-        REID__ISTORE(sums + i, REID__IADD(REID__ILOAD(sums + i), REID__IMUL(REID__IBYTES(line + i), t)));
+    const REID__I t = REID__OF(set1_epi32)(tap);
+    for (int i = 0; i < lanes; i += REID__W) {
+        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__BYTES(line + i)), t);
+        REID__ISTORE(sums + i, REID__OF(add_epi32)(REID__ILOAD(sums + i), product));
+    }
 }
 
 static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
@@ -4553,13 +4492,15 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
         REID__UNROLL for (int k = 0; k < REID__GROUP; k += REID__W / 4) {
             const int32_t *taps = w->taps + k;
             const uint8_t *from[REID__W / 4];
-            REID__I sum = REID__ISET1(REID__HALF);
+            REID__I sum = REID__OF(set1_epi32)(REID__HALF);
             REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += loaded * bytes, taps += loaded * REID__GROUP) {
                 const REID__I pixels = REID__IBLOCKS(from, t);
-                REID__UNROLL for (int j = 0; j < loaded; j++)
-                    sum = REID__IADD(sum, REID__IMUL(REID__IPICK(pixels, picks[j]),
-                                                     REID__ISPREAD(taps + j * REID__GROUP)));
+                REID__UNROLL for (int j = 0; j < loaded; j++) {
+                    const REID__I tap = REID__ISPREAD(taps + j * REID__GROUP);
+                    const REID__I product = REID__OF(mullo_epi32)(REID__OF(shuffle_epi8)(pixels, picks[j]), tap);
+                    sum = REID__OF(add_epi32)(sum, product);
+                }
             }
             REID__ISTORE(sums + 4 * k, sum);
         }
@@ -4609,7 +4550,7 @@ REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queri
     for (int q = 0; q < n; q++) {
         const float *query = queries + (ptrdiff_t)q * dim;
         float sum = 0;
-        REID__STORE(lanes, REID__ADD(acc[q][0], acc[q][1]));
+        REID__STORE(lanes, acc[q][0] + acc[q][1]);
         for (int i = 0; i < REID__W; i++) sum += lanes[i];
         for (int i = k; i < dim; i++) sum += row[i] * query[i];
         out[q] = sum;
@@ -4643,54 +4584,26 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
         else REID__F(tile)(t, rows, REID__NV);                                                                         \
     }
-REID__TILE_ROWS(1)
-REID__TILE_ROWS(2)
-#if REID__MR > 2
-REID__TILE_ROWS(3)
-REID__TILE_ROWS(4)
-REID__TILE_ROWS(5)
-REID__TILE_ROWS(6)
-#endif
-#if REID__MR > 6
-REID__TILE_ROWS(7)
-REID__TILE_ROWS(8)
-REID__TILE_ROWS(9)
-REID__TILE_ROWS(10)
-REID__TILE_ROWS(11)
-REID__TILE_ROWS(12)
-#endif
-#undef REID__TILE_ROWS
+REID__ROWS(REID__TILE_ROWS)
 
 static void REID__F(product)(const reid__tile *t, int rows) {
-    static void (*const tiles[REID__MR])(const reid__tile *) = {
-        REID__F(tile_1), REID__F(tile_2),
-#if REID__MR > 2
-        REID__F(tile_3), REID__F(tile_4), REID__F(tile_5), REID__F(tile_6),
-#endif
-#if REID__MR > 6
-        REID__F(tile_7), REID__F(tile_8), REID__F(tile_9), REID__F(tile_10), REID__F(tile_11), REID__F(tile_12),
-#endif
-    };
+#define REID__TILE_NAME(rows) REID__F(tile_##rows),
+    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
     tiles[rows - 1](t);
 }
+#undef REID__TILE_NAME
+#undef REID__TILE_ROWS
 
 #ifndef REID__BF16
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
-#define REID__ISA_scalar REID_ISA_SCALAR
-#define REID__ISA_avx2 REID_ISA_AVX2
-#define REID__ISA_avx512 REID_ISA_AVX512
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__JOIN(REID__ISA, REID__PASS), REID__NV * REID__W,
-    {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL}, REID__F(load), NULL,
-    REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
+    REID__STRING(REID__PASS), REID__NV * REID__W, {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL},
+    REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
     REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line), REID__F(columns)},
     REID__F(widen), REID__F(dots), REID__F(maxima)};
 #undef REID__STRING
 #undef REID__STRING2
-#undef REID__ISA_scalar
-#undef REID__ISA_avx2
-#undef REID__ISA_avx512
 #else
 /* FP32 to bf16, any number of values. */
 static void REID__F(store)(const float *in, void *out, int count) {
@@ -4740,9 +4653,9 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
         if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * 64, 1, 2);
         if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * 64, 0, 2);
-        REID__V v = REID__ADD(REID__LOAD(sums), bias), w = REID__ADD(REID__LOAD(sums + 16), bias2);
-        if (residual) v = REID__ADD(v, REID__F(residual)(t, pixel, 0));
-        if (residual && full) w = REID__ADD(w, REID__F(residual)(t, pixel, 16));
+        REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
+        if (residual) v += REID__F(residual)(t, pixel, 0);
+        if (residual && full) w += REID__F(residual)(t, pixel, 16);
         REID__F(emit)(t, pixel, 0, REID__F(act)(v, act));
         if (full) REID__F(emit)(t, pixel, 16, REID__F(act)(w, act));
     }
@@ -4806,15 +4719,14 @@ static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, v
         }
 }
 
-#define REID__BF16_KERNELS(name, isa, mr, tile, gather, release)                                                       \
+#define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                       \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, isa, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
+        #name, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
         REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},            \
         reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID_ISA_AVX512_BF16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather,
-                   reid__amx_release);
+REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
+REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather, reid__amx_release);
 #undef REID__BF16_KERNELS
 #undef REID__BF16
 #endif
@@ -4825,34 +4737,23 @@ REID__BF16_KERNELS(amx_bf16, REID_ISA_AMX_BF16, 2 * REID__AMX_ROWS, reid__amx_ti
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__QUOTIENT
+#undef REID__SCALB
 
 #ifndef REID__KEEP
+#undef REID__PREFIX
 #undef REID__V
+#undef REID__I
 #undef REID__W
 #undef REID__MR
+#undef REID__ROWS
 #undef REID__NV
 #undef REID__RUN
 #undef REID__UNROLL
-#undef REID__LOAD
-#undef REID__STORE
-#undef REID__SET1
-#undef REID__FMA
-#undef REID__ADD
-#undef REID__SUB
-#undef REID__MUL
-#undef REID__DIV
-#undef REID__MAX
-#undef REID__SCALB
 #undef REID__CLAMP
-#undef REID__I
-#undef REID__ISET1
-#undef REID__IADD
-#undef REID__IMUL
 #undef REID__ILOAD
 #undef REID__ISTORE
-#undef REID__IBYTES
+#undef REID__BYTES
 #undef REID__IBLOCKS
-#undef REID__IPICK
 #undef REID__IREPEAT
 #undef REID__ISPREAD
 #undef REID__ROUND
@@ -4980,9 +4881,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
@@ -5169,13 +5068,13 @@ typedef struct reid__program {
     const unsigned char *cubin;  /* or PTX; in `block` or in a pack */
     size_t cubin_size;
     unsigned char *block;
-    size_t block_size;
     void *compiling;             /* NVRTC's handle while it is compiled */
     int result;                  /* NVRTC's */
 } reid__program;
 
 typedef struct reid__jit {
     reid__mem *mem;
+    const reid__block *before;   /* what mem held already */
     const reid_desc *desc;
     reid__nvrtc rtc;
     int rtc_version;             /* 13000; 0: none is loaded */
@@ -5186,8 +5085,6 @@ typedef struct reid__jit {
     int candidate_count, candidate, most_version;
     const char *text;            /* reid_kernels.cu */
     const char *text_from;
-    unsigned char *text_block;
-    size_t text_size;
     unsigned char *pack;         /* desc.kernels_pack */
     size_t pack_size;
     char cache[REID__PATH];      /* folder; "": none */
@@ -5225,7 +5122,7 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
         (*block)[at] = 0;
         return REID_OK;
     }
-    reid__free(mem, *block, *size + 1);
+    reid__free(mem, *block);
     *block = NULL;
     return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
 }
@@ -5306,7 +5203,7 @@ static int reid__bundle_write(reid__mem *mem, int fd, const reid__program *progr
     int ok = reid__write_all(fd, head, table + 16);
     for (int i = 0; i < count && ok; i++) ok = reid__write_all(fd, programs[i].cubin, programs[i].cubin_size);
     int failed = ok ? 0 : errno ? errno : EIO;
-    reid__free(mem, head, table + 16);
+    reid__free(mem, head);
     return failed;
 }
 
@@ -5388,11 +5285,10 @@ static int reid__cache_load(reid__jit *j, reid__program *p) {
     size_t size;
     reid__cache_path(j, p, path);
     if (reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
-    p->block_size = size + 1;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
     if (p->cubin) return 1;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is made again", path);
-    reid__free(j->mem, p->block, p->block_size);
+    reid__free(j->mem, p->block);
     p->block = NULL;
     return 0;
 }
@@ -5438,12 +5334,14 @@ extern const unsigned char reid__kernel_text[] __attribute__((visibility("hidden
 
 static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     const reid_desc *desc = j->desc;
+    unsigned char *block;
+    size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
     if (desc->kernels_path) {
         j->text_from = "file";
-        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &j->text_block, &j->text_size, e);
-        j->text = (const char *)j->text_block;
+        reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
+        j->text = (const char *)block;
         if (r != REID_OK) return r;
     } else {
         j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
@@ -5582,9 +5480,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends one option to a program's list. A list that is too long shows as length 0. */
-#if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
-#endif
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     size_t left = sizeof p->options - p->length;
@@ -5619,13 +5515,13 @@ static void reid__program_key(const reid__jit *j, reid__program *p) {
     reid__digest_final(&d, p->key);
 }
 
-static void reid__program_compile(const reid__jit *j, reid__program *p) {
+static void reid__program_compile(const reid__jit *j, reid__program *p, const char *text) {
     const char *options[REID__MAX_OPTIONS], *at = p->options;
     int n = 0;
     options[n++] = j->arch_option;
     options[n++] = "--std=c++17";
     for (int i = 0; i < p->count; i++, at += strlen(at) + 1) options[n++] = at;
-    p->result = j->rtc.CreateProgram(&p->compiling, j->text, "reid_kernels.cu", 0, NULL, NULL);
+    p->result = j->rtc.CreateProgram(&p->compiling, text, "reid_kernels.cu", 0, NULL, NULL);
     if (p->result) p->compiling = NULL;
     else p->result = j->rtc.CompileProgram(p->compiling, n, options);
 }
@@ -5635,7 +5531,7 @@ static void *reid__compiler_main(void *arg) {
     for (;;) {
         int i = __atomic_fetch_add(&j->next, 1, __ATOMIC_RELAXED);
         if (i >= j->program_count) return NULL;
-        if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i]);
+        if (!j->programs[i].cubin) reid__program_compile(j, &j->programs[i], j->text);
     }
 }
 
@@ -5674,7 +5570,7 @@ static void reid__program_log(const reid__jit *j, const reid__program *p, char *
         while (error && error > log && error[-1] != '\n') error--;
         snprintf(text, size, "%s", error ? error : log);
     }
-    reid__free(j->mem, log, length + 1);
+    reid__free(j->mem, log);
 }
 
 static reid_result reid__program_fail(const reid__jit *j, const reid__program *p, reid_error *e) {
@@ -5690,8 +5586,7 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     size_t size = 0;
     p->result = j->is_ptx ? j->rtc.GetPTXSize(p->compiling, &size) : j->rtc.GetCUBINSize(p->compiling, &size);
     if (p->result || size == 0) return reid__program_fail(j, p, e);
-    p->block_size = size + 1;
-    p->block = (unsigned char *)reid__alloc(j->mem, p->block_size);
+    p->block = (unsigned char *)reid__alloc(j->mem, size + 1);
     if (!p->block) return reid__no_memory(e, "a compiled kernel", size);
     char *to = (char *)p->block;
     p->result = j->is_ptx ? j->rtc.GetPTX(p->compiling, to) : j->rtc.GetCUBIN(p->compiling, to);
@@ -5710,10 +5605,7 @@ static int reid__nvrtc_works(reid__jit *j) {
     char log[300];
     reid__program p;
     memset(&p, 0, sizeof p);
-    const char *const options[] = {j->arch_option, "--std=c++17"};
-    p.result = j->rtc.CreateProgram(&p.compiling, text, "reid_test.cu", 0, NULL, NULL);
-    if (p.result) p.compiling = NULL;
-    else p.result = j->rtc.CompileProgram(p.compiling, 2, options);
+    reid__program_compile(j, &p, text);
     if (p.result) {
         reid__program_log(j, &p, log, sizeof log);
         reid__try_note(&j->tried, "%s: a test compilation failed: %s: %s", j->rtc_path, j->rtc.GetErrorString(p.result),
@@ -5773,7 +5665,7 @@ static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
 static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc *desc, int arch, int most_version,
                                   reid_error *e) {
     memset(j, 0, sizeof *j);
-    j->mem = mem, j->desc = desc, j->arch = arch, j->most_version = most_version;
+    j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
     if (r == REID_OK) r = reid__jit_pack(j, e);
@@ -5787,17 +5679,11 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     return REID_OK;
 }
 
+/* Frees what mem got since reid__jit_init. */
 static void reid__jit_free(reid__jit *j) {
-    for (int i = 0; i < j->program_count; i++) {
-        reid__program *p = &j->programs[i];
-        if (p->compiling) j->rtc.DestroyProgram(&p->compiling);
-        reid__free(j->mem, p->block, p->block_size);
-    }
-    if (!j->mem) return;
-    reid__free(j->mem, j->programs, REID__MAX_PROGRAMS * sizeof *j->programs);
-    reid__free(j->mem, j->candidates, REID__MAX_CANDIDATES * sizeof *j->candidates);
-    reid__free(j->mem, j->pack, j->pack_size + 1);
-    reid__free(j->mem, j->text_block, j->text_size + 1);
+    for (int i = 0; i < j->program_count; i++)
+        if (j->programs[i].compiling) j->rtc.DestroyProgram(&j->programs[i].compiling);
+    if (j->mem) reid__release(j->mem, j->before);
     memset(j, 0, sizeof *j);
 }
 
@@ -7141,8 +7027,6 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
         reid__gpu_leave(d);
     }
     if (!forked) reid__device_close(d);
-    reid__free(g->mem, g->modules, REID__MAX_PROGRAMS * sizeof *g->modules);
-    reid__free(g->mem, g->lanes, (size_t)g->lane_count * sizeof *g->lanes);
 }
 #endif /* REID_NO_CUDA */
 
@@ -7181,7 +7065,7 @@ struct reid_index {
     int has_mutex;
     const reid__kernels *kernels;
     reid__team team;
-    int asked, threads;       /* threads wanted, and what the team has */
+    int threads;              /* of the team */
     size_t memory_limit, groups;
     reid_rows rows;
     uint32_t *order, *starts; /* [count]: rows by group, then by number; [groups + 1]: places in it. Or NULL */
@@ -7382,27 +7266,28 @@ static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
 static void reid__score_span(const reid__hunt *h, const reid__scan *t, const reid__span *b, const void *const *rows,
                              int panel) {
     const reid__kernels *kernels = h->x->kernels;
-    int dim = h->x->rows.dim, step = h->panels ? kernels->fp32.mr : 1, count = (int)b->rows;
+    int dim = h->x->rows.dim, step = kernels->fp32.mr, count = (int)b->rows;
     for (int at = 0; at < count; at += step) {
-        float *out = t->scores + (ptrdiff_t)at * h->width;
-        if (h->panels) {
-            int some = reid__min(step, count - at);
-            reid__tile tile;
-            memset(&tile, 0, sizeof tile);
-            tile.a = rows + at, tile.taps = 1, tile.kc = dim;
-            tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
-            tile.bias = reid__no_bias;
-            tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
-            if (panel == 0 && !h->order && h->x->rows.floats)
-                tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
-            tile.out = out, tile.out_stride = (ptrdiff_t)sizeof *out * h->width;
-            tile.half = h->width < kernels->nr;
-            kernels->fp32.tile(&tile, some);
-        } else {
-            const float *row = reid__row(h->x, reid__row_at(h, b->place + (size_t)at), t->spare);
-            kernels->dots(row, dim, h->queries, h->n, out);
-        }
+        reid__tile tile;
+        memset(&tile, 0, sizeof tile);
+        tile.a = rows + at, tile.taps = 1, tile.kc = dim;
+        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
+        tile.bias = reid__no_bias;
+        tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
+        if (panel == 0 && !h->order && h->x->rows.floats)
+            tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
+        tile.out = t->scores + (ptrdiff_t)at * h->width, tile.out_stride = (ptrdiff_t)sizeof(float) * h->width;
+        tile.half = h->width < kernels->nr;
+        kernels->fp32.tile(&tile, reid__min(step, count - at));
     }
+}
+
+/* The same for n queries, REID__FEW at most. */
+static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *queries,
+                            int n) {
+    for (size_t i = 0; i < b->rows; i++)
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, queries, n,
+                            t->scores + (ptrdiff_t)i * h->width);
 }
 
 /* What the column of one query has: scores of b's rows, width apart. */
@@ -7431,21 +7316,12 @@ static void reid__scan_span(const reid__hunt *h, int index, const reid__span *b)
     for (size_t i = 0; h->panels && i < b->rows; i++)
         rows[i] = reid__row(h->x, reid__row_at(h, b->place + i), t->wide + i * (size_t)h->x->rows.dim);
     for (int first = 0; first < h->n; first += h->width) {
-        reid__score_span(h, t, b, rows, first / h->width);
+        if (h->panels) reid__score_span(h, t, b, rows, first / h->width);
+        else reid__score_few(h, t, b, h->queries, h->n);
         h->x->kernels->maxima(t->scores, (int)b->rows, h->width, most);
         for (int i = 0; i < h->width && first + i < h->n; i++)
             if (b->piece || most[i] >= t->limits[first + i]) reid__take_span(h, index, first + i, b, t->scores + i);
     }
-}
-
-/* The same for one query. */
-static void reid__scan_query(const reid__hunt *h, int index, int query, const reid__span *b) {
-    const reid__scan *t = &h->scans[index];
-    int dim = h->x->rows.dim;
-    for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), dim,
-                            h->queries + (ptrdiff_t)query * dim, 1, t->scores + i);
-    reid__take_span(h, index, query, b, t->scores);
 }
 
 /* Units from ... end - 1, for one query or for all of them (-1). */
@@ -7455,7 +7331,10 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
     while (b.unit < end) {
         reid__span_fill(h, &b, end);
         if (query < 0) reid__scan_span(h, index, &b);
-        else reid__scan_query(h, index, query, &b);
+        else {
+            reid__score_few(h, &h->scans[index], &b, h->queries + (ptrdiff_t)query * h->x->rows.dim, 1);
+            reid__take_span(h, index, query, &b, h->scans[index].scores);
+        }
         b.place += b.rows;
         if (b.ends) b.unit = b.last + 1;
     }
@@ -7558,44 +7437,31 @@ static void reid__finish_part(void *task, int index) {
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
 
-static size_t reid__carve(size_t *at, size_t count, size_t size) {
-    size_t here = *at;
-    *at += (count * size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1);
-    return here;
-}
-
 /* Sets the pointers of a hunt into `base`; returns the bytes that it takes. base may be NULL. */
 static size_t reid__hunt_layout(reid__hunt *h, char *base) {
-    size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width, at = 0;
+    reid__carver c = {base, 0};
+    size_t n = (size_t)h->n, dim = (size_t)h->x->rows.dim, width = (size_t)h->width;
     size_t threads = (size_t)h->x->threads, padded = (n + width - 1) / width * width;
     int packed = n > REID__FEW && !h->scouted;
-    size_t panels = reid__carve(&at, packed ? padded * dim : 0, sizeof(float));
-    size_t bounds = reid__carve(&at, 3 * n, sizeof(double));
-    size_t candidates = reid__carve(&at, n * threads * h->cap, sizeof(reid__candidate));
-    size_t counts = reid__carve(&at, n * threads, sizeof(size_t));
-    size_t scans = reid__carve(&at, threads, sizeof(reid__scan));
+    h->panels = (float *)reid__carve(&c, packed ? padded * dim : 0, sizeof(float));
+    if (!packed) h->panels = NULL;
+    h->bounds = (double *)reid__carve(&c, n, sizeof(double));
+    h->steps = (double *)reid__carve(&c, n, sizeof(double));
+    h->slack = (double *)reid__carve(&c, n, sizeof(double));
+    h->candidates = (reid__candidate *)reid__carve(&c, n * threads * h->cap, sizeof(reid__candidate));
+    h->counts = (size_t *)reid__carve(&c, n * threads, sizeof(size_t));
+    h->scans = (reid__scan *)reid__carve(&c, threads, sizeof(reid__scan));
     for (size_t i = 0; i < threads; i++) {
         reid__scan t;
-        size_t limits = reid__carve(&at, padded, sizeof(float));
-        size_t scores = reid__carve(&at, REID__BLOCK * width, sizeof(float));
-        size_t wide = reid__carve(&at, h->x->rows.halves ? (REID__BLOCK + 1) * dim : 0, sizeof(float));
-        size_t tallies = reid__carve(&at, h->starts ? n : 0, sizeof(reid__tally));
-        size_t pieces = reid__carve(&at, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
-        if (!base) continue;
-        t.limits = (float *)(void *)(base + limits), t.scores = (float *)(void *)(base + scores);
-        t.wide = (float *)(void *)(base + wide), t.spare = t.wide + (h->x->rows.halves ? REID__BLOCK * dim : 0);
-        t.tallies = (reid__tally *)(void *)(base + tallies);
-        t.pieces = (reid__candidate *)(void *)(base + pieces);
-        memcpy(base + scans + i * sizeof t, &t, sizeof t);
+        t.limits = (float *)reid__carve(&c, padded, sizeof(float));
+        t.scores = (float *)reid__carve(&c, REID__BLOCK * width, sizeof(float));
+        t.wide = (float *)reid__carve(&c, h->x->rows.halves ? REID__BLOCK * dim : 0, sizeof(float));
+        t.spare = (float *)reid__carve(&c, h->x->rows.halves ? dim : 0, sizeof(float));
+        t.tallies = (reid__tally *)reid__carve(&c, h->starts ? n : 0, sizeof(reid__tally));
+        t.pieces = (reid__candidate *)reid__carve(&c, h->scouted ? REID__PIECES : 0, sizeof(reid__candidate));
+        if (base) h->scans[i] = t;
     }
-    if (!base) return at;
-    h->panels = packed ? (float *)(void *)(base + panels) : NULL;
-    h->bounds = (double *)(void *)(base + bounds);
-    h->steps = h->bounds + n, h->slack = h->steps + n;
-    h->candidates = (reid__candidate *)(void *)(base + candidates);
-    h->counts = (size_t *)(void *)(base + counts);
-    h->scans = (reid__scan *)(void *)(base + scans);
-    return at;
+    return c.used;
 }
 
 /* |sum in FP32 - sum| <= n u / (1 - n u) |a| |b| for n additions in any order, u = 2^-24; 64 more for the roundings of
@@ -7626,20 +7492,20 @@ static void reid__hunt_begin(reid__hunt *h) {
                 q < h->n ? h->queries[(ptrdiff_t)q * dim + k] : 0;
 }
 
+static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
+    size_t bytes = x->mem.used + x->scout_bytes;
+    if (!x->memory_limit || bytes <= x->memory_limit) return REID_OK;
+    return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes", (unsigned long long)bytes);
+}
+
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 static uint16_t reid__to_half(float x) {
-    uint32_t bits;
-    memcpy(&bits, &x, 4);
-    uint32_t sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
     if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
     if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) { /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        memcpy(&x, &size, 4);
-        x += 0.5f;
-        memcpy(&bits, &x, 4);
-        return (uint16_t)(sign | (bits - 0x3f000000));
-    }
+    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
     size += 0xfff + (size >> 13 & 1);
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
@@ -7737,9 +7603,8 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     if (code) return reid__gpu_check(&s->device, code, "reid_search", e);
     s->pinned_bytes = s->query_bytes + maxima;
     x->scout_bytes = all + s->pinned_bytes;
-    if (x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
-        return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
-                          (unsigned long long)(x->mem.used + x->scout_bytes));
+    reid_result r = reid__check_limit(x, e);
+    if (r != REID_OK) return r;
     code = cu->MemAlloc(&s->rows, all);
     if (!code) code = cu->MemHostAlloc(&pinned, s->pinned_bytes, 0);
     if (code) return reid__gpu_check(&s->device, code, "the rows of an index", e);
@@ -7764,9 +7629,8 @@ static reid_result reid__scout_tiles(reid_index *x, reid_error *e) {
 static reid_result reid__scout_open(reid_index *x, const reid_desc *desc, reid_error *e) {
     size_t padded = (x->rows.count / 128 + 1) * 128, told;
     reid__jit j;
-    reid__scout *s = x->scout = (reid__scout *)reid__alloc(&x->mem, sizeof *s);
+    reid__scout *s = x->scout = (reid__scout *)reid__alloc_zero(&x->mem, sizeof *s);
     if (!s) return reid__no_memory(e, "a GPU", sizeof *s);
-    memset(s, 0, sizeof *s);
     memset(&j, 0, sizeof j);
     s->depth = reid__round_up(x->rows.dim, 32);
     s->scale = x->rows.halves ? 1 : reid__scale_for(x->longest);
@@ -7797,7 +7661,7 @@ static int reid__scout_state(const reid_index *x) {
     return x->scout->device.no_memory ? 2 : 1;
 }
 
-static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
+static void reid__scout_close(reid_index *x, int forked) {
     reid__scout *s = x->scout;
     if (!s) return;
     reid__driver *cu = &s->device.cu;
@@ -7810,8 +7674,6 @@ static void reid__scout_close(reid_index *x, reid__mem *mem, int forked) {
         reid__gpu_leave(&s->device);
     }
     if (!forked) reid__device_close(&s->device);
-    reid__free(mem, x->firsts, (x->tiles + 1) * sizeof *x->firsts);
-    reid__free(mem, s, sizeof *s);
     x->scout = NULL, x->firsts = NULL, x->scout_bytes = 0;
 }
 
@@ -7859,7 +7721,7 @@ static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, 
     return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
 }
 static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
-static void reid__scout_close(const reid_index *x, reid__mem *mem, int forked) { (void)x, (void)mem, (void)forked; }
+static void reid__scout_close(const reid_index *x, int forked) { (void)x, (void)forked; }
 static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
     (void)h, (void)e;
     return REID_OK;
@@ -7875,11 +7737,10 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
         h->width = h->scouted ? 1 : h->n <= REID__LANES ? REID__LANES : x->kernels->nr;
         if (reid__hunt_layout(h, NULL) <= most || h->n == 1) break;
     }
-    size_t bytes = reid__hunt_layout(h, NULL) + REID__ALIGN + sizeof(void *);
-    if (bytes > least)
+    size_t bytes = reid__hunt_layout(h, NULL);
+    if (bytes + REID__OVERHEAD > least)
         return reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index and one query take %llu bytes",
-                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes));
-    bytes -= REID__ALIGN + sizeof(void *);
+                          (unsigned long long)(x->mem.used + x->scout_bytes + bytes + REID__OVERHEAD));
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
@@ -7895,7 +7756,7 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
     }
-    reid__free(&x->mem, base, bytes);
+    reid__free(&x->mem, base);
     return r;
 }
 
@@ -7928,8 +7789,8 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     if (n && search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
     if (n) memset(found, 0, (size_t)n * sizeof *found);
     if (index->pid != getpid()) return reid__fail(error, REID_ERR_FORKED, "create the index after the fork");
-    int saved_errno = errno, grouped = search->scoring != REID_ROWS;
-    unsigned fp = reid__fp_enter();
+    int grouped = search->scoring != REID_ROWS;
+    reid__caller caller = reid__enter();
     reid_result r = reid__check_search(index, queries, n, search, error);
     memset(&h, 0, sizeof h);
     h.x = index, h.d = search, h.hits = hits, h.found = found;
@@ -7949,8 +7810,7 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
         if (search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
         memset(found, 0, (size_t)n * sizeof *found);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -7981,20 +7841,18 @@ static void reid__lengths_part(void *task, int index) {
 }
 
 static reid_result reid__measure(reid_index *x, reid_error *e) {
-    size_t threads = (size_t)x->threads, at = 0, bad = SIZE_MAX;
-    size_t longest = reid__carve(&at, threads, sizeof(float)), places = reid__carve(&at, threads, sizeof(size_t));
-    size_t wide = reid__carve(&at, threads * (size_t)x->rows.dim, sizeof(float));
-    char *base = (char *)reid__alloc(&x->mem, at);
-    if (!base) return reid__no_memory(e, "an index", at);
-    reid__lengths c = {x, (float *)(void *)(base + longest), (size_t *)(void *)(base + places),
-                      (float *)(void *)(base + wide)};
+    size_t threads = (size_t)x->threads, bad = SIZE_MAX, wide = threads * (size_t)x->rows.dim * sizeof(float);
+    const reid__block *before = x->mem.newest;
+    reid__lengths c = {x, (float *)reid__alloc(&x->mem, threads * sizeof(float)),
+                       (size_t *)reid__alloc(&x->mem, threads * sizeof(size_t)), (float *)reid__alloc(&x->mem, wide)};
+    if (!c.longest || !c.bad || !c.wide) return reid__no_memory(e, "an index", wide);
     float most = 0;
     reid__parallel(&x->team, reid__lengths_part, &c, x->threads);
     for (size_t i = 0; i < threads; i++) {
         if (c.bad[i] < bad) bad = c.bad[i];
         if (c.longest[i] > most) most = c.longest[i];
     }
-    reid__free(&x->mem, base, at);
+    reid__release(&x->mem, before);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
     return bad == SIZE_MAX ? REID_OK
                            : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
@@ -8024,15 +7882,13 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
         }
         x->starts[x->groups] = (uint32_t)count;
     }
-    reid__free(&x->mem, keys, keys_size);
+    reid__free(&x->mem, keys);
     return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
 }
 
 static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
     reid_error *e = desc->error;
     size_t size;
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if (desc->threads < 0 || desc->threads > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.threads is %d: 0 to 1024", desc->threads);
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
@@ -8053,11 +7909,13 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
     size_t values = x->rows.count * (size_t)x->rows.dim;
     if (desc->device == REID_DEVICE_CPU || (automatic && values < REID__SCOUT_PAYS)) return REID_OK;
     reid__clear_error(&why);
+    const reid__block *before = x->mem.newest;
     reid_result r = reid__scout_open(x, desc, &why);
     if (r == REID_OK) return r;
     int state = reid__scout_state(x);
     int at_fault = r != REID_ERR_INVALID_ARG && (r != REID_ERR_OUT_OF_MEMORY || state == 2);
-    reid__scout_close(x, &x->mem, 0);
+    reid__scout_close(x, 0);
+    reid__release(&x->mem, before);
     if (!automatic || !at_fault) return reid__fail(desc->error, r, "%s", why.text);
     reid__log(desc, state ? REID_LOG_WARNING : REID_LOG_INFO, r, "searching on the CPU: %.400s", why.text);
     return REID_OK;
@@ -8069,28 +7927,23 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     if (r != REID_OK) return r;
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
-    r = reid__team_start(&x->team, &x->mem, x->asked, desc);
+    r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
     if (r != REID_OK) return reid__fail(e, r, "the threads of an index");
     x->threads = x->team.size;
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);
     if (r == REID_OK) r = reid__index_device(x, desc);
-    if (r == REID_OK && x->memory_limit && x->mem.used + x->scout_bytes > x->memory_limit)
-        r = reid__fail(e, REID_ERR_MEMORY_LIMIT, "the index takes %llu bytes",
-                       (unsigned long long)(x->mem.used + x->scout_bytes));
-    return r;
+    return r == REID_OK ? reid__check_limit(x, e) : r;
 }
 
 REID_API void reid_index_destroy(reid_index *index) {
     if (!index) return;
-    reid__mem mem = index->mem;
     int forked = index->pid != getpid();
-    reid__team_stop(&index->team, &mem, index->asked, forked);
-    reid__scout_close(index, &mem, forked);
+    reid__team_stop(&index->team, forked);
+    reid__scout_close(index, forked);
     if (index->has_mutex && !forked) pthread_mutex_destroy(&index->mutex);
-    reid__free(&mem, index->starts, (index->rows.count + 1) * sizeof *index->starts);
-    reid__free(&mem, index->order, index->rows.count * sizeof *index->order);
-    reid__free(&mem, index, sizeof *index);
+    reid__mem mem = index->mem;
+    reid__release(&mem, NULL);
 }
 
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
@@ -8098,33 +7951,29 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     if (out) *out = NULL;
     if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
     reid__clear_error(desc->error);
-    reid_result r = reid__check_rows(desc, rows);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r == REID_OK) r = reid__check_rows(desc, rows);
     if (r != REID_OK) return r;
-    int saved_errno = errno;
-    unsigned fp = reid__fp_enter();
-    reid__mem_init(&mem, desc);
-    reid_index *x = (reid_index *)reid__alloc(&mem, sizeof *x);
+    reid__caller caller = reid__enter();
+    reid_index *x = (reid_index *)reid__alloc_zero(&mem, sizeof *x);
     if (x) {
-        memset(x, 0, sizeof *x);
         x->mem = mem, x->rows = *rows, x->pid = getpid(), x->memory_limit = desc->memory_limit;
-        x->asked = desc->threads ? desc->threads : reid__cpu_count();
         r = reid__index_open(x, desc);
         if (r == REID_OK) *out = x;
         else reid_index_destroy(x);
     } else {
         r = reid__no_memory(desc->error, "an index", sizeof *x);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
 /* --- halves ------------------------------------------------------------------------------------------------------- */
 
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    unsigned fp = reid__fp_enter();
+    reid__caller caller = reid__enter();
     for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__fp_leave(fp);
+    reid__leave(caller);
 }
 
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
@@ -8142,15 +7991,13 @@ struct reid_ctx {
     reid__prep *prep;
     reid__net net;
     float *weights, *zeros;
-    size_t zeros_floats;
     reid__lane *lanes;
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
     struct reid__gpu *gpu;     /* NULL: the CPU computes */
-    int flip, raw;
     pthread_mutex_t mutex;     /* guards the queue for lanes */
     pthread_cond_t turn;
-    int has_mutex, has_turn;
+    int has_locks;
     unsigned next_ticket, now_serving;
     reid_info info;
 };
@@ -8217,23 +8064,21 @@ static reid_tensor_status reid__want_status(const reid__weights *file, const rei
     return REID_TENSOR_USED;
 }
 
-/* What reid__match found. */
+/* What reid__match_plan found. */
 typedef struct reid__match {
     int wanted, matched, unexpected;
-    reid_result first;    /* the first error, its tensor and its note */
-    char name[704], note[256];
+    reid_result first;    /* the first error */
 } reid__match;
 
-static void reid__match_error(reid__match *m, reid_result code, const char *name, const char *note) {
-    if (m->first != REID_OK) return;
-    m->first = code;
-    snprintf(m->name, sizeof m->name, "%s", name);
-    snprintf(m->note, sizeof m->note, "%s", note);
+static reid_result reid__match_error(const reid__weights *file, const reid__plan *p, reid_result code, const char *name,
+                                     const char *note, reid_error *e) {
+    return reid__fail(e, code, "%s: tensor %s: %s: %s (network %s)", file->path, name, reid_result_string(code), note,
+                      p->arch->name);
 }
 
-/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. */
+/* Compares a file with a plan. `used` has one byte per tensor of the file. fn may be NULL. e: gets the first error. */
 static void reid__match_plan(const reid__weights *file, const reid__plan *p, const reid_desc *desc, unsigned char *used,
-                             reid_tensor_fn fn, void *user, reid__match *m) {
+                             reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__want wants[REID__WANTS];
     char note[256];
     reid_result code;
@@ -8245,7 +8090,7 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
             if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
             if (status == REID_TENSOR_USED) m->matched++;
-            else reid__match_error(m, code, wants[k].name, note);
+            else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
             if (fn) fn(wants[k].name, status, note, user);
         }
     }
@@ -8254,23 +8099,23 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         const char *name = file->tensors[i].name;
         reid_tensor_status status = reid__unused_status(desc, name);
         if (status == REID_TENSOR_UNEXPECTED) {
+            const char *why = reid__is_trunk(name) ? "a layer of another network?"
+                                                   : "desc.allow_unused accepts such a file";
             m->unexpected++;
-            reid__match_error(m, REID_ERR_TENSOR_UNEXPECTED, name,
-                              reid__is_trunk(name) ? "a layer of another network?"
-                                                   : "desc.allow_unused accepts such a file");
+            if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
 }
 
-/* desc.head for one network and file: NONE, FILE or SEEDED. */
+/* desc.head for one network and file: NONE, FILE or SEEDED. Without a file it has no optional head. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
                                       reid_head *head, reid_error *e) {
     int has_head = arch->multiscale || arch->family == REID__EFFICIENTNET;
     *head = desc->head;
     if (desc->head == REID_HEAD_AUTO)
-        *head = arch->multiscale || (has_head && reid__weights_find(file, "projection.weight")) ? REID_HEAD_FILE
-                                                                                                : REID_HEAD_NONE;
+        *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
+                    ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
                           arch->multiscale ? "always has its head; resnet50 has none"
@@ -8294,7 +8139,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             reid_result r = reid__resolve_head(desc, arch, file, &head, name ? e : NULL);
             if (r != REID_OK && name) return r;
             if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
-            reid__match_plan(file, p, desc, used, NULL, NULL, m);
+            reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
@@ -8309,18 +8154,11 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
     return REID_OK;
 }
 
-static reid_result reid__match_result(const reid__match *m, const reid__plan *p, const reid__weights *file,
-                                      reid_error *e) {
-    if (m->first == REID_OK) return REID_OK;
-    return reid__fail(e, m->first, "%s: tensor %s: %s: %s (network %s)", file->path, m->name,
-                      reid_result_string(m->first), m->note, p->arch->name);
-}
-
-static reid_result reid__check_desc(const reid_desc *desc, reid_error *e) {
+/* And the allocator that it gives. */
+static reid_result reid__check_desc(const reid_desc *desc, reid__mem *mem) {
+    reid_error *e = desc->error;
     if (!desc->weights == !desc->weights_data)
         return reid__fail(e, REID_ERR_INVALID_ARG, "either desc.weights or desc.weights_data has to be given");
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
     if ((int)desc->head < REID_HEAD_AUTO || desc->head > REID_HEAD_SEEDED)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.head is %d, which is no reid_head", (int)desc->head);
     if (desc->last_stride < 0 || desc->last_stride > 2)
@@ -8329,7 +8167,14 @@ static reid_result reid__check_desc(const reid_desc *desc, reid_error *e) {
         desc->lanes > 1024)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch %d, threads %d, lanes %d: 0 to 4096, 1024, 1024",
                           desc->batch, desc->threads, desc->lanes);
-    return REID_OK;
+    return reid__mem_init(mem, desc);
+}
+
+/* The file alone, for questions about it. */
+static reid_result reid__open_file(const reid_desc *desc, reid__mem *mem, reid__weights *file) {
+    reid__clear_error(desc->error);
+    reid_result r = reid__check_desc(desc, mem);
+    return r == REID_OK ? reid__weights_open(file, desc, mem, desc->error) : r;
 }
 
 REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn, void *user, char network[32]) {
@@ -8338,27 +8183,22 @@ REID_API reid_result reid_check_weights(const reid_desc *desc, reid_tensor_fn fn
     reid__match m;
     if (network) network[0] = 0;
     if (!desc) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid_error *e = desc->error;
-    reid__clear_error(e);
-    reid_result r = reid__check_desc(desc, e);
-    if (r != REID_OK) return r;
-    reid__mem_init(&mem, desc);
-    r = reid__weights_open(&file, desc, &mem, e);
+    reid_result r = reid__open_file(desc, &mem, &file);
     if (r == REID_OK) {
         reid__plan *p = (reid__plan *)reid__alloc(&mem, sizeof *p);
         unsigned char *used = (unsigned char *)reid__alloc(&mem, (size_t)file.count + 1);
         r = p && used ? reid__detect(&file, desc, used, p, &m, e) : reid__no_memory(e, "the plan", sizeof *p);
         if (r == REID_OK) {
             if (network) snprintf(network, 32, "%s", p->arch->name);
-            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m);
-            r = reid__match_result(&m, p, &file, e);
+            if (fn) reid__match_plan(&file, p, desc, used, fn, user, &m, NULL);
+            r = m.first;
         }
-        reid__free(&mem, used, (size_t)file.count + 1);
-        reid__free(&mem, p, sizeof *p);
         reid__weights_close(&file, &mem);
+        reid__release(&mem, NULL);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8367,12 +8207,8 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
     reid__weights file;
     if (value && size) value[0] = 0;
     if (!desc || !key || !value || !size) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
-    reid__clear_error(desc->error);
-    reid_result r = reid__check_desc(desc, desc->error);
-    if (r != REID_OK) return r;
-    reid__mem_init(&mem, desc);
-    r = reid__weights_open(&file, desc, &mem, desc->error);
+    reid__caller caller = reid__enter();
+    reid_result r = reid__open_file(desc, &mem, &file);
     if (r == REID_OK) {
         const char *text = reid__weights_meta(&file, key);
         if (text && strlen(text) >= size)
@@ -8381,7 +8217,7 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
         else if (text) memcpy(value, text, strlen(text) + 1);
         reid__weights_close(&file, &mem);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -8391,11 +8227,11 @@ REID_API reid_result reid_weights_metadata(const reid_desc *desc, const char *ke
 typedef struct reid__build {
     const reid_desc *desc;
     reid_error *e;
+    reid__mem mem;                /* of all below */
     reid__weights file;
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    char *staging;
     size_t staging_bytes, staging_each;
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     reid_result *results;         /* [op] */
@@ -8431,7 +8267,7 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
     for (int c = 0; c < 3; c++)
         reid__print_digest(&d, "mean %016llx std %016llx\n", reid__double_bits(prep->preset.mean[c]),
                            reid__double_bits(prep->preset.std[c]));
-    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->flip, ctx->raw);
+    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->info.flip, ctx->info.raw);
     for (int i = 0; i < p->op_count; i++) {
         reid__want wants[REID__WANTS];
         char shape[96];
@@ -8528,42 +8364,27 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     return most;
 }
 
-/* The parts of a thread's scratch memory: sizes rounded so that each starts aligned. */
-typedef struct reid__thread_sizes { size_t rows, block, pixels, prep, all; } reid__thread_sizes;
-
-static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
-
-/* k NULL: only what resizing needs, for the GPU computes the network. */
-static reid__thread_sizes reid__thread_size(const reid__plan *p, const reid__prep *prep, const reid__kernels *k) {
-    reid__thread_sizes s;
-    memset(&s, 0, sizeof s);
-    s.prep = reid__aligned(reid__prep_scratch(prep, prep->height));
-    if (k) {
-        s.rows = reid__aligned(reid__block_rows(p, k) * sizeof(const void *));
-        s.block = reid__aligned(reid__block_floats(p, k) * sizeof(float));
-        s.pixels = reid__aligned((size_t)prep->height * (size_t)prep->width * 3);
+/* Sets the pointers of a thread's memory; c->base may be NULL. On a GPU it is only what resizing needs. */
+static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, reid__carver *c) {
+    const reid__plan *p = ctx->plan;
+    const reid__kernels *k = ctx->net.kernels;
+    if (!ctx->gpu) {
+        s->rows = (const void **)reid__carve(c, reid__block_rows(p, k), sizeof *s->rows);
+        s->block = (float *)reid__carve(c, reid__block_floats(p, k), sizeof *s->block);
+        s->pixels = (uint8_t *)reid__carve(c, (size_t)p->height * (size_t)p->width, 3);
     }
-    s.all = s.rows + s.block + s.pixels + s.prep;
-    return s;
+    s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
 static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     reid_ctx *ctx = b->ctx;
     int threads = ctx->lane_threads;
-    reid__thread_sizes size = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels);
     lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
-    lane->memory = (char *)reid__alloc(&ctx->mem, ctx->lane_bytes);
-    lane->scratch = (reid__thread_memory *)reid__alloc(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-    if (!lane->arena || !lane->memory || !lane->scratch)
+    reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
+    lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+    if (!lane->arena || !c.base || !lane->scratch)
         return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    for (int i = 0; i < threads; i++) {
-        char *at = lane->memory + (size_t)i * size.all;
-        memset(&lane->scratch[i], 0, sizeof lane->scratch[i]);
-        lane->scratch[i].rows = (const void **)(void *)at;
-        lane->scratch[i].block = (float *)(void *)(at + size.rows);
-        lane->scratch[i].pixels = (uint8_t *)(at + size.rows + size.block);
-        lane->scratch[i].prep = at + size.rows + size.block + size.pixels;
-    }
+    for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
     reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
     if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
     if (lane->team.size < threads)
@@ -8572,11 +8393,18 @@ static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
     return REID_OK;
 }
 
-static void reid__lane_free(reid_ctx *ctx, reid__lane *lane, int forked) {
-    reid__team_stop(&lane->team, &ctx->mem, ctx->lane_threads, forked);
-    reid__free(&ctx->mem, lane->scratch, (size_t)ctx->lane_threads * sizeof *lane->scratch);
-    reid__free(&ctx->mem, lane->memory, ctx->lane_bytes);
-    reid__free(&ctx->mem, lane->arena, ctx->arena_bytes);
+static void reid__stop_lanes(reid_ctx *ctx, int forked) {
+    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
+}
+
+/* The preset of that name, and the plan for its input size. */
+static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
+                                   const char *preset_name, int last_stride, reid_head head, reid_error *e) {
+    const reid__preset *preset = reid__preset_find(preset_name);
+    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", preset_name);
+    reid_result r = reid__prep_init(prep, preset, desc->height, desc->width, e);
+    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head)) return r;
+    return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
 
 /* Network, head, preset, input size: everything that a name or the file decides. */
@@ -8587,17 +8415,12 @@ static reid_result reid__choose_network(reid__build *b) {
     reid_head head;
     const char *name = desc->preset, *stride = reid__weights_meta(&b->file, "reid.last_stride");
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
-    if (r == REID_OK) r = reid__match_result(&m, ctx->plan, &b->file, b->e);
+    if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
     const reid__arch *arch = ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, NULL);
     if (!name) name = reid__weights_meta(&b->file, "reid.preset");
     if (!name) name = arch->preset;
-    const reid__preset *preset = reid__preset_find(name);
-    if (!preset) return reid__fail(b->e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
-    r = reid__prep_init(ctx->prep, preset, desc->height, desc->width, b->e);
-    if (r != REID_OK) return r;
-    ctx->prep->lines = ctx->net.kernels->lines;
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -8605,9 +8428,9 @@ static reid_result reid__choose_network(reid__build *b) {
                               b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    if (!reid__plan_build(ctx->plan, arch, ctx->prep->height, ctx->prep->width, last_stride, head))
-        return reid__fail(b->e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", ctx->prep->height, ctx->prep->width,
-                          arch->name);
+    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, name, last_stride, head, b->e);
+    if (r != REID_OK) return r;
+    ctx->prep->lines = ctx->net.kernels->lines;
     if (ctx->net.kernels->bf16.mr) reid__plan_to_bf16(ctx->plan);
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
@@ -8619,6 +8442,13 @@ static reid_result reid__choose_network(reid__build *b) {
 
 #define REID__CPU_BATCH 8 /* images for which late weights are read once */
 
+static reid_result reid__limit_fail(const reid__build *b, size_t need) {
+    const reid__plan *p = b->ctx->plan;
+    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
+                      (unsigned long long)b->desc->memory_limit, p->arch->name, p->height, p->width,
+                      (unsigned long long)need);
+}
+
 /* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
    there cannot be one for each thread. */
 static reid_result reid__choose_batch(reid__build *b) {
@@ -8628,7 +8458,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     size_t lanes = (size_t)ctx->lane_count, threads = (size_t)ctx->lane_threads, limit = b->desc->memory_limit;
     size_t bookkeeping = 65536 + lanes * threads * 1024; /* small arrays, more than they take */
     size_t behind = reid__floats_behind(p, ctx->net.kernels) * sizeof(float);
-    size_t fixed = bookkeeping + ctx->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
+    size_t fixed = bookkeeping + ctx->mem.used + b->mem.used + p->weight_floats * sizeof(float) + b->staging_bytes;
     fixed += lanes * (ctx->lane_bytes + behind);
     int batch = reid__max(REID__CPU_BATCH, ctx->lane_threads), slots = ctx->lane_threads;
     if (b->desc->batch) batch = reid__min(batch, b->desc->batch);
@@ -8636,10 +8466,7 @@ static reid_result reid__choose_batch(reid__build *b) {
     if (limit) {
         size_t left = limit > fixed ? (limit - fixed) / lanes : 0; /* for one lane */
         if (left < (early + late) * (size_t)slots) slots = 1;
-        if (left < early + late)
-            return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                              (unsigned long long)limit, p->arch->name, p->height, p->width,
-                              (unsigned long long)(fixed + (early + late) * lanes));
+        if (left < early + late) return reid__limit_fail(b, fixed + (early + late) * lanes);
         size_t fit = (left - early * (size_t)slots) / late;
         if (fit < (size_t)batch) batch = (int)fit;
     }
@@ -8663,40 +8490,25 @@ static int reid__size_staging(reid__build *b) {
 }
 
 static reid_result reid__alloc_staging(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
+    const reid_ctx *ctx = b->ctx;
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
     size_t floats = b->staging_each / sizeof(float), channels, rows;
     reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
-    b->staging = (char *)reid__alloc(&ctx->mem, b->staging_bytes);
-    b->loaders = (reid__loader *)reid__alloc(&ctx->mem, threads * sizeof *b->loaders);
-    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc(&ctx->mem, ops * sizeof *b->digests);
-    b->results = (reid_result *)reid__alloc(&ctx->mem, ops * sizeof *b->results);
-    if (!b->staging || !b->loaders || !b->digests || !b->results)
+    char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
+    b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
+    b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
+    b->results = (reid_result *)reid__alloc(&b->mem, ops * sizeof *b->results);
+    if (!staging || !b->loaders || !b->digests || !b->results)
         return reid__no_memory(b->e, "staging", b->staging_bytes);
-    memset(b->digests, 0, ops * sizeof *b->digests);
     for (size_t i = 0; i < threads; i++) {
         reid__loader *l = &b->loaders[i];
         l->file = &b->file;
         l->seed = b->desc->head_seed;
-        l->factors = (double *)(void *)(b->staging + i * floats * sizeof(float));
+        l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
     }
     return REID_OK;
-}
-
-/* Frees what packing needed. */
-static void reid__free_staging(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
-    size_t ops = ctx->plan ? (size_t)ctx->plan->op_count : 0;
-#ifndef REID_NO_CUDA
-    reid__jit_free(&b->jit);
-#endif
-    reid__free(&ctx->mem, b->results, ops * sizeof *b->results);
-    reid__free(&ctx->mem, b->digests, ops * sizeof *b->digests);
-    reid__free(&ctx->mem, b->loaders, (size_t)b->loader_count * sizeof *b->loaders);
-    reid__free(&ctx->mem, b->staging, b->staging_bytes);
-    b->results = NULL, b->digests = NULL, b->loaders = NULL, b->staging = NULL;
 }
 
 /* What the desc asks for: device, precision, instruction set, threads. */
@@ -8719,10 +8531,7 @@ static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
     unsigned r[12];
-    for (unsigned i = 0; i < 3; i++) {
-        unsigned *p = r + 4 * i;
-        __asm__("cpuid" : "=a"(p[0]), "=b"(p[1]), "=c"(p[2]), "=d"(p[3]) : "a"(0x80000002u + i), "c"(0));
-    }
+    for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
     char name[49];
     memcpy(name, r, 48);
     name[48] = 0;
@@ -8732,24 +8541,17 @@ static void reid__chip_name(char *out, size_t size) {
 #endif
 }
 
-/* What differs on a GPU. Returns 0 if there is none. */
-static int reid__fill_gpu_info(reid_ctx *ctx) {
 #ifndef REID_NO_CUDA
-    const reid__gpu *g = ctx->gpu;
-    reid_info *info = &ctx->info;
-    if (g) {
-        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
-        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
-        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-        snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
-        info->weight_bytes = g->plan.weights;
-        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
-        return 1;
-    }
-#endif
-    (void)ctx;
-    return 0;
+/* What differs on a GPU. */
+static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info *info) {
+    snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+    snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+    snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+    snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
+    info->weight_bytes = g->plan.weights;
+    info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
 }
+#endif
 
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -8767,17 +8569,17 @@ static void reid__fill_info(reid__build *b) {
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->last_stride = p->last_stride;
     info->dim = p->dim;
-    info->flip = ctx->flip, info->raw = ctx->raw;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
     info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
     info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
-    if (!reid__fill_gpu_info(ctx)) {
-        snprintf(info->device, sizeof info->device, "cpu");
-        reid__chip_name(info->chip, sizeof info->chip);
-        snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-        snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
-    }
+    snprintf(info->device, sizeof info->device, "cpu");
+    reid__chip_name(info->chip, sizeof info->chip);
+    snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
+    snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
+#endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
         info->parameters += reid__op_parameters(&p->ops[i]);
@@ -8789,9 +8591,8 @@ static void reid__fill_info(reid__build *b) {
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     reid_result r = REID_OK;
-    ctx->lanes = (reid__lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    memset(ctx->lanes, 0, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
     return r;
 }
@@ -8799,8 +8600,10 @@ static reid_result reid__create_lanes(reid__build *b) {
 /* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    ctx->lane_bytes = reid__thread_size(ctx->plan, ctx->prep, ctx->gpu ? NULL : ctx->net.kernels).all;
-    if (reid__size_staging(b) && reid__mul(ctx->lane_bytes, (size_t)ctx->lane_threads, &ctx->lane_bytes))
+    reid__carver c = {NULL, 0};
+    reid__thread_memory one;
+    reid__thread_layout(ctx, &one, &c);
+    if (reid__size_staging(b) && reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes))
         return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
@@ -8816,11 +8619,9 @@ static reid_result reid__create_cpu(reid__build *b) {
     if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
 
-    ctx->zeros_floats = reid__widest(ctx->plan);
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
-    ctx->zeros = (float *)reid__alloc(&ctx->mem, ctx->zeros_floats * sizeof(float));
+    ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
-    memset(ctx->zeros, 0, ctx->zeros_floats * sizeof(float));
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
@@ -8843,7 +8644,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
     reid__gpu *g = ctx->gpu;
     size_t lanes = (size_t)ctx->lane_count, limit = b->desc->memory_limit, need;
     size_t fixed = 65536 + lanes * ((size_t)ctx->lane_threads * 256 + ctx->lane_bytes); /* small arrays; threads */
-    fixed += ctx->mem.used + b->staging_bytes + g->plan.weights;
+    fixed += ctx->mem.used + b->mem.used + b->staging_bytes + g->plan.weights;
     fixed += (size_t)b->loader_count * (reid__gpu_raw_bytes(ctx->plan) + REID__FACTORS);
     for (g->plan.batch = reid__graph_batch(b->desc->batch ? b->desc->batch : REID__GPU_BATCH);; g->plan.batch /= 2) {
         reid__gpu_lane_sizes(g);
@@ -8851,9 +8652,7 @@ static reid_result reid__gpu_batch(reid__build *b) {
         if (!limit || need <= limit) return REID_OK;
         if (g->plan.batch == 1) break;
     }
-    return reid__fail(b->e, REID_ERR_MEMORY_LIMIT, "memory_limit is %llu bytes; %s at %dx%d needs %llu",
-                      (unsigned long long)limit, ctx->plan->arch->name, ctx->plan->height, ctx->plan->width,
-                      (unsigned long long)need);
+    return reid__limit_fail(b, need);
 }
 
 /* Device memory for the packed weights and for what packing needs, a stream for each loader. */
@@ -8909,29 +8708,27 @@ static reid_result reid__gpu_fill(reid__build *b) {
 static reid_result reid__create_cuda(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     int half;
-    reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc(&ctx->mem, sizeof *g);
+    reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    memset(g, 0, sizeof *g);
     g->mem = &ctx->mem;
     reid_result r = reid__gpu_precision(b->desc, &half, b->e);
     if (r == REID_OK) r = reid__device_open(&g->device, b->desc, b->e);
-    if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
+    if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
     int wgmma = half ? reid__has_wgmma(&b->jit) : 0, maps = g->device.cu.TensorMapEncodeIm2col != NULL;
     if (wgmma && !maps)
         reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
                   "the instructions of older chips");
-    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->flip, ctx->raw);
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
     if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
     if (r != REID_OK) return r;
-    g->lanes = (reid__gpu_lane *)reid__alloc(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
+    g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);
     if (!g->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *g->lanes);
     g->lane_count = ctx->lane_count;
-    memset(g->lanes, 0, (size_t)ctx->lane_count * sizeof *g->lanes);
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__gpu_fill(b);
@@ -8944,13 +8741,12 @@ static reid_result reid__create_cuda(reid__build *b) {
 }
 
 /* Takes back what reid__create_cuda has done, for the CPU to take its place. */
-static void reid__undo_cuda(reid__build *b) {
+static void reid__undo_cuda(reid__build *b, const reid__block *before) {
     reid_ctx *ctx = b->ctx;
-    reid__free_staging(b);
-    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], 0);
-    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    reid__jit_free(&b->jit);
+    reid__stop_lanes(ctx, 0);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
-    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
+    reid__release(&ctx->mem, before);
     ctx->lanes = NULL, ctx->gpu = NULL;
 }
 
@@ -8961,6 +8757,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     reid_error why;
     if (device == REID_DEVICE_CPU || b->ctx->net.kernels->bf16.mr) return reid__create_cpu(b);
     reid_error *e = b->e;
+    const reid__block *before = b->ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
     reid_result r = reid__create_cuda(b);
@@ -8971,7 +8768,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
     int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
-    reid__undo_cuda(b);
+    reid__undo_cuda(b, before);
     if (!gpu_fault) {
         if (e) *e = why;
         return r;
@@ -8992,17 +8789,17 @@ static reid_result reid__create_on_device(reid__build *b) {
 
 static reid_result reid__create(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    ctx->has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
-    ctx->has_turn = ctx->has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
-    if (!ctx->has_turn) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
+    int has_mutex = pthread_mutex_init(&ctx->mutex, NULL) == 0;
+    ctx->has_locks = has_mutex && pthread_cond_init(&ctx->turn, NULL) == 0;
+    if (has_mutex && !ctx->has_locks) pthread_mutex_destroy(&ctx->mutex);
+    if (!ctx->has_locks) return reid__fail(b->e, REID_ERR_SYSTEM, "cannot create a mutex or a condition variable");
     reid_result r = reid__choose_device(b);
-    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &ctx->mem, b->e);
+    if (r == REID_OK) r = reid__weights_open(&b->file, b->desc, &b->mem, b->e);
     if (r != REID_OK) return r;
-    b->used = (unsigned char *)reid__alloc(&ctx->mem, (size_t)b->file.count + 1);
-    ctx->plan = (reid__plan *)reid__alloc(&ctx->mem, sizeof *ctx->plan);
+    b->used = (unsigned char *)reid__alloc(&b->mem, (size_t)b->file.count + 1);
+    ctx->plan = (reid__plan *)reid__alloc_zero(&ctx->mem, sizeof *ctx->plan);
     ctx->prep = (reid__prep *)reid__alloc(&ctx->mem, sizeof *ctx->prep);
     if (!b->used || !ctx->plan || !ctx->prep) return reid__no_memory(b->e, "the plan", sizeof *ctx->plan);
-    memset(ctx->plan, 0, sizeof *ctx->plan);
     r = reid__choose_network(b);
     return r == REID_OK ? reid__create_on_device(b) : r;
 }
@@ -9013,51 +8810,43 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     reid_memory memory;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
-    int saved_errno = errno;
-    unsigned fp = reid__fp_enter();
+    reid__caller caller = reid__enter();
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
-    reid_result r = reid__check_desc(desc, b.e);
+    reid_result r = reid__check_desc(desc, &mem);
     if (r == REID_OK) {
-        reid__mem_init(&mem, desc);
-        b.ctx = (reid_ctx *)reid__alloc(&mem, sizeof *b.ctx);
+        b.mem = mem;
+        b.ctx = (reid_ctx *)reid__alloc_zero(&mem, sizeof *b.ctx);
         if (!b.ctx) r = reid__no_memory(b.e, "the handle", sizeof *b.ctx);
     }
     if (b.ctx) {
-        memset(b.ctx, 0, sizeof *b.ctx);
         b.ctx->mem = mem, b.ctx->pid = getpid();
-        b.ctx->flip = desc->flip != 0, b.ctx->raw = desc->raw != 0;
+        b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         r = reid__create(&b);
-        reid__free_staging(&b);
-        reid__free(&b.ctx->mem, b.used, (size_t)b.file.count + 1);
-        reid__weights_close(&b.file, &b.ctx->mem);
+#ifndef REID_NO_CUDA
+        reid__jit_free(&b.jit);
+#endif
+        reid__weights_close(&b.file, &b.mem);
+        reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
     }
-    reid__fp_leave(fp);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
     int saved_errno = errno, forked = ctx->pid != getpid();
-    for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__lane_free(ctx, &ctx->lanes[i], forked);
-    reid__free(&ctx->mem, ctx->lanes, (size_t)ctx->lane_count * sizeof *ctx->lanes);
+    reid__stop_lanes(ctx, forked);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
-    reid__free(&ctx->mem, ctx->gpu, sizeof *ctx->gpu);
 #endif
-    reid__free(&ctx->mem, ctx->zeros, ctx->zeros_floats * sizeof(float));
-    reid__free(&ctx->mem, ctx->weights, ctx->plan ? ctx->plan->weight_floats * sizeof(float) : 0);
-    reid__free(&ctx->mem, ctx->prep, sizeof *ctx->prep);
-    reid__free(&ctx->mem, ctx->plan, sizeof *ctx->plan);
-    if (ctx->has_turn && !forked) pthread_cond_destroy(&ctx->turn);
-    if (ctx->has_mutex && !forked) pthread_mutex_destroy(&ctx->mutex);
+    if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
-    reid__free(&mem, ctx, sizeof *ctx);
+    reid__release(&mem, NULL);
     errno = saved_errno;
 }
 
@@ -9104,9 +8893,9 @@ static int reid__normalise(float *v, int dim, int raw) {
 
 static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
                                    reid_error *e) {
-    reid__run(&ctx->net, lane, images, n, ctx->flip, out);
+    reid__run(&ctx->net, lane, images, n, ctx->info.flip, out);
     for (int i = 0; i < n; i++)
-        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->raw))
+        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->info.raw))
             return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", i, reid_result_string(REID_ERR_EMBEDDING));
     return REID_OK;
 }
@@ -9127,21 +8916,19 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
 }
 
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
-        unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
 #endif
         if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
-        reid__fp_leave(fp);
     }
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -9150,22 +8937,20 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 }
 
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
     reid_box roi;
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, image, 1, out, error);
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
-        unsigned fp = reid__fp_enter();
         reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
 #endif
         if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
-        reid__fp_leave(fp);
     }
-    errno = saved_errno;
+    reid__leave(caller);
     return r;
 }
 
@@ -9173,20 +8958,22 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 
 REID_API int reid_dim(const reid_ctx *ctx) { return ctx ? ctx->plan->dim : 0; }
 
+/* Clears the answer and checks who asks. */
+static reid_result reid__ask(const reid_ctx *ctx, void *answer, size_t size) {
+    if (answer) memset(answer, 0, size);
+    if (!ctx || !answer) return REID_ERR_INVALID_ARG;
+    return ctx->pid == getpid() ? REID_OK : REID_ERR_FORKED;
+}
+
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
-    if (!info) return REID_ERR_INVALID_ARG;
-    memset(info, 0, sizeof *info);
-    if (!ctx) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
-    *info = ctx->info;
-    return REID_OK;
+    reid_result r = reid__ask(ctx, info, sizeof *info);
+    if (r == REID_OK) *info = ctx->info;
+    return r;
 }
 
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
-    if (!memory) return REID_ERR_INVALID_ARG;
-    memset(memory, 0, sizeof *memory);
-    if (!ctx) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
+    reid_result r = reid__ask(ctx, memory, sizeof *memory);
+    if (r != REID_OK) return r;
     memory->host = ctx->mem.used;
 #ifndef REID_NO_CUDA
     const reid__gpu *g = ctx->gpu;
@@ -9208,11 +8995,10 @@ REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_cou
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
     static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
     static const char acts[3][8] = {"", "relu", "silu"};
-    if (!info) return REID_ERR_INVALID_ARG;
-    memset(info, 0, sizeof *info);
-    info->name = info->kind = info->activation = info->kernel = "";
-    if (!ctx || index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
-    if (ctx->pid != getpid()) return REID_ERR_FORKED;
+    reid_result r = reid__ask(ctx, info, sizeof *info);
+    if (info) info->name = info->kind = info->activation = info->kernel = "";
+    if (r != REID_OK) return r;
+    if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
     info->name = op->name;
     info->kind = kinds[op->kind];
@@ -9274,10 +9060,8 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     reid__jit j;
     memset(&d, 0, sizeof d);
     memset(&j, 0, sizeof j);
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
-    reid__mem_init(&mem, desc);
-    reid_result r = reid__query_gpu(desc, gpu, &d, &j, &mem);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r == REID_OK) r = reid__query_gpu(desc, gpu, &d, &j, &mem);
     reid__jit_free(&j);
     reid__device_close(&d);
     errno = saved_errno;
@@ -9288,7 +9072,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
 #ifndef REID_NO_CUDA
 /* What reid_pack_kernels works with. */
 typedef struct reid__packing {
-    reid__mem mem;
+    reid__mem *mem;
     reid__plan plan;
     reid__prep prep;
     reid__gpu_plan gpu;
@@ -9299,32 +9083,20 @@ typedef struct reid__packing {
 static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
-    int half;
     const char *network = desc->network ? desc->network : "";
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
-    const char *name = desc->preset ? desc->preset : arch->preset;
-    const reid__preset *preset = reid__preset_find(name);
-    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
-    reid_result r = reid__prep_init(&k->prep, preset, desc->height, desc->width, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, &half, e);
+    reid_head head;
+    reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
+    if (r == REID_OK) r = reid__gpu_precision(desc, &k->gpu.half, e);
     if (r != REID_OK) return r;
-    reid_head head = arch->multiscale && desc->head == REID_HEAD_AUTO ? REID_HEAD_FILE : desc->head;
-    if ((head == REID_HEAD_NONE && arch->multiscale) ||
-        ((head == REID_HEAD_FILE || head == REID_HEAD_SEEDED) && !arch->multiscale && arch->family == REID__RESNET))
-        return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
-                          arch->multiscale ? "always has its head" : "has no head");
-    int height = k->prep.height, width = k->prep.width, last_stride = desc->last_stride ? desc->last_stride : 2;
-    if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
-    if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
-        return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
-    k->gpu.half = half;
-    return REID_OK;
+    return reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
+                           desc->last_stride ? desc->last_stride : 2, head, e);
 }
 
 static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
-    int failed = reid__bundle_save(&k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
     if (!failed) return REID_OK;
     return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
@@ -9338,7 +9110,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
     reid_result r = reid__packing_plan(k, desc);
-    if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
+    if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0);
     k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
@@ -9371,17 +9143,14 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
 #else
     int saved_errno = errno;
     reid__mem mem;
-    if (!desc->alloc_fn != !desc->free_fn)
-        return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
-    reid__mem_init(&mem, desc);
-    reid__packing *k = (reid__packing *)reid__alloc(&mem, sizeof *k);
+    reid_result r = reid__mem_init(&mem, desc);
+    if (r != REID_OK) return r;
+    reid__packing *k = (reid__packing *)reid__alloc_zero(&mem, sizeof *k);
     if (!k) return reid__no_memory(desc->error, "packing", sizeof *k);
-    memset(k, 0, sizeof *k);
-    k->mem = mem;
-    reid_result r = reid__pack_kernels(k, desc, arch, path, fn, user);
+    k->mem = &mem;
+    r = reid__pack_kernels(k, desc, arch, path, fn, user);
     reid__jit_free(&k->jit);
-    mem = k->mem;
-    reid__free(&mem, k, sizeof *k);
+    reid__free(&mem, k);
     errno = saved_errno;
     return r;
 #endif
@@ -9435,27 +9204,25 @@ typedef struct reid__profile {
     uint8_t *noise;      /* (n, height, width, 3) */
     reid_image *images;  /* [n], views of it */
     float *times;        /* (repeats, operations), then one column */
-    size_t noise_bytes, image_bytes, time_bytes;
 } reid__profile;
 
-static int reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p) {
+static reid_result reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p, reid_error *e) {
     const reid__plan *plan = ctx->plan;
-    size_t view = (size_t)plan->height * (size_t)plan->width * 3;
+    size_t view = (size_t)plan->height * (size_t)plan->width * 3, noise = (size_t)n * view;
+    size_t times = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
     uint32_t seed = 1;
     p->mem = ctx->mem;
-    p->noise_bytes = (size_t)n * view;
-    p->image_bytes = (size_t)n * sizeof *p->images;
-    p->time_bytes = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
-    p->noise = (uint8_t *)reid__alloc(&p->mem, p->noise_bytes);
-    p->images = (reid_image *)reid__alloc(&p->mem, p->image_bytes);
-    p->times = (float *)reid__alloc(&p->mem, p->time_bytes);
-    if (!p->noise || !p->images || !p->times) return 0;
-    for (size_t i = 0; i < p->noise_bytes; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    p->mem.newest = NULL;
+    p->noise = (uint8_t *)reid__alloc(&p->mem, noise);
+    p->images = (reid_image *)reid__alloc(&p->mem, (size_t)n * sizeof *p->images);
+    p->times = (float *)reid__alloc(&p->mem, times);
+    if (!p->noise || !p->images || !p->times) return reid__no_memory(e, "timing", noise + times);
+    for (size_t i = 0; i < noise; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
     for (int i = 0; i < n; i++) {
         const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
         p->images[i] = image;
     }
-    return 1;
+    return REID_OK;
 }
 
 static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
@@ -9463,7 +9230,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
     reid_result r = REID_OK;
     size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
     float *column = p->times + count * ops;
-    unsigned fp = reid__fp_enter();
     reid__lane *lane = reid__lane_take(ctx);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
@@ -9472,7 +9238,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
 #endif
     if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
     reid__lane_give(ctx, lane);
-    reid__fp_leave(fp);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
         for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
@@ -9490,15 +9255,12 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
-    int saved_errno = errno;
-    memset(&p, 0, sizeof p);
+    reid__caller caller = reid__enter();
     memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
-    r = reid__profile_alloc(ctx, n, repeats, &p) ? reid__profile_run(ctx, n, repeats, microseconds, &p, error)
-                                                 : reid__no_memory(error, "timing", p.noise_bytes + p.time_bytes);
-    reid__free(&p.mem, p.times, p.time_bytes);
-    reid__free(&p.mem, p.images, p.image_bytes);
-    reid__free(&p.mem, p.noise, p.noise_bytes);
-    errno = saved_errno;
+    r = reid__profile_alloc(ctx, n, repeats, &p, error);
+    if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
+    reid__release(&p.mem, NULL);
+    reid__leave(caller);
     return r;
 }
 
@@ -9521,20 +9283,20 @@ REID_API reid_result reid_image_load(const char *path, reid_image *image, reid_e
     reid__clear_error(error);
     if (image) memset(image, 0, sizeof *image);
     if (!path || !image) return reid__fail(error, REID_ERR_INVALID_ARG, "a path and an image are needed");
-    int saved_errno = errno;
+    reid__caller caller = reid__enter();
+    reid_result r = REID_OK;
     FILE *file = fopen(path, "rb");
-    if (!file) {
-        reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
-        errno = saved_errno;
-        return REID_ERR_FILE_OPEN;
+    if (file) {
+        image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
+        fclose(file);
+    } else r = reid__fail(error, REID_ERR_FILE_OPEN, "%s: cannot open the file (errno %d)", path, errno);
+    if (file && !image->pixels) {
+        const char *reason = stbi_failure_reason();
+        memset(image, 0, sizeof *image);
+        r = reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
     }
-    image->pixels = stbi_load_from_file(file, &image->width, &image->height, &channels, 3);
-    fclose(file);
-    errno = saved_errno;
-    if (image->pixels) return REID_OK;
-    memset(image, 0, sizeof *image);
-    const char *reason = stbi_failure_reason();
-    return reid__fail(error, REID_ERR_IMAGE, "%s: %s", path, reason ? reason : "not an image");
+    reid__leave(caller);
+    return r;
 }
 
 REID_API void reid_image_free(reid_image *image) {

@@ -58,7 +58,7 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
     rig *r = new_rig(t->n, t->threads, same);
     reid__plan *p = &r->plan;
     int in = reid__add_buffer(p, t->h, t->w, t->ic);
-    reid__add_conv(p, kind, in, t->ic, t->oc, t->k, t->stride, act, "conv", "bn");
+    reid__add_conv(p, kind, in, t->oc, t->k, t->stride, act, "", "conv", "bn");
     reid__op *op = reid__last_op(p);
     if (extras & 1) op->residual = reid__add_buffer(p, op->oh, op->ow, t->oc);
     if (extras & 2) op->scale = reid__add_buffer(p, 1, 1, t->ic);
@@ -121,7 +121,7 @@ static void test_stem(void **state) {
                 r->plan.height = sizes[i][0], r->plan.width = sizes[i][1];
                 int in = reid__add_image(&r->plan, k, 2);
                 r->plan.buffers[in].h = sizes[i][0], r->plan.buffers[in].w = sizes[i][1];
-                reid__add_conv(&r->plan, REID__CONV, in, 3, i % 2 ? 64 : 40, k, 2, REID__RELU, "conv1", "bn1");
+                reid__add_conv(&r->plan, REID__CONV, in, i % 2 ? 64 : 40, k, 2, REID__RELU, "", "conv1", "bn1");
                 run(r);
             }
 }
@@ -142,7 +142,7 @@ static void test_maxpool(void **state) {
     for (int i = 0; i < CHANNELS; i++) {
         rig *r = new_rig(1 + i % 3, 1 + i % 3, 0);
         r->arch.maxpool_pad = i % 2;
-        reid__add_maxpool(&r->plan, reid__add_buffer(&r->plan, 2 + i, 3 + i % 6, channels[i]), channels[i]);
+        reid__add_maxpool(&r->plan, reid__add_buffer(&r->plan, 2 + i, 3 + i % 6, channels[i]));
         run(r);
     }
 }
@@ -154,7 +154,7 @@ static void test_pool(void **state) {
         for (int b = 0; b < 4; b++) { /* bins overlap where they do not divide the sides */
             rig *r = new_rig(1 + i % 3, 1 + b, 0);
             int in = reid__add_buffer(&r->plan, 1 + i % 9, 1 + (i * 3) % 11, channels[i]);
-            reid__add_pool(&r->plan, in, channels[i], bins[b]);
+            reid__add_pool(&r->plan, in, bins[b]);
             run(r);
         }
 }
@@ -164,7 +164,7 @@ static void test_squeeze(void **state) {
     for (int i = 0; i < CHANNELS; i++) {
         rig *r = new_rig(1 + i % 4, 1 + i % 3, 0);
         int rows = 1 + i % 7, sums = reid__add_buffer(&r->plan, rows, 1, channels[i]);
-        reid__op *op = reid__add_op(&r->plan, REID__SQUEEZE, sums, channels[i], "squeeze");
+        reid__op *op = reid__add_op(&r->plan, REID__SQUEEZE, sums, "squeeze");
         op->ih = rows, op->iw = 3;
         op->oh = op->ow = 1, op->oc = channels[i];
         op->hidden = 1 + i * 2;
@@ -181,7 +181,7 @@ static void test_linear(void **state) {
         rig *r = new_rig(1 + i % 4, 1 + i % 3, 0);
         int side = i % 3 == 0 ? 4 : i % 3, ic = channels[i % CHANNELS], kind = i / CHANNELS;
         int in = reid__add_buffer(&r->plan, side, side, ic), out = reid__add_buffer(&r->plan, 1, 1, 128 + 48);
-        reid__add_linear(&r->plan, in, ic, out, i % 2 ? 48 : 0, 128, "linear", 0);
+        reid__add_linear(&r->plan, in, out, i % 2 ? 48 : 0, 128, "linear", 0);
         reid__op *op = reid__last_op(&r->plan);
         op->biased = kind != 1, op->act = i % 2 ? REID__RELU : REID__LINEAR_ACT;
         if (kind) snprintf(op->bn, sizeof op->bn, "norm");
@@ -203,10 +203,10 @@ static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     p->height = t->h, p->width = t->w;
     int in = t->stem ? reid__add_image(p, 3, 2) : reid__add_buffer(p, t->h, t->w, t->ic);
     if (t->stem) p->buffers[in].h = t->h, p->buffers[in].w = t->w;
-    int ic = t->stem ? 3 : t->ic, k = t->stem ? 3 : 1, stride = t->stem ? 2 : 1;
-    int mid = reid__add_conv(p, REID__CONV, in, ic, t->oc, k, stride, REID__SILU, "conv", "bn");
+    int k = t->stem ? 3 : 1, stride = t->stem ? 2 : 1;
+    int mid = reid__add_conv(p, REID__CONV, in, t->oc, k, stride, REID__SILU, "", "conv", "bn");
     p->ops[0].fused = fused;
-    p->embedding = reid__add_conv(p, REID__DEPTHWISE, mid, t->oc, t->oc, t->k, t->stride, REID__SILU, "dw", "bn");
+    p->embedding = reid__add_conv(p, REID__DEPTHWISE, mid, t->oc, t->k, t->stride, REID__SILU, "", "dw", "bn");
     p->ops[1].sums = reid__add_buffer(p, p->ops[1].oh, 1, t->oc);
     assert_int_equal(p->overflow, 0);
     reid__lifetimes(p);

@@ -35,7 +35,7 @@ TEST_FN void check(const char *what, test_bytes f, reid_result want, const char 
             if (strstr(error.text, from_file ? path : "weights_data: ") != error.text)
                 fail_msg("%s: the message does not start with the path: %s", what, error.text);
             if (detail && !strstr(error.text, detail)) fail_msg("%s: no \"%s\" in: %s", what, detail, error.text);
-            assert_true(w.tensors == NULL && w.block == NULL && w.count == 0 && !w.fd_open);
+            assert_true(w.tensors == NULL && w.count == 0 && !w.fd_open);
         }
         reid__weights_close(&w, &mem);
         reid__weights_close(&w, &mem);

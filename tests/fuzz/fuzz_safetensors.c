@@ -28,7 +28,7 @@ static void open_and_check(const uint8_t *data, size_t size) {
     reid__clear_error(&error);
     reid_result r = reid__weights_open(&w, &desc, &mem, &error);
     if (r) {
-        MUST(mem.used == 0 && w.block == NULL && error.code == r && strlen(error.text) > strlen("weights_data: "));
+        MUST(mem.used == 0 && w.tensors == NULL && error.code == r && strlen(error.text) > strlen("weights_data: "));
         return;
     }
     uint64_t total = 0;
