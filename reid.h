@@ -3482,7 +3482,7 @@ typedef struct reid__net {
 
 typedef struct reid__job reid__job;
 
-/* A part of an operation: pixels (or tiles, rows, images) [from, to), panels [first, last); and the thread that does it. */
+/* A part of an operation and its thread: pixels (or tiles, rows, images) [from, to), panels [first, last). */
 typedef struct reid__part {
     int thread;
     ptrdiff_t from, to, first, last;

@@ -296,7 +296,7 @@ __attribute__((target("avx2,fma,f16c"))) static float silu_avx2(float x) {
     return _mm256_cvtss_f32(reid__over_sigmoid_avx2(v, v));
 }
 
-__attribute__((target("avx512f,avx512dq,avx2,fma,f16c"))) static float silu_avx512(float x) {
+__attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma,f16c"))) static float silu_avx512(float x) {
     __m512 v = _mm512_set1_ps(x);
     return _mm512_cvtss_f32(reid__over_sigmoid_avx512(v, v));
 }
