@@ -7,7 +7,7 @@
        cuda_net small NETWORK          FP32 and FP16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
 
-   Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is an allocation of its own. */
+   LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is an allocation of its own. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -28,6 +28,7 @@ static reid_ctx *create_on(reid_desc desc, reid_device device, reid_precision pr
     reid_ctx *ctx = NULL;
     desc.device = device;
     desc.precision = precision;
+    desc.latency = getenv("LATENCY") != NULL;
     desc.kernels_path = device == REID_DEVICE_CUDA ? "reid_kernels.cu" : NULL;
     desc.error = &error;
     if (reid_create(&desc, &ctx) != REID_OK) printf("reid_create: %s\n", error.text), failures++;

@@ -220,7 +220,7 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
     for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4)
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
         run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
@@ -236,7 +236,7 @@ static void plan_of(const char *network, int height, int width) {
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
-    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
 }
 
 /* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
