@@ -185,9 +185,10 @@
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
        code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own.
-       On a GPU the bits belong to the precision and the kind of chip; pixels after resizing are equal to the bit
-       everywhere. The caller's rounding mode or flush-to-zero changes nothing. Against PyTorch in float64 on the same
-       pixels: at most 1e-5 per component of the normalised embedding, tested on every instruction set for all
+       On a GPU the bits belong to the precision and the kind of chip, and to desc.latency, with which one image keeps
+       more of the chip busy: from Hopper on, blocks share the sums of a convolution, and add their parts in one order,
+       the same for every batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or
+       flush-to-zero changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding, tested on every instruction set for all
        networks but the EfficientNets B1 and B2 (typically below 1e-6, as PyTorch's own FP32), and so are the GPU's
        FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far tested on the emulator of tests/emulator.)
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
