@@ -185,12 +185,13 @@
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
        code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own.
-       On a GPU the bits belong to the precision and the kind of chip, and to desc.latency, with which one image keeps
-       more of the chip busy: from Hopper on, blocks share the sums of a convolution, and add their parts in one order,
-       the same for every batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or
-       flush-to-zero changes nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding, tested on every instruction set for all
-       networks but the EfficientNets B1 and B2 (typically below 1e-6, as PyTorch's own FP32), and so are the GPU's
-       FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far tested on the emulator of tests/emulator.)
+       On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
+       the chip busy: from Hopper on blocks share a convolution's sums, and add their parts in one order, whatever the
+       batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
+       nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
+       tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far
+       tested on the emulator of tests/emulator.)
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -526,9 +527,10 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 /* Compiles every kernel of a network for one chip, and writes them to a file for desc.kernels_pack. It needs NVRTC, but
    no GPU, no driver and no weights.
 
-   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, batch, threads,
-                   latency, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used. arch: "sm_90".
-                   path: the file, replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
+   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, latency, batch,
+                   threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used.
+                   arch: "sm_90". path: the file, replaced when all is done; NULL: none. fn: hears of every program; may
+                   be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
    Thread safety   any thread. */
@@ -5931,7 +5933,8 @@ static void reid__fold(reid__gpu_plan *g) {
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || g->latency || (a->oc != 64 && a->oc != 128) || p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        if (adds || g->latency || (a->oc != 64 && a->oc != 128)) continue;
+        if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
 }
@@ -5995,8 +5998,8 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
-/* Blocks of a cluster that share K of a tile, whatever the batch: while an image's tiles leave multiprocessors idle, and
-   a part has four slices or more. */
+/* Blocks of a cluster that share K of a tile, whatever the batch: as many as leave no image's tile without a
+   multiprocessor, and each part four slices or more. */
 static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
     int tile = reid__choose_tile(g, op, arch, 0), slices = reid__gpu_depth(g, op) / reid__gpu_bk(g), split = 1;
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
@@ -6051,23 +6054,28 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     return t;
 }
 
-/* A model of the time of an image, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are 48 bytes
-   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies half of the
-   weights. Warpgroups that take turns multiply while the other one stores. Blocks that share K send each other their
-   sums, 12 bytes a clock, after 400 clocks of waiting. */
-static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
-    int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair), most = large ? 256 : t->light ? 1 : 4;
+/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are
+   48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies
+   half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks that share K send each
+   other their sums, 12 bytes a clock, after 400 clocks of waiting. */
+static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
+    int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
     int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48), sent = t->bm * t->bn * 4 / t->split;
-    double cost = 0, store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
+    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
     double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / 64) * slice;
     if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
-    for (int n = large ? 64 : 1; n <= most; n *= 2) {
-        ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
-        ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
-        double waves = (double)((tiles - 1) / (reid__usual_processors(arch) / t->split));
-        double turns = all / 2 + store > all ? all / 2 + store : all;
-        cost += (t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store) / n;
-    }
+    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
+    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
+    double waves = (double)((tiles - 1) / (reid__usual_processors(arch) / t->split));
+    double turns = all / 2 + store > all ? all / 2 + store : all;
+    return t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store;
+}
+
+/* The same of an image, over the batches that the tile is for. */
+static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+    double cost = 0;
+    for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2)
+        cost += reid__wgmma_clocks(t, op, arch, n) / n;
     return cost;
 }
 

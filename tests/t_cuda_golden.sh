@@ -16,6 +16,7 @@ case ${1-} in
     ;;
 esac
 goldens efficientnet_b0 107x75 ${1-}
+golden efficientnet_b0 LATENCY=1 GOLDEN_PRECISION=fp32 GOLDEN_SIZE=107x75
 goldens efficientnet_b3 96x96 ${1-}
 if [ "${1-}" = --all ]; then
     goldens resnet50-bnneck 256x128 --all
