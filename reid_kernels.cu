@@ -883,8 +883,8 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
-   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. `raw` is then what is added, and
-   outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
+   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added is read from `raw`
+   and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
@@ -1044,10 +1044,10 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
             unsigned to = l.stage(s.at), full = l.full(s.at);
             wait_for(l.empty(s.at), s.parity ^ 1);
             if (tile != first || k >= own + AHEAD) begin_slice(tile, k, s.at);
-            bool main = k < OWN_CHUNKS;
-            if (main ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
-                reid_tensor_load_2d(to, main ? in : more, main ? c : c_more, m0, full);
-            else if (main)
+            bool of_in = k < OWN_CHUNKS;
+            if (of_in ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
+                reid_tensor_load_2d(to, of_in ? in : more, of_in ? c : c_more, m0, full);
+            else if (of_in)
                 reid_tensor_load_im2col_4d(to, in, c, column * STRIDE - PAD_X, row * STRIDE - PAD_Y, image, tap % KW,
                                            tap / KW, full);
             else
@@ -1442,7 +1442,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         compute_tiles(&out, bias, more_bias, raw, c, tiles);
 #endif
     }
-    if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and the other one may still reach into it */
+    if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and others may still reach into it */
 }
 #endif
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Networks on the CUDA executor under AddressSanitizer, on the emulator built with it: two at a small size, one of them for latency, too, and
-# ResNet-50 at 193x101 once; GOLDEN_SIZE=224x224 takes that size.
+# Networks on the CUDA executor under AddressSanitizer, on the emulator built with it: two at a small size, one of them
+# for latency, too, and ResNet-50 at 193x101 once; GOLDEN_SIZE=224x224 takes that size.
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_asan
 . tests/cuda_lib.sh

@@ -89,10 +89,11 @@ plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
 plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
-plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
+plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
     's/^    block_barrier();$/    __syncthreads();/'
-plant wgmma "a block of a pair leaves while the other one still sends" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//'
+plant wgmma "a block of a pair leaves while the other one still sends" \
+    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//'
 plant wgmma "a place that only this block of a pair has read" \
     's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/'
 plant wgmma "both blocks of a pair send the same half" \
