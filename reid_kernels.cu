@@ -883,7 +883,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
-   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added is read from `raw`
+   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added comes from `raw`,
    and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.

@@ -8,8 +8,8 @@
        cuda_net small NETWORK          FP32 and FP16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
 
-   LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is an
-   allocation of its own. */
+   LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is
+   an allocation of its own. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"

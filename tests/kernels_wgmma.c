@@ -183,8 +183,8 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__option(&p, "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
-           "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
-           t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->bn / 64);
+           "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->bn / 64);
     CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     gpu.weights = o->weights ? upload_weights(o, more) : first;
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
@@ -299,8 +299,8 @@ static void test_pairs(void) {
         if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
 }
 
-/* What a convolution gives whose K is cut into parts, whole slices of 64: each part one chain of multiply-adds in float,
-   added first part first. */
+/* What a convolution gives whose K is cut into parts, whole slices of 64: each part is a chain of multiply-adds in
+   float, and they are added first part first. */
 static void expect_parts(operands *o, int split) {
     const reid__op *op = op_of(o);
     int c = plan.buffers[op->in].c, across = reid__ceil_div(c, 64), slices = op->kh * op->kw * across;
