@@ -157,7 +157,7 @@
        be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
-           flip 0|1 / raw 0|1 / for every tensor in plan order: NAME [D, D, ...] D0D1
+           flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
        device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
@@ -185,11 +185,13 @@
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
        code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own.
-       On a GPU the bits belong to the precision and the kind of chip; pixels after resizing are equal to the bit
-       everywhere. The caller's rounding mode or flush-to-zero changes nothing. Against PyTorch in float64 on the same
-       pixels: at most 1e-5 per component of the normalised embedding, tested on every instruction set for all
-       networks but the EfficientNets B1 and B2 (typically below 1e-6, as PyTorch's own FP32), and so are the GPU's
-       FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far tested on the emulator of tests/emulator.)
+       On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
+       the chip busy: from Hopper on blocks share a convolution's sums, and add their parts in one order, whatever the
+       batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
+       nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
+       tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far
+       tested on the emulator of tests/emulator.)
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -362,6 +364,9 @@ typedef struct reid_desc {
     uint64_t head_seed;       /* for REID_HEAD_SEEDED */
     int flip;                 /* 1: average with the mirrored image before L2 normalisation */
     int raw;                  /* 1: leave out L2 normalisation */
+    int latency;              /* 1: for calls with one image: a GPU cuts sums into parts that it computes side by side,
+                                 which has other bits (in the fingerprint) and costs speed in large batches. On a CPU
+                                 the fingerprint is all that changes */
     int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused; not layers,
                                  which are another network's */
 
@@ -407,7 +412,7 @@ typedef struct reid_info {
     int resize_edge;        /* short side after resizing, before the crop; 0: straight to height × width */
     int last_stride;
     int dim;                /* floats in an embedding */
-    int flip, raw;
+    int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
     char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", or the GPU's "sm_90" */
@@ -522,9 +527,10 @@ typedef void (*reid_kernel_fn)(const char *options, const void *cubin, size_t by
 /* Compiles every kernel of a network for one chip, and writes them to a file for desc.kernels_pack. It needs NVRTC, but
    no GPU, no driver and no weights.
 
-   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, batch, threads,
-                   kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used. arch: "sm_90".
-                   path: the file, replaced when all is done; NULL: none. fn: hears of every program; may be NULL.
+   Parameters      desc: network (by name), preset or height and width, last_stride, head, precision, latency, batch,
+                   threads, kernels_src, kernels_path, nvrtc_path, cache_dir, allocator and error are used.
+                   arch: "sm_90". path: the file, replaced when all is done; NULL: none. fn: hears of every program; may
+                   be NULL.
    Errors          REID_ERR_UNKNOWN_NETWORK, REID_ERR_NO_KERNELS, REID_ERR_DEVICE, REID_ERR_KERNEL_COMPILE,
                    REID_ERR_FILE_WRITE and those of the arguments.
    Thread safety   any thread. */
@@ -5707,7 +5713,8 @@ static void reid__jit_free(reid__jit *j) {
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn, pair; /* bm, bn: a convolution's tile, pixels by channels; pair: clusters of two blocks */
+    int program, bm, bn;       /* a convolution's tile, pixels by channels */
+    int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part */
     unsigned threads, shared;
     void *handle;
     char label[40];            /* "reid_conv_f16 128x64" */
@@ -5730,7 +5737,7 @@ typedef enum reid__extra {
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
-    int half, flip, raw, batch;
+    int half, flip, raw, latency, batch;
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
     int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
@@ -5891,7 +5898,8 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
    block's last one computes it as more K: g->with of the one is the other. Elsewhere the last one begins with the one
-   before it, whose outputs of a pixel fit a tile: g->inner. g->into says so to those that have no launch. */
+   before it, whose outputs of a pixel fit a tile: g->inner; not for latency, as K of the two cannot be cut into parts.
+   g->into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
@@ -5904,7 +5912,8 @@ static void reid__fold(reid__gpu_plan *g) {
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || (a->oc != 64 && a->oc != 128) || p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
+        if (adds || g->latency || (a->oc != 64 && a->oc != 128)) continue;
+        if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
 }
@@ -5968,10 +5977,21 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
+/* Blocks of a cluster that share K of a tile, whatever the batch: as many as leave no image's tile without a
+   multiprocessor, and each part four slices or more. */
+static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
+    int tile = reid__choose_tile(g, op, arch, 0), slices = reid__gpu_depth(g, op) / reid__gpu_bk(g), split = 1;
+    int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
+                reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
+    if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
+    while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
+    return split;
+}
+
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
-    int chunks, passes, stages, slots, resident, pair;
+    int chunks, passes, stages, slots, resident, pair, split, light;
     int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
 } reid__wgmma_tile;
@@ -5986,55 +6006,68 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->inner[index] == REID__NONE ? index : g->inner[index];
 }
 
-static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair) {
-    int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc;
-    int bytes = 232448 - 1024, a, b, fixed, kept; /* of shared memory; 1024 for the barriers */
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair,
+                                        int split) {
+    int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
     reid__wgmma_tile t;
     t.stem = reid__is_stem(g->plan, &g->plan->ops[first]);
+    t.light = g->latency && !t.stem, t.split = split;
+    bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
     if (t.stem) blocks = reid__ceil_div(g->plan->ops[first].ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    t.bn = oc > 64 ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
+    t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
     t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64);
-    t.slots = t.stem ? blocks : reid__adds(g, index) ? 4 : 2;
+    t.slots = t.stem ? blocks : reid__adds(g, index) && split == 1 ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
     a = t.stem ? reid__round_up(g->plan->ops[first].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
     b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
     fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
-    t.resident = bytes - fixed - kept >= 3 * a;
+    t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
     t.pair = pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
-    if (g->per[g->plan->ops[index].out] > 1 && groups > 1) t.stages = 0; /* the halves of a tile would share a row */
+    if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
+    if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
 }
 
-/* A model of the time of an image, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are 48 bytes
-   copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies half of the
-   weights. Warpgroups that take turns multiply while the other one stores. */
-static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are
+   48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies
+   half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks that share K send each
+   other their sums, 12 bytes a clock, after 400 clocks of waiting. */
+static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
     int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
-    int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48);
-    double cost = 0, store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14);
-    double all = (t->chunks + t->passes * t->bn / 64) * slice;
-    for (int n = large ? 64 : 1; n <= (large ? 256 : 4); n *= 2) {
-        ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
-        ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
-        double waves = (double)((tiles - 1) / reid__usual_processors(arch));
-        double turns = all / 2 + store > all ? all / 2 + store : all;
-        cost += (t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store) / n;
-    }
+    int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48), sent = t->bm * t->bn * 4 / t->split;
+    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
+    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / 64) * slice;
+    if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
+    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
+    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
+    double waves = (double)((tiles - 1) / (reid__usual_processors(arch) / t->split));
+    double turns = all / 2 + store > all ? all / 2 + store : all;
+    return t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store;
+}
+
+/* The same of an image, over the batches that the tile is for. */
+static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+    double cost = 0;
+    for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2)
+        cost += reid__wgmma_clocks(t, op, arch, n) / n;
     return cost;
 }
 
+/* The best tile. For latency its parts of K are those that are best for one image, whatever the batch. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     const reid__op *op = &g->plan->ops[index];
-    reid__wgmma_tile best;
+    int split = g->latency && large ? reid__choose_wgmma_tile(g, index, arch, 0).split : 0;
+    reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    for (int i = 0; i < 4 * g->wgmma; i++) { /* the last four in pairs */
-        reid__wgmma_tile t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4);
-        if (t.stages < 3 - t.stem) continue;
+    for (int i = 0; i < (g->latency ? 8 : 4 * g->wgmma); i++) { /* the last four in pairs */
+        if (g->latency) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << i / 2);
+        else t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
+        if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
         if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
     }
@@ -6044,12 +6077,13 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
-    s->bm = t->bm, s->bn = t->bn, s->pair = t->pair, s->threads = 384, s->shared = t->shared;
+    s->bm = t->bm, s->bn = t->bn, s->pair = t->pair, s->split = t->split, s->threads = 384, s->shared = t->shared;
     s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA");
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
     reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
     reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
+    reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
     reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
     if (t->stem) {
@@ -6065,7 +6099,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
                            reid__step *s) {
     int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
     int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
-    s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
+    s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn, s->split = reid__choose_split(g, op, arch);
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
@@ -6073,7 +6107,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
     reid__define(p, "OC", op->oc);
     reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-    reid__define(p, "SCALE", op->scale != REID__NONE);
+    reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
     if (!g->half) return;
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
@@ -6158,15 +6192,17 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
         break;
     case REID__LINEAR:
-        s->function = "reid_linear";
+        s->function = "reid_linear", s->shared = g->latency ? 128 : 0;
         reid__option(p, "-DREID_LINEAR");
+        if (g->latency) reid__define(p, "SPLIT", 8);
         reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
         reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
         reid__define(p, "ACT", (int)op->act);
         break;
     case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
     }
-    if (s->bm) snprintf(s->label, sizeof s->label, "%s %s%dx%d", s->function, s->pair ? "2 " : "", s->bm, s->bn);
+    if (s->split > 1) snprintf(s->label, sizeof s->label, "%s %dx%d/%d", s->function, s->bm, s->bn, s->split);
+    else if (s->bm) snprintf(s->label, sizeof s->label, "%s %s%dx%d", s->function, s->pair ? "2 " : "", s->bm, s->bn);
     else snprintf(s->label, sizeof s->label, "%s", s->function);
 }
 
@@ -6236,8 +6272,9 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 }
 
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
-                                int flip, int raw) {
+                                int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
+    g->latency = latency;
     g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half ? wgmma : 0, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     reid__fold(g);
@@ -6304,9 +6341,9 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
     reid__launch_config c = {{x, y, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
     memset(more, 0, sizeof more);
     if (g->overlap) more[c.count].id = 6, more[c.count++].value.on = 1; /* programmatic stream serialization */
-    if (s->pair) { /* a cluster's dimensions */
+    if (s->pair || s->split > 1) { /* a cluster's dimensions */
         unsigned *blocks = more[c.count].value.cluster;
-        more[c.count++].id = 4, blocks[0] = 2, blocks[1] = blocks[2] = 1;
+        more[c.count++].id = 4, blocks[0] = s->pair ? 2 : (unsigned)s->split, blocks[1] = blocks[2] = 1;
     }
     int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
                        : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
@@ -6363,9 +6400,9 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__address next_weights = g->weights + g->plan.weight[index];
     reid__address more_bias = g->weights + g->plan.bias[with == REID__NONE ? index : with];
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
-    reid__address image = l->buffer[begin->in], to = l->buffer[op->out];
+    reid__address raw = l->buffer[reid__adds(&g->plan, index) ? op->residual : begin->in], to = l->buffer[op->out];
     int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
-    void *parameters[] = {&in, &w, &next, &rest, &out, &image, &bias, &more_bias, &to, &pixels, &strip};
+    void *parameters[] = {&in, &w, &next, &rest, &out, &raw, &bias, &more_bias, &to, &pixels, &strip};
     int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
     in = next = rest = out = w;
     if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
@@ -6376,9 +6413,10 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     else if (!code && op->residual != REID__NONE)
         code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
-    int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : across;
+    int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, strip) : (s->pair ? rows + rows % 2 : rows) * across;
+    tiles *= s->split; /* blocks */
     int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1) * unit; /* a block keeps resident weights */
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
@@ -6406,7 +6444,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     case REID__CONV:
         if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
+        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
                             reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
@@ -6414,7 +6452,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
         return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
     case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
-    case REID__LINEAR: return reid__launch(g, s, reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream, linear, e);
+    case REID__LINEAR:
+        return reid__launch(g, s, g->plan.latency ? op->oc : reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream,
+                            linear, e);
     case REID__NORMALISE: break;
     }
     return REID_OK;
@@ -8268,6 +8308,7 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
         reid__print_digest(&d, "mean %016llx std %016llx\n", reid__double_bits(prep->preset.mean[c]),
                            reid__double_bits(prep->preset.std[c]));
     reid__print_digest(&d, "flip %d\nraw %d\n", ctx->info.flip, ctx->info.raw);
+    if (ctx->info.latency) reid__print_digest(&d, "latency 1\n");
     for (int i = 0; i < p->op_count; i++) {
         reid__want wants[REID__WANTS];
         char shape[96];
@@ -8720,7 +8761,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (wgmma && !maps)
         reid__log(b->desc, REID_LOG_WARNING, REID_OK, "the driver has no cuTensorMapEncodeIm2col: convolutions take "
                   "the instructions of older chips");
-    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw);
+    reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw,
+                        ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with launches of clusters */
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
@@ -8823,6 +8865,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (b.ctx) {
         b.ctx->mem = mem, b.ctx->pid = getpid();
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
+        b.ctx->info.latency = desc->latency != 0;
         r = reid__create(&b);
 #ifndef REID_NO_CUDA
         reid__jit_free(&b.jit);
@@ -9112,7 +9155,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     reid_result r = reid__packing_plan(k, desc);
     if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
-                        desc->raw != 0);
+                        desc->raw != 0, desc->latency != 0);
     k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);

@@ -35,6 +35,10 @@
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
    give the bits that reid.h gives on the CPU.
 
+   SPLIT: K is cut into as many parts for a tile, whatever the batch, each a chain of its own in a block of a cluster;
+   then they are added, first part first. Every block ends with a share of the tile's outputs, for which it has all
+   parts. (reid_linear: each in a warp of a block.) A small batch has fewer tiles than there are multiprocessors.
+
    On sm_90 and newer a launch of a pass may begin before the one in front of it is over ("programmatic dependent
    launch"). So each of its kernels lets the next one begin at once, and waits before it reads what a kernel has written
    or writes what one may still read; packed weights and biases it may read before. It has to wait even if it need not:
@@ -85,6 +89,35 @@ DEVICE void reid_ldmatrix_x4(unsigned r[4], unsigned row) {
 #if __CUDA_ARCH__ >= 900
 DEVICE void reid_griddepcontrol_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 DEVICE void reid_griddepcontrol_launch_dependents() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+DEVICE unsigned reid_cluster_rank() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
+    unsigned address;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
+    return address;
+}
+DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+DEVICE unsigned reid_cluster_load(unsigned address) {
+    unsigned word;
+    asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(word) : "r"(address) : "memory");
+    return word;
+}
+DEVICE void reid_cluster_store(unsigned address, unsigned word) {
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+DEVICE bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
+    unsigned over;
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n"
+                 "selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(mbarrier), "r"(parity) : "memory");
+    return over != 0;
+}
 #endif
 #if __CUDA_ARCH__ >= 800
 DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
@@ -155,21 +188,6 @@ DEVICE void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, i
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster "
                  "[%0], [%1, {%2, %3}], [%4], %5;"
                  ::"r"(to), "l"(map), "r"(x), "r"(y), "r"(mbarrier), "h"(mask) : "memory");
-}
-DEVICE unsigned reid_cluster_rank() {
-    unsigned rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
-DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
-DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
-    unsigned address;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
-    return address;
-}
-DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 #endif
 DEVICE void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier) {
@@ -484,6 +502,35 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
    (ky, kx, c). The stem's image has 4 channels and its border stored, and its kernel is widened to an even number of
    columns with zero weights: then it is an ordinary convolution whose 16-byte pieces never straddle a border.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
+/* All threads of the block, or of its cluster. */
+DEVICE void block_barrier() {
+#if PAIR || SPLIT > 1
+    reid_cluster_arrive();
+    reid_cluster_wait();
+#else
+    __syncthreads();
+#endif
+}
+
+/* The sum of what the blocks of a cluster have at this place. */
+DEVICE float join(const float *part) {
+#if SPLIT > 1
+    unsigned at = reid_shared_address(part);
+    float sum = __uint_as_float(reid_cluster_load(reid_cluster_map(at, 0)));
+#pragma unroll
+    for (int i = 1; i < SPLIT; i++) sum += __uint_as_float(reid_cluster_load(reid_cluster_map(at, i)));
+    return sum;
+#else
+    return *part;
+#endif
+}
+#endif
+
 #if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
 #define K_TOTAL (KH * KW * IC)
 #define K_PADDED ((K_TOTAL + BK - 1) / BK * BK)
@@ -540,12 +587,12 @@ extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *wei
 #define THREADS (BM * BN / 16)
 #define A_LOADS (BM * BK / 4 / THREADS)
 #define B_LOADS (BN * BK / 4 / THREADS)
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, SPLIT > 1)
 reid_conv_f32(const float *in, const float *weights, const float *bias, const float *residual, const float *scale,
               float *out, int pixels) {
     float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
     float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
-    int t = threadIdx.x, m0 = blockIdx.x * BM, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = blockIdx.x / SPLIT * BM, n0 = blockIdx.y * BN;
     int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
     float4 a_next[A_LOADS], b_next[B_LOADS];
@@ -556,7 +603,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
     }
     for (int i = 0; i < 4; i++)
-        for (int j = 0; j < 4; j++) acc[i][j] = n0 + column + j < OC ? bias[n0 + column + j] : 0.0f;
+        for (int j = 0; j < 4; j++) acc[i][j] = !part && n0 + column + j < OC ? bias[n0 + column + j] : 0.0f;
 
     auto fetch = [&](int k0) { /* slice k0 … k0 + BK - 1 to registers */
         for (int i = 0; i < A_LOADS; i++) {
@@ -585,12 +632,13 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         }
     };
 
+    const int begin = K_PADDED / BK * part / SPLIT * BK, end = K_PADDED / BK * (part + 1) / SPLIT * BK;
     wait_for_last();
-    fetch(0);
+    fetch(begin);
     put(0);
-    for (int k0 = 0, buffer = 0; k0 < K_PADDED; k0 += BK, buffer ^= 1) {
+    for (int k0 = begin, buffer = 0; k0 < end; k0 += BK, buffer ^= 1) {
         __syncthreads(); /* the slice is there, and nobody reads the other buffer any more */
-        if (k0 + BK < K_PADDED) fetch(k0 + BK);
+        if (k0 + BK < end) fetch(k0 + BK);
         for (int k = 0; k < BK; k++) {
             float4 a = load4(&a_tile[buffer][k][row]), b = load4(&b_tile[buffer][k][column]);
             const float av[4] = {a.x, a.y, a.z, a.w}, bv[4] = {b.x, b.y, b.z, b.w};
@@ -599,19 +647,34 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
 #pragma unroll
                 for (int j = 0; j < 4; j++) acc[i][j] = fmaf(av[i], bv[j], acc[i][j]);
         }
-        if (k0 + BK < K_PADDED) put(buffer ^ 1);
+        if (k0 + BK < end) put(buffer ^ 1);
     }
 
-    for (int i = 0; i < 4; i++) {
-        int m = m0 + row + i, n = n0 + column;
-        if (m >= pixels || n >= OC_PADDED) continue;
-        float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
+    auto finish = [&](int m, int n, float4 v) {
+        if (m >= pixels || n >= OC_PADDED) return;
         if (RESIDUAL) {
             float4 r = load4(residual + (long long)m * OC_PADDED + n);
             v = make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w);
         }
         store4(out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
+    };
+    float4 *tile = (float4 *)shared; /* [4][THREADS]: what each thread has */
+    if (SPLIT > 1) __syncthreads();
+    for (int i = 0; i < 4; i++) {
+        float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
+        if (SPLIT == 1) finish(m0 + row + i, n0 + column, v);
+        else tile[i * THREADS + t] = v;
     }
+    if (SPLIT == 1) return;
+    block_barrier();
+    const int each = 4 * THREADS / SPLIT;
+#pragma unroll 1
+    for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
+        const float *v = (const float *)(tile + at);
+        finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4,
+               make_float4(join(v), join(v + 1), join(v + 2), join(v + 3)));
+    }
+    block_barrier(); /* shared memory goes with the block */
 }
 #endif
 
@@ -679,7 +742,8 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
-    int t = threadIdx.x, lane = t % 32, warp = t / 32, m0 = blockIdx.x * TILE_PIXELS, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
+    int m0 = blockIdx.x / SPLIT * TILE_PIXELS, n0 = blockIdx.y * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
     int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
     float acc[TILES_M][TILES_N][4];
@@ -697,7 +761,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = n < OC_PADDED ? bias[n] : 0.0f;
+                acc[i][j][c] = !part && n < OC_PADDED ? bias[n] : 0.0f;
             }
 
     auto copy_slice = [&](int slice) {
@@ -718,19 +782,19 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     };
 
     wait_for_last();
-    const int slices = K_PADDED / BK;
-    for (int s = 0; s < STAGES - 1; s++) {
-        if (s < slices) copy_slice(s);
+    const int begin = K_PADDED / BK * part / SPLIT, end = K_PADDED / BK * (part + 1) / SPLIT; /* slices */
+    for (int s = begin; s < begin + STAGES - 1; s++) {
+        if (s < end) copy_slice(s);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
 #endif
     }
-    for (int s = 0; s < slices; s++) {
+    for (int s = begin; s < end; s++) {
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_wait<STAGES - 2>();
 #endif
         __syncthreads(); /* slice s is there for everyone; slice s - 1, whose place is filled next, is done with */
-        if (s + STAGES - 1 < slices) copy_slice(s + STAGES - 1);
+        if (s + STAGES - 1 < end) copy_slice(s + STAGES - 1);
 #if __CUDA_ARCH__ >= 800
         reid_cp_async_commit();
 #endif
@@ -767,8 +831,8 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++)
                 tile[warp_m + i * 16 + lane / 4 + c / 2 * 8][warp_n + j * 8 + lane % 4 * 2 + c % 2] = acc[i][j][c];
-    __syncthreads();
-    for (int at = t; at < BM * BN / 8; at += THREADS) {
+    block_barrier();
+    for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
         int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
         if (m >= pixels || n >= OC_PADDED) continue;
         unsigned packed[4];
@@ -776,7 +840,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         const unsigned rest[4] = {r.x, r.y, r.z, r.w};
 #pragma unroll
         for (int c = 0; c < 4; c++) {
-            float low = tile[row][n - n0 + 2 * c], high = tile[row][n - n0 + 2 * c + 1];
+            float low = join(&tile[row][n - n0 + 2 * c]), high = join(&tile[row][n - n0 + 2 * c + 1]);
             if (RESIDUAL) {
                 low += reid_f32_from_f16((unsigned short)(rest[c] & 0xffff));
                 high += reid_f32_from_f16((unsigned short)(rest[c] >> 16));
@@ -789,6 +853,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
         if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
     }
+    if (SPLIT > 1) block_barrier(); /* shared memory goes with the block */
     if (!ROW_SUMS) return;
     __syncthreads();
     for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
@@ -816,6 +881,12 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`. NEXT: the
    outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
+
+   SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
+   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added comes from `raw`,
+   and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
+
+   LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
    PAIR: two blocks, a cluster, take tiles of the same channels and of neighbouring pixels. Each loads half of a slice's
    weights and sends it to both, and a place of the ring is free when both have read it. Not with RESIDENT or STEM.
@@ -848,7 +919,8 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define NEXT_CHUNKS (NEXT ? BN / BK : 0)
 #define NEXT_BYTES (128 * BK * 2)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
-#define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS ? STAGES : CHUNKS)
+#define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS / SPLIT ? STAGES : CHUNKS / SPLIT)
+#define SHARE (BN / 2 / SPLIT) /* sums of a thread */
 #define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
 #define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
@@ -895,14 +967,20 @@ DEVICE void wait_for(unsigned mbarrier, unsigned parity) {
     while (!reid_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
-/* All threads of the block, or of PAIR's two. */
-DEVICE void block_barrier() {
-#if PAIR
-    reid_cluster_arrive();
-    reid_cluster_wait();
-#else
-    __syncthreads();
-#endif
+/* SPLIT: the slices of a block's part, from first_slice(part) to first_slice(part + 1). */
+DEVICE int first_slice(int part) { return CHUNKS * part / SPLIT; }
+DEVICE int own_part() { return blockIdx.x % SPLIT; }
+
+/* The same for what the cluster's blocks have written. */
+DEVICE void wait_for_cluster(unsigned mbarrier, unsigned parity) {
+    while (!reid_cluster_mbarrier_try_wait(mbarrier, parity)) continue;
+}
+
+/* A warp has done its work in all blocks of the cluster. */
+DEVICE void arrive_everywhere(unsigned mbarrier) {
+    __syncwarp();
+    for (int i = 0; i < SPLIT && threadIdx.x % 32 == 0; i++)
+        reid_cluster_mbarrier_arrive(reid_cluster_map(mbarrier, i));
 }
 
 /* A warp gives a place of the ring back. */
@@ -929,8 +1007,8 @@ DEVICE int row_of(int tile) { return PAIR ? tile / (2 * TILES_N) * 2 + tile % 2 
 DEVICE int column_of(int tile) { return tile / (1 + PAIR) % TILES_N; }
 
 /* Which tiles a warpgroup works on. */
-DEVICE int first_tile(int group) { return blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0); }
-DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x; }
+DEVICE int first_tile(int group) { return (blockIdx.x + (GROUPS == 1 ? group * gridDim.x : 0)) / SPLIT; }
+DEVICE int tile_step() { return (GROUPS == 1 ? 2 : 1) * gridDim.x / SPLIT; }
 /* The first pixel of a warpgroup's part of a tile. */
 DEVICE int pixel_of(int tile, int group) {
     return row_of(tile) * TILE_PIXELS + (GROUPS == 1 ? 0 : group * 64 * BLOCKS_M);
@@ -955,20 +1033,21 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
         if (RESIDENT) return;
         load_weights(l.stage(stage) + A_BYTES, weights, k * BK, column_of(tile) * BN, BN, l.full(stage));
     };
-    for (int k = 0; k < AHEAD; k++) begin_slice(blockIdx.x, k, k);
+    const int own = first_slice(own_part()), end = first_slice(own_part() + 1), first = blockIdx.x / SPLIT;
+    for (int k = 0; k < AHEAD; k++) begin_slice(first, own + k, k);
     wait_for_last();
-    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    for (int tile = first; tile < tiles; tile += gridDim.x / SPLIT) {
         int m0 = row_of(tile) * TILE_PIXELS, image = m0 / (OH * OW);
         int row = m0 % (OH * OW) / OW, column = m0 % OW;
-        for (int k = 0; k < CHUNKS; k++, s.advance(1)) {
+        for (int k = own; k < end; k++, s.advance(1)) {
             int c = k % C_CHUNKS * BK, tap = k / C_CHUNKS, c_more = (k - OWN_CHUNKS) * BK;
             unsigned to = l.stage(s.at), full = l.full(s.at);
             wait_for(l.empty(s.at), s.parity ^ 1);
-            if (tile != blockIdx.x || k >= AHEAD) begin_slice(tile, k, s.at);
-            bool own = k < OWN_CHUNKS;
-            if (own ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
-                reid_tensor_load_2d(to, own ? in : more, own ? c : c_more, m0, full);
-            else if (own)
+            if (tile != first || k >= own + AHEAD) begin_slice(tile, k, s.at);
+            bool of_in = k < OWN_CHUNKS;
+            if (of_in ? KH * KW * STRIDE == 1 : MORE_STRIDE == 1)
+                reid_tensor_load_2d(to, of_in ? in : more, of_in ? c : c_more, m0, full);
+            else if (of_in)
                 reid_tensor_load_im2col_4d(to, in, c, column * STRIDE - PAD_X, row * STRIDE - PAD_Y, image, tap % KW,
                                            tap / KW, full);
             else
@@ -1157,6 +1236,40 @@ struct consumer {
         }
     }
 
+    /* SPLIT: this block's share of the channels from n0 and the pixels from m0 on. A thread has the same outputs in all
+       blocks; a pair of its sums, of neighbouring channels, comes after the other. */
+    DEVICE void store_share(const sums<BN> &acc, const value_t *residual, int n0, int m0) {
+        int lane = threadIdx.x % 32, part = own_part();
+        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 4; /* [SPLIT][SHARE][128] */
+        wait_for_cluster(l.stored(group, 0), o.parity ^ 1);
+#pragma unroll
+        for (int i = 0; i < BN / 2; i++)
+            reid_cluster_store(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE),
+                               __float_as_uint(acc.d[0][i]));
+        arrive_everywhere(l.filled(group, 0));
+        wait_for_cluster(l.filled(group, 0), o.parity);
+        const float *from = (const float *)(shared + (parts - l.base));
+#pragma unroll
+        for (int i = 0; i < SHARE; i += 2) {
+            int c = n0 + (part * SHARE + i) / 4 * 8 + lane % 4 * 2;
+            int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + i % 4 * 4;
+            long long at = (long long)m * OC_PADDED + c;
+            float low = from[i * 128], high = from[(i + 1) * 128];
+#pragma unroll
+            for (int k = 1; k < SPLIT; k++)
+                low += from[(k * SHARE + i) * 128], high += from[(k * SHARE + i + 1) * 128];
+            if (m >= pixels || c >= OC_PADDED) continue;
+            if (RESIDUAL) {
+                unsigned rest = *(const unsigned *)(residual + at);
+                low += reid_f32_from_f16((unsigned short)(rest & 0xffff));
+                high += reid_f32_from_f16((unsigned short)(rest >> 16));
+            }
+            *(unsigned *)((value_t *)to + at) = reid_f16x2_from_f32(act(low), act(high));
+        }
+        arrive_everywhere(l.stored(group, 0));
+        o.parity ^= 1;
+    }
+
     /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
     template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
         float2 carry[n / 64] = {};
@@ -1253,29 +1366,32 @@ struct consumer {
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, consumer c, int tiles) {
+DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, const value_t *raw,
+                          consumer c, int tiles) {
     const layout l = c.l;
-    int group = c.group;
+    int group = c.group, part = own_part(), count = first_slice(part + 1) - first_slice(part);
+    int ring = count + RING_CHUNKS - CHUNKS; /* slices of a tile */
     unsigned turn = 1 - group;
-    if (GROUPS == 1) c.s.advance(group * RING_CHUNKS);
+    if (GROUPS == 1) c.s.advance(group * ring);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
         int n0 = column_of(tile) * BN, m0 = pixel_of(tile, group);
         sums<BN> acc;
-        acc.begin(bias, MORE_C ? more_bias : 0, n0, OC_PADDED);
+        acc.begin(bias, MORE_C ? more_bias : 0, n0, part ? 0 : OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
-        c.multiply(acc, CHUNKS, -1, GROUPS == 1 && (!NEXT || RESIDENT));
-        if (NEXT) c.go_on(acc, out, more_bias, m0);
+        c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
+        if (SPLIT > 1) c.store_share(acc, raw, n0, m0);
+        else if (NEXT) c.go_on(acc, out, more_bias, m0);
         else c.store(acc, out, n0, m0);
-        if (GROUPS == 1) c.s.advance(RING_CHUNKS); /* the other warpgroup's */
+        if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
     }
     if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
 }
 
-extern "C" __global__ void __launch_bounds__(384, 1)
+extern "C" __global__ void __launch_bounds__(384, 1 + LIGHT)
 reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ tensor_map weights,
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
-                const value_t *__restrict__ image, const float *__restrict__ bias,
+                const value_t *raw, const float *__restrict__ bias,
                 const float *__restrict__ more_bias, void *__restrict__ to, int pixels, int rows) {
     layout l = {reid_shared_address(shared), 0};
     let_next_begin();
@@ -1298,24 +1414,24 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
         for (int i = 0; i < 2 * SLOTS; i++) {
-            reid_mbarrier_init(l.filled(0, i), 1);
-            reid_mbarrier_init(l.stored(0, i), 1);
+            reid_mbarrier_init(l.filled(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
+            reid_mbarrier_init(l.stored(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
         }
         reid_fence_mbarrier_init();
     }
     block_barrier();
     if (group == 2) {
-        reid_setmaxnreg_dec<40>();
+        if (!LIGHT) reid_setmaxnreg_dec<40>();
 #if STEM
         l.ring = threadIdx.x / 32 % 4;
-        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(image, &weights, l, tiles, rows);
+        if (l.ring < 2 && threadIdx.x % 32 == 0) copy_rows(raw, &weights, l, tiles, rows);
 #else
         if (threadIdx.x == 256) copy_operands(&in, &rest, &weights, &next, l, tiles);
-        if (RESIDUAL && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
-        if (RESIDUAL && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
+        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 288) copy_residuals(&rest, l, tiles, 0);
+        if (RESIDUAL && SPLIT == 1 && threadIdx.x == 320) copy_residuals(&rest, l, tiles, 1);
 #endif
     } else {
-        reid_setmaxnreg_inc<232>();
+        if (!LIGHT) reid_setmaxnreg_inc<232>();
         wait_for_last();
         if (RESIDENT) wait_for(l.resident(), 0);
         l.ring = STEM ? group : 0;
@@ -1323,10 +1439,10 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 #if STEM
         c.pool_strips(bias, tiles, rows);
 #else
-        compute_tiles(&out, bias, more_bias, c, tiles);
+        compute_tiles(&out, bias, more_bias, raw, c, tiles);
 #endif
     }
-    if (PAIR) block_barrier(); /* shared memory goes with the block, and the other one may still reach into it */
+    if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and others may still reach into it */
 }
 #endif
 
@@ -1481,20 +1597,21 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
 /* --------------------------------------------------------------------------------------------------------------------
    Fully connected: in (images, K), weights (OC, K), K a multiple of 16. A warp computes one output of four images, so
    that each weight is read once for them; its lanes add up strided parts that a fixed tree joins. Nothing of that
-   depends on the images beside one.
+   depends on the images beside one. With SPLIT 8 all warps of a block share an output.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_LINEAR
 extern "C" __global__ void __launch_bounds__(256)
 reid_linear(const float *in, const float *__restrict__ weights, const float *__restrict__ bias,
             float *__restrict__ out, int images) {
     take_turn();
-    int lane = threadIdx.x % 32, n = blockIdx.x * 8 + threadIdx.x / 32, image = blockIdx.y * 4;
-    if (n >= OC) return;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, part = warp % SPLIT, image = blockIdx.y * 4;
+    int n = (blockIdx.x * 8 + warp) / SPLIT;
+    if (n >= OC) return; /* SPLIT 8: nowhere */
     const float *w = weights + (long long)n * K, *x[4];
     float sum[4] = {0, 0, 0, 0};
 #pragma unroll
     for (int i = 0; i < 4; i++) x[i] = in + (long long)min(image + i, images - 1) * K; /* the last one, again */
-    for (int k = lane * 4; k < K; k += 128) {
+    for (int k = (part * 32 + lane) * 4; k < K; k += SPLIT * 128) {
         float4 a = *(const float4 *)(w + k);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
@@ -1505,7 +1622,14 @@ reid_linear(const float *in, const float *__restrict__ weights, const float *__r
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         for (int offset = 16; offset > 0; offset /= 2) sum[i] += __shfl_xor_sync(0xffffffffu, sum[i], offset);
-        if (lane == 0 && image + i < images)
+#if SPLIT > 1
+        float *parts = (float *)shared; /* [4][8] */
+        if (lane == 0) parts[i * 8 + warp] = sum[i];
+        __syncthreads();
+        sum[i] = parts[i * 8];
+        for (int k = 1; k < SPLIT; k++) sum[i] += parts[i * 8 + k];
+#endif
+        if (lane == 0 && part == 0 && image + i < images)
             out[(long long)(image + i) * OUT_STRIDE + CHANNEL + n] = act(sum[i] + bias[n]);
     }
 }

@@ -2,12 +2,14 @@
 
        cuda_net golden NETWORK         every golden of PyTorch for it, FP32 and FP16, one image each
        cuda_net bits                   batch, place, tiles, lanes and threads change no bit
+       cuda_net latency                the same with LATENCY
        cuda_net pictures               pixels equal the CPU's; every kind of picture; flip, raw, heads
        cuda_net calls                  queries, timing, networks without a direction
        cuda_net small NETWORK          FP32 and FP16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
 
-   Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is an allocation of its own. */
+   LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is
+   an allocation of its own. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -28,6 +30,7 @@ static reid_ctx *create_on(reid_desc desc, reid_device device, reid_precision pr
     reid_ctx *ctx = NULL;
     desc.device = device;
     desc.precision = precision;
+    desc.latency = getenv("LATENCY") != NULL;
     desc.kernels_path = device == REID_DEVICE_CUDA ? "reid_kernels.cu" : NULL;
     desc.error = &error;
     if (reid_create(&desc, &ctx) != REID_OK) printf("reid_create: %s\n", error.text), failures++;
@@ -106,8 +109,10 @@ static void test_golden(const char *network) {
 
 enum { PICTURES = 11, PIXELS_H = 53, PIXELS_W = 31 };
 
-/* `count` pictures in one call, then in pieces, from `most` handles: rows must be equal to the bit. */
-static void bits_of(const char *network, int height, int width, int count, size_t most, reid_precision precision) {
+/* `count` pictures in one call, then those from `first` on in pieces, from `most` handles: rows must be equal to the
+   bit. */
+static void bits_of(const char *network, int height, int width, int count, int first, size_t most,
+                    reid_precision precision) {
     static const struct { int batch, lanes, threads; } handles[] = {{16, 1, 1}, {1, 1, 2}, {4, 2, 3}};
     net_file file = weights_for(network, 0);
     uint8_t *pixels = net_pixels(PICTURES, PIXELS_H, PIXELS_W, 5);
@@ -120,7 +125,8 @@ static void bits_of(const char *network, int height, int width, int count, size_
         reid_ctx *ctx = create_on(desc, REID_DEVICE_CUDA, precision);
         if (!ctx) break;
         size_t dim = (size_t)reid_dim(ctx);
-        for (int at = 0, n = h ? 7 : count; at < count; at += n, n = count - at < n ? count - at : n) {
+        for (int at = h ? first : 0, n; at < count; at += n) {
+            n = reid__min(h ? 7 : count, count - at);
             float *got = embed(ctx, images + at, n);
             if (want) CHECK(memcmp(got, want + (size_t)at * dim, (size_t)n * dim * sizeof *got) == 0);
             if (want) free(got);
@@ -131,10 +137,17 @@ static void bits_of(const char *network, int height, int width, int count, size_
     free(want), free(pixels), free(file.bytes);
 }
 
+/* The same for desc.latency: sums in parts, the same ones in every batch. */
+static void test_latency(void) {
+    need(getenv("LATENCY") != NULL, "LATENCY is not set");
+    bits_of("resnet50-multiscale", 33, 32, 8, 6, 3, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, 3, 2, 2, REID_FP16);
+}
+
 static void test_bits(void) {
-    bits_of("efficientnet_b0", 33, 40, PICTURES, 3, REID_FP16);
-    bits_of("efficientnet_b0", 33, 40, 9, 2, REID_FP32);
-    bits_of("resnet50-multiscale", 33, 32, 9, 2, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, PICTURES, 0, 3, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, 9, 0, 2, REID_FP32);
+    bits_of("resnet50-multiscale", 33, 32, 9, 0, 2, REID_FP16);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
@@ -331,10 +344,11 @@ int main(int argc, char **argv) {
     if (strcmp(what, "golden") == 0 && argc == 3) test_golden(argv[2]);
     else if (strcmp(what, "small") == 0 && argc == 3) test_small(argv[2]);
     else if (strcmp(what, "bits") == 0) test_bits();
+    else if (strcmp(what, "latency") == 0) test_latency();
     else if (strcmp(what, "pictures") == 0) test_pictures();
     else if (strcmp(what, "calls") == 0) test_calls();
     else if (strcmp(what, "files") == 0 && argc == 5) test_files(argv[2], argv[3], argv[4]);
-    else need(0, "golden NETWORK, small NETWORK, bits, pictures, calls or files PRECISION A B?");
+    else need(0, "golden NETWORK, small NETWORK, bits, latency, pictures, calls or files PRECISION A B?");
     printf("cuda_net %s: %d failed\n", what, failures);
     return failures != 0;
 }

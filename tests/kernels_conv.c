@@ -45,6 +45,29 @@ static double expected(const conv *c, const double *in, const double *w, const d
     return activation(sum, c->act);
 }
 
+/* What is stored for a value. */
+static double rounded(double value, int half) { return half ? emu_half_value(emu_half_from(value)) : value; }
+
+/* The same exactly: `split` parts of K, whole slices, are chains of multiply-adds in float, added first one first. */
+static double joined(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
+                     int oh, int ow, int m, int n, int split, int half) {
+    int y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad, kw = c->k ? c->k : 8;
+    int bk = half ? 32 : 16, slices = (depth_of(c) + bk - 1) / bk;
+    float total = 0;
+    for (int part = 0, k = 0; part < split; part++) {
+        float sum = part ? 0 : (float)bias[n];
+        for (; k < depth_of(c) && k < slices * (part + 1) / split * bk; k++) {
+            int y = y0 + k / c->ic / kw, x = x0 + k / c->ic % kw;
+            if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+            sum = fmaf((float)in[((m / (oh * ow) * c->ih + y) * c->iw + x) * c->ic + k % c->ic],
+                       (float)rounded(w[k * c->oc + n], half), sum);
+        }
+        total = part ? total + sum : sum;
+    }
+    if (c->residual) total += (float)rest[m * c->oc + n];
+    return rounded(activation(total, c->act), half);
+}
+
 /* Weights on the device: (K padded, N), transposed for tensor cores; zero past K. */
 static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc, int half, int transposed) {
     char *raw = (char *)calloc((size_t)(padded * oc), 4);
@@ -62,7 +85,7 @@ static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc
 }
 
 /* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
-static void test_conv(const conv *c, kind as, const tile *s, int row_sums, double **same) {
+static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
     static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
     int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
     int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
@@ -73,7 +96,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, doubl
         {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
         {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
-        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {NULL, 0}};
+        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {"SPLIT", split}, {NULL, 0}};
     int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
     unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
     CUfunction f = kernel_of(names[as], half, constants, shared);
@@ -86,8 +109,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, doubl
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
     if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
-    else run_kernel(f, (pixels + each - 1) / each, (c->oc + s->bn - 1) / s->bn,
-                    half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params);
+    else run_clusters(f, (pixels + each - 1) / each * split, (c->oc + s->bn - 1) / s->bn,
+                      half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < pixels / ow * c->oc && row_sums; i++) {
@@ -96,10 +119,13 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, doubl
         CHECK(out.host[i] == (double)sum);
     }
     for (int m = 0; m < pixels && !row_sums; m++)
-        for (int n = 0; n < c->oc; n++)
-            compare(&worst, out.host[m * stride + c->channel + n],
-                    expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
-    printf("%-16s %-20s tile %3d x %-3d largest error %.1e\n", names[as], c->name, s->bm, s->bn, worst);
+        for (int n = 0; n < c->oc; n++) {
+            double got = out.host[m * stride + c->channel + n];
+            compare(&worst, got, expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
+            if (split == 1 || c->scale || c->act == 2) continue;
+            CHECK(got == joined(c, in.host, w.host, bias.host, rest.host, oh, ow, m, n, split, half));
+        }
+    printf("%-16s %-20s tile %3d x %-3d split %d largest error %.1e\n", names[as], c->name, s->bm, s->bn, split, worst);
     CHECK(worst < (half ? 1e-3 : 2e-6));
     if (*same && !row_sums) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
     if (!*same) *same = (double *)memcpy(malloc(out.count * sizeof *out.host), out.host, out.count * sizeof *out.host);
@@ -111,13 +137,18 @@ int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
-        double *fp32 = NULL, *fp16 = NULL;
-        test_conv(&convs[i], PLAIN, &tiles[0], 0, &fp32);
-        test_conv(&convs[i], F32, &tiles[i % 2], 0, &fp32);
-        test_conv(&convs[i], F16, &tiles[i % 3], 0, &fp16);
-        test_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, &fp16);
-        if (!convs[i].channel) test_conv(&convs[i], F16, &tiles[i % 3], 1, &fp16);
-        free(fp32), free(fp16);
+        double *fp32 = NULL, *fp16 = NULL, *parts = NULL;
+        test_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
+        test_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
+        test_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
+        test_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, 1, &fp16);
+        if (!convs[i].channel) test_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
+        if (emu_device_arch() >= 90 && i % 2) { /* blocks of a cluster that share K */
+            test_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
+            free(parts), parts = NULL;
+            test_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
+        }
+        free(fp32), free(fp16), free(parts);
     }
     free(kernels_text);
     return emu_done("kernels_conv");

@@ -159,10 +159,11 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
 
 /* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
    in front of others. */
-static void test_linear(int k, int oc, int stride, int channel) {
+static void test_linear(int k, int oc, int stride, int channel, int split) {
     enum { BATCH = 9 };
-    const constant constants[] = {{"K", k}, {"OC", oc}, {"OUT_STRIDE", stride}, {"CHANNEL", channel}, {NULL, 0}};
-    CUfunction f = kernel_of("reid_linear", 0, constants, 0);
+    const constant constants[] = {{"K", k}, {"OC", oc}, {"OUT_STRIDE", stride}, {"CHANNEL", channel}, {"SPLIT", split},
+                                  {NULL, 0}};
+    CUfunction f = kernel_of("reid_linear", 0, constants, 128);
     unsigned seed = 13;
     tensor in = tensor_of((size_t)(BATCH * k), 0, &seed, 1), w = tensor_of((size_t)(oc * k), 0, &seed, 0.1);
     tensor bias = tensor_of((size_t)oc, 0, &seed, 1), out = result_of((size_t)(BATCH * stride), 0);
@@ -173,7 +174,7 @@ static void test_linear(int k, int oc, int stride, int channel) {
         CUdeviceptr from = in.device + (CUdeviceptr)((BATCH - images) * k) * 4;
         void *params[] = {&from, &w.device, &bias.device, &out.device, &images};
         NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
-        run_kernel(f, (oc + 7) / 8, (images + 3) / 4, 256, 0, params);
+        run_kernel(f, (oc * split + 7) / 8, (images + 3) / 4, 256, 128, params);
         fetch(&out);
         if (!all) all = (double *)memcpy(malloc(out.count * sizeof *all), out.host, out.count * sizeof *all);
         for (int i = 0; i < BATCH; i++)
@@ -277,9 +278,11 @@ int main(void) {
     }
     test_squeeze(24, 32, 6, 5, 4);
     test_squeeze(240, 240, 10, 7, 7);
-    test_linear(16, 3, 3, 0);
-    test_linear(144, 20, 64, 32);
-    test_linear(2048, 128, 512, 128);
+    test_linear(16, 3, 3, 0, 1);
+    test_linear(144, 20, 64, 32, 1);
+    test_linear(144, 20, 64, 32, 8);
+    test_linear(2048, 128, 512, 128, 1);
+    test_linear(2064, 5, 5, 0, 8);
     test_normalise(1280, 0, 0, 1);
     for (int raw = 0; raw < 2; raw++)
         for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);

@@ -54,10 +54,18 @@ EMU_TEST_FN CUfunction kernel_of(const char *name, int half, const constant *con
     return emu_function_of(program_of(name, half, constants), name, shared);
 }
 
-/* Runs a kernel on grid_x x grid_y blocks and reports a fault with the emulator's words. */
-static void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params) {
-    NEED(cuLaunchKernel(f, (unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1, shared, NULL, params, NULL));
+/* Runs a kernel on grid_x x grid_y blocks, in clusters if these are more than one block, and reports a fault with the
+   emulator's words. */
+EMU_TEST_FN void run_clusters(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params,
+                              int cluster) {
+    CUlaunchAttribute as = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchConfig c = {(unsigned)grid_x, (unsigned)grid_y, 1, (unsigned)threads, 1, 1, shared, NULL, &as, cluster > 1};
+    as.value.clusterDim.x = (unsigned)cluster, as.value.clusterDim.y = as.value.clusterDim.z = 1;
+    NEED(cuLaunchKernelEx(&c, f, params, NULL));
     NEED(cuCtxSynchronize());
+}
+EMU_TEST_FN void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, unsigned shared, void **params) {
+    run_clusters(f, grid_x, grid_y, threads, shared, params, 1);
 }
 
 /* A tensor in the host's double and on the device as fp32 or fp16; values are exact in both. */

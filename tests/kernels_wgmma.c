@@ -182,9 +182,9 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
     reid__option(&p, "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
-    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d stages %d chunks %d "
-           "+ %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images, t->bm, t->bn,
-           t->groups, t->resident, t->pair, t->stages, t->chunks, t->passes * t->bn / 64);
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
+           "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->bn / 64);
     CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
     gpu.weights = o->weights ? upload_weights(o, more) : first;
     gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
@@ -220,7 +220,7 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
     for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4)
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
         run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
@@ -236,7 +236,7 @@ static void plan_of(const char *network, int height, int width) {
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
-    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
 }
 
 /* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
@@ -299,19 +299,86 @@ static void test_pairs(void) {
         if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
 }
 
-/* `few`, and where every access is checked: only the smallest sizes. */
+/* What a convolution gives whose K is cut into parts, whole slices of 64: each part is a chain of multiply-adds in
+   float, and they are added first part first. */
+static void expect_parts(operands *o, int split) {
+    const reid__op *op = op_of(o);
+    int c = plan.buffers[op->in].c, across = reid__ceil_div(c, 64), slices = op->kh * op->kw * across;
+    size_t inputs = (size_t)(o->images * op->ih * op->iw * c), outputs = (size_t)(o->pixels * o->oc);
+    uint16_t *in = (uint16_t *)malloc(inputs * 2), *rest = (uint16_t *)malloc(outputs * 2);
+    float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
+    NEED(cuMemcpyDtoH_v2(in, o->in, inputs * 2) || cuMemcpyDtoH_v2(rest, o->rest, outputs * 2));
+    NEED(cuMemcpyDtoH_v2(bias, o->bias, (size_t)o->oc * sizeof *bias));
+    for (int i = 0; i < (int)outputs; i++) {
+        int m = i / o->oc, n = i % o->oc, y0 = m / op->ow % op->oh * op->stride - op->pad_y;
+        int x0 = m % op->ow * op->stride - op->pad_x, image = m / (op->oh * op->ow);
+        float total = 0;
+        for (int part = 0, slice = 0; part < split; part++) {
+            float sum = part ? 0 : bias[n];
+            for (; slice < slices * (part + 1) / split; slice++) {
+                int tap = slice / across, y = y0 + tap / op->kw, x = x0 + tap % op->kw, first = slice % across * 64;
+                if (y < 0 || y >= op->ih || x < 0 || x >= op->iw) continue;
+                for (int k = first; k < reid__min(first + 64, c); k++)
+                    sum = fmaf((float)emu_half_value(in[((image * op->ih + y) * op->iw + x) * c + k]),
+                               (float)emu_half_value(o->weights[(n * op->kh * op->kw + tap) * across * 64 + k]), sum);
+            }
+            total = part ? total + sum : sum;
+        }
+        if (op->residual != REID__NONE) total += (float)emu_half_value(rest[i]);
+        o->want[i] = emu_half_from(op->act == REID__RELU && total < 0 ? 0 : total);
+    }
+    free(in), free(rest), free(bias);
+}
+
+/* Biases that are large, and what is added takes away again: what is left tells in which order parts were added. */
+static void make_large(operands *o) {
+    float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
+    uint16_t *rest = (uint16_t *)malloc((size_t)(o->pixels * o->oc) * 2);
+    for (int n = 0; n < o->oc; n++) bias[n] = (float)(n % 7 + 64);
+    for (int i = 0; i < o->pixels * o->oc; i++) rest[i] = emu_half_from(-(double)bias[i % o->oc]);
+    NEED(cuMemcpyHtoD_v2(o->bias, bias, (size_t)o->oc * sizeof *bias));
+    NEED(cuMemcpyHtoD_v2(o->rest, rest, (size_t)(o->pixels * o->oc) * 2));
+    free(bias), free(rest);
+}
+
+/* For latency: blocks of a cluster that share K, on so few multiprocessors that clusters have several tiles. Where the
+   shortcut is folded in, only the plain kernel rounds it. */
+static void test_parts(int few) {
+    static const struct { const char *name; int split, groups; } rows[] = {
+        {"layer1.1.conv2", 4, 1}, {"layer3.1.conv3", 4, 2}, {"layer1.1.conv2", 8, 2}, {"layer2.1.conv3", 2, 1},
+        {"layer2.0.conv3", 4, 1}, {"layer3.0.conv2", 8, 1}, {"layer2.1.conv1", 2, 2}};
+    plan_of("resnet50", 45, 37);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 1);
+    for (size_t row = 0; row < (few ? 2 : sizeof rows / sizeof *rows); row++) {
+        int index = 0;
+        while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
+        int with = gpu.plan.with[index];
+        CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
+        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
+        CHECK(t.stages >= 3 && t.shared <= 115712);
+        operands more, o;
+        if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);
+        o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);
+        if (op_of(&o)->residual != REID__NONE && with == REID__NONE) make_large(&o);
+        if (with == REID__NONE) expect_parts(&o, t.split);
+        run_tile(&o, with == REID__NONE ? NULL : &more, NULL, &t, t.split);
+        drop_operands(&o);
+        if (with != REID__NONE) drop_operands(&more);
+    }
+}
+
+/* `few`, and where every access is checked: only the smallest sizes. PARTS in the environment: test_parts alone. */
 int main(int argc, char **argv) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
-    int few = getenv("REID_EMULATOR_CHECK") != NULL || (argc > 1 && strcmp(argv[1], "few") == 0);
-    test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
-    test_pools(few ? 1 : 3);
-    test_row_sums("resnet50");
-    if (!few) test_row_sums("efficientnet_b0");
-    test_pairs();
-    if (!few) test_layers("resnet50", 1);
-    if (!few) test_layers("efficientnet_b0", 0);
+    int parts = getenv("PARTS") != NULL, few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
+    if (!parts) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (!parts) test_pools(few ? 1 : 3), test_row_sums("resnet50");
+    if (!few && !parts) test_row_sums("efficientnet_b0");
+    if (!parts) test_pairs();
+    if (!few && !parts) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
+    test_parts(few);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }

@@ -7,6 +7,7 @@ out=build/tests/t_cuda
 shared_net cuda_net
 shared_net apart
 for part in bits pictures calls; do run "$programs/cuda_net" $part; done
+LATENCY=1 run "$programs/cuda_net" latency
 
 # Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
 REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0

@@ -16,6 +16,7 @@ case ${1-} in
     ;;
 esac
 goldens efficientnet_b0 107x75 ${1-}
+golden efficientnet_b0 LATENCY=1 GOLDEN_PRECISION=fp32 GOLDEN_SIZE=107x75
 if [ "${1-}" = --all ]; then
     goldens efficientnet_b3 96x96 --all
     goldens resnet50-bnneck 256x128 --all

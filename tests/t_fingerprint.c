@@ -72,7 +72,7 @@ static void test_different(void **state) {
     int count = 0;
     (void)state;
     for (int i = 0; i < 3; i++) fingerprint_of_file(&changed[i], seen[count++]);
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 11; i++) {
         reid_desc d = plain();
         if (i == 1) d.preset = "fastreid";
         if (i == 2) d.preset = "tao";
@@ -81,9 +81,10 @@ static void test_different(void **state) {
         if (i == 5) d.height = 33;
         if (i == 6) d.flip = 1;
         if (i == 7) d.raw = 1;
-        if (i >= 8) d.head = REID_HEAD_SEEDED, d.head_seed = (uint64_t)i;
+        if (i == 8) d.latency = 1;
+        if (i >= 9) d.head = REID_HEAD_SEEDED, d.head_seed = (uint64_t)i;
         use(&d, &info, NULL);
-        assert_true(info.flip == (i == 6) && info.raw == (i == 7));
+        assert_true(info.flip == (i == 6) && info.raw == (i == 7) && info.latency == (i == 8));
         memcpy(seen[count++], info.fingerprint, 33);
     }
     for (int i = 0; i < count; i++)

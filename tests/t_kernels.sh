@@ -51,18 +51,21 @@ done
 collect
 
 # A broken kernel must be seen: with a bug planted by SED, kernels_PART ends with a failed check or a fault of a launch.
-planted() { # planted PART FOLDER SED [SETTING]
-    mkdir -p "$out/$2"
-    sed "$3" reid_kernels.cu > "$out/$2/reid_kernels.cu"
-    cmp -s reid_kernels.cu "$out/$2/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
-    (cd "$out/$2" && env EMU_FIRST=1 ${4-} "$out/kernels_$1" few > log 2>&1)
-    [ $? -eq 1 ] && grep -q ' failed: \| is .*, not \|: kernel reid_' "$out/$2/log"
+planted() { # planted PART FOLDER SED SETTING...
+    part=$1 folder=$out/$2 script=$3
+    shift 3
+    mkdir -p "$folder"
+    sed "$script" reid_kernels.cu > "$folder/reid_kernels.cu"
+    cmp -s reid_kernels.cu "$folder/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
+    (cd "$folder" && env EMU_FIRST=1 "$@" "$out/kernels_$part" few > log 2>&1)
+    [ $? -eq 1 ] && grep -q ' failed: \| is .*, not \|: kernel reid_' "$folder/log"
 }
 bugs=0
-plant() { # plant PART WHAT SED [SETTING]
+plant() { # plant PART WHAT SED SETTING...
     case " $parts " in *" $1 "*) ;; *) return ;; esac
-    bugs=$((bugs + 1))
-    job "not seen: $2" planted "$1" bug_$bugs "$3" ${4-}
+    bugs=$((bugs + 1)) part=$1 what=$2 script=$3
+    shift 3
+    job "not seen: $what" planted "$part" bug_$bugs "$script" "$@"
 }
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* slice s is there.*$//'
@@ -86,15 +89,27 @@ plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
 plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
-plant wgmma "the shortcut reads the main input" 's/own ? in : more/in/'
+plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
     's/^    block_barrier();$/    __syncthreads();/'
-plant wgmma "a block of a pair leaves while the other one still sends" 's/^    if (PAIR) block_barrier();.*//'
+plant wgmma "a block of a pair leaves while the other one still sends" \
+    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//'
 plant wgmma "a place that only this block of a pair has read" \
     's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/'
 plant wgmma "both blocks of a pair send the same half" \
     's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/'
 plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/'
+plant wgmma "parts of other blocks that are not waited for" \
+    's/wait_for_cluster(l.filled(group, 0), o.parity);//' PARTS=1
+plant wgmma "parts over those that another block still adds" \
+    's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' PARTS=1
+plant wgmma "parts added last one first" 's/from\[\(i\|(i + 1)\) \* 128\]/from[((SPLIT - 1) * SHARE + \1) * 128]/g
+    s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' PARTS=1
+plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' PARTS=1
+plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' PARTS=1
+plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' PARTS=1
+plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
+plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'

@@ -196,9 +196,9 @@ static void describe_machine(inspection *in) {
     add_label(t, "fingerprint");
     text_printf(t, "%s\n", info->fingerprint);
     add_label(t, "device");
-    text_printf(t, "%s (%s), %s, %s, %d thread%s, batch %d%s\n", info->device, info->chip, info->isa, info->precision,
-                info->threads, info->threads == 1 ? "" : "s", info->batch,
-                info->optimized ? "" : ", COMPILED WITHOUT -O2: many times slower");
+    text_printf(t, "%s (%s), %s, %s%s, %d thread%s, batch %d%s\n", info->device, info->chip, info->isa,
+                info->precision, info->latency ? ", for latency" : "", info->threads, info->threads == 1 ? "" : "s",
+                info->batch, info->optimized ? "" : ", COMPILED WITHOUT -O2: many times slower");
     add_label(t, "memory");
     add_short(t, (long long)info->total_bytes, 0);
     text_puts(t, "B in all: weights ");
@@ -294,8 +294,9 @@ static void json_model(inspection *in) {
                 info->fingerprint, info->head, (unsigned long long)info->head_seed, info->preset);
     text_printf(t, ", \"preset_from\": \"%s\", \"height\": %d, \"width\": %d, \"resize_edge\": %d",
                 source_of(in->asked->preset, in->preset_in_file), info->height, info->width, info->resize_edge);
-    text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s", info->last_stride, info->dim,
-                info->flip ? "true" : "false", info->raw ? "true" : "false");
+    text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s, \"latency\": %s", info->last_stride,
+                info->dim, info->flip ? "true" : "false", info->raw ? "true" : "false",
+                info->latency ? "true" : "false");
     text_printf(t, ", \"parameters\": %lld, \"macs\": %lld", (long long)info->parameters, (long long)info->macs);
     text_printf(t, ", \"device\": \"%s\", \"chip\": ", info->device);
     text_json(t, info->chip);

@@ -18,6 +18,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.allow_unused = m->allow_unused;
     desc.flip = o->flip != 0;
     desc.raw = o->raw != 0;
+    desc.latency = o->latency != 0;
     desc.device = (reid_device)o->device;
     desc.device_index = o->device_index;
     desc.precision = (reid_precision)o->precision;

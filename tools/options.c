@@ -313,6 +313,8 @@ const option OPTIONS[] = {
      "where to compute. Default: a GPU if it can be used; -v says why not"},
     {0, "precision", PRECISIONS, "emibpglt", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
+    {0, "latency", NULL, "emibpglt", set_flag, SHARED(latency), 0, 0,
+     "on a GPU: quick for one picture, slower for many (in the fingerprint)"},
     {0, "kernels", "FILE", "emibpglt", set_text, SHARED(kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
     {0, "pack", "FILE", "emibglt", set_text, SHARED(pack), 0, 0,

@@ -9,7 +9,8 @@ Peers, all in fp16 and channels_last, inputs ready on the GPU, embeddings left t
 
 Batch norm is in eval mode and not folded, as users run it. Weights are random, from a seed; nothing is downloaded.
 Times are medians of event timings after a warm-up. Ours, from bench.json, is both the whole call (`ours_ms`: images
-from host memory, resized, copied, embeddings back) and the network alone (`network_ms`), which is what the peers do.
+from host memory, resized, copied, embeddings back) and the network alone (`network_ms`), which is what the peers do;
+`latency_ms` is the whole call with --latency, where it was measured.
 Needs torch only. --device cpu --small is for testing this file without a GPU.
 """
 import argparse
@@ -190,17 +191,22 @@ def measure_compiled(net, x, device, peers):
 
 
 def ours_from(path):
-    """(net, size, precision, batch) -> cell of bench.json; empty when there is none."""
+    """(net, size, precision, batch) -> cell of bench.json, with its latency_ms; empty when there is none."""
     try:
         with open(path) as f:
-            cells = json.load(f)["cells"]
+            bench = json.load(f)
+            cells, quick = bench["cells"], bench.get("cells_latency", [])
     except (OSError, TypeError, ValueError, KeyError):
         return {}
-    return {(c["net"], c["size"], c["precision"], c["batch"]): c for c in cells if c["device"].startswith("cuda")}
+    ours = {(c["net"], c["size"], c["precision"], c["batch"]): c for c in cells if c["device"].startswith("cuda")}
+    for c in quick:
+        ours.get((c["net"], c["size"], c["precision"], c["batch"]), {})["latency_ms"] = c["ours_ms"]
+    return ours
 
 
-HEAD = "%-20s %-8s %4s %10s %10s %10s %10s %6s %10s %6s" % (
-    "net", "size", "n", "eager ms", "graph ms", "compile ms", "ours ms", "ratio", "network ms", "ratio")
+HEAD = "%-20s %-8s %4s %10s %10s %10s %10s %6s %10s %6s %10s %6s" % (
+    "net", "size", "n", "eager ms", "graph ms", "compile ms", "ours ms", "ratio", "network ms", "ratio", "latency ms",
+    "ratio")
 
 
 def row_of(cell, ours):
@@ -209,7 +215,7 @@ def row_of(cell, ours):
     line = "%-20s %-8s %4d" % (cell["net"], cell["size"], cell["batch"])
     for name in ["torch_eager", "torch_graph", "torch_compile"]:
         line += " %10s" % ("%.3f" % cell["peers_ms"][name] if name in cell["peers_ms"] else "-")
-    for key in ["ours_ms", "network_ms"]:
+    for key in ["ours_ms", "network_ms", "latency_ms"]:
         mine = ours.get(key) if ours else None
         line += " %10s %6s" % ("%.3f" % mine if mine else "-", "%.2f" % (best / mine) if mine and best else "-")
     return line
@@ -260,8 +266,8 @@ def main():
 
     def save():  # after everything that may take minutes, so that a limit loses little
         for key, cell in cells.items():
-            for field in ["ours_ms", "network_ms"]:
-                if key in ours:
+            for field in ["ours_ms", "network_ms", "latency_ms"]:
+                if field in ours.get(key, {}):
                     cell[field] = ours[key][field]
         chip = torch.cuda.get_device_name(0) if device.type == "cuda" else platform.processor()
         with open(args.out + ".part", "w") as f:
