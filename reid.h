@@ -2733,6 +2733,11 @@ static void reid__plan_narrow(reid__plan *p, int group) {
 /* INT8: what 1 in a byte stands for. */
 static double reid__byte_step(const reid__buffer *b) { return (double)b->range / (b->is_signed ? 127 : 255); }
 
+/* INT8: what 1 in a residual is in steps of the output. */
+static float reid__residual_scale(const reid__buffer *buffers, const reid__op *op) {
+    return (float)(reid__byte_step(&buffers[op->residual]) / reid__byte_step(&buffers[op->out]));
+}
+
 static int64_t reid__op_macs(const reid__op *op) {
     int64_t pixels = (int64_t)op->oh * op->ow, taps = (int64_t)op->kh * op->kw;
     switch (op->kind) {
@@ -3600,11 +3605,10 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
     return r;
 }
 
-/* INT8: scales and biases in steps of the output. */
-static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *packed, reid_error *e) {
-    float *scale = packed + op->weight2, *bias = packed + op->bias;
+/* INT8: scales and biases become those in steps of the output. */
+static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
+                                    reid_error *e) {
     double in = reid__byte_step(&l->buffers[op->in]), out = reid__byte_step(&l->buffers[op->out]);
-    memset(scale + op->oc, 0, (size_t)(reid__padded(op->oc) - op->oc) * sizeof *scale);
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
         if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
@@ -3631,7 +3635,9 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
             r = reid__pack_matrix(l, op, &wants[0], op->oc, op->ic, taps, nr, l->factors, weight, digests[0], e);
         else if (r == REID_OK)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, 1, taps, pad_n, l->factors, weight, digests[0], e);
-        return r == REID_OK && op->group == 4 ? reid__pack_steps(l, op, packed, e) : r;
+        if (r != REID_OK || op->group < 4) return r;
+        memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
+        return reid__pack_steps(l, op, packed + op->weight2, bias, e);
     case REID__LINEAR:
         if (op->bn[0]) r = reid__fold_batch_norm(l, op, wants + 1 + op->biased, bias, digests + 1 + op->biased, e);
         factors = op->bn[0] ? l->factors : NULL;
@@ -3959,7 +3965,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
             t.residual_signed = residual->is_signed;
-            if (op->group == 4) t.residual_scale = (float)(reid__byte_step(residual) / reid__byte_step(out));
+            if (op->group == 4) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
         reid__conv_panel(j, rows, panel, &t);
     }
@@ -6121,7 +6127,8 @@ typedef enum reid__extra {
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
-    int half, flip, raw, batch;
+    int half, flip, raw, batch;        /* half: what is not FP32 by nature is FP16 */
+    int int8;                          /* or bytes, where the plan says so: reid__plan_narrow */
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
     int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
@@ -6201,7 +6208,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
-    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
+    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * (g->int8 ? 4 : value);
     g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * value;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
@@ -6277,7 +6284,7 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
         uses += (b->in == a->out) + (b->residual == a->out);
         pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
     }
-    return g->half && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+    return g->half && !g->int8 && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
@@ -6313,11 +6320,12 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (g->half ? 2 : 4);
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (op->group ? 1 : g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
+        if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
         int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
         if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
@@ -6465,8 +6473,13 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "OC", op->oc);
     reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
     reid__define(p, "SCALE", op->scale != REID__NONE);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
+    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", op->group ? 2 * bk : bk);
     if (!g->half) return;
+    if (g->int8) {
+        const reid__buffer *buffers = g->plan->buffers;
+        reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
+        reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+    }
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
@@ -6602,7 +6615,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
-                reid__option(&p, "-DVALUE_F16");
+                reid__option(&p, plan->buffers[op->in].bytes == 1 ? "-DVALUE_U8" : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6629,8 +6642,10 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw) {
     memset(g, 0, sizeof *g);
-    g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half ? wgmma : 0, g->flip = flip, g->raw = raw;
+    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
+    for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].group == 4;
+    g->wgmma = half && !g->int8 ? wgmma : 0;
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6787,11 +6802,13 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
     int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
+    float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
+    if (g->plan.int8) scale = w2;
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
     void *maxpool[] = {&in, &out, &pixels};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step};
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
@@ -6965,6 +6982,41 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
+/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, with its scales and biases in steps; of the first one
+   only what 1 is in steps. From the host, whose memory may be used again when a copy returns. */
+static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                        uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    const reid__buffer *buffers = g->plan->buffers;
+    reid__device *d = &l->g->device;
+    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, code = 0;
+    reid__address to = l->g->weights + g->weight[index];
+    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
+    reid__digest digest;
+    reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
+    reid__digest_init(&digest);
+    for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
+        n = reid__min(oc - at, (int)(l->chunk / 2) / row);
+        r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
+        for (int i = 0; i < n && r == REID_OK; i++)
+            reid__pack_narrow(bytes + i * row / 4, 1, l->from->rows + i * row, 1, op->ic, taps, 1, 4,
+                              l->from->factors + at + i, scale + at + i);
+        if (r == REID_OK)
+            code = d->cu.MemcpyHtoDAsync(to + (size_t)at * (size_t)row, bytes, (size_t)(n * row), l->stream);
+    }
+    reid__digest_final(&digest, digests[0]);
+    if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
+    if (r != REID_OK) return r;
+    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
+    if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
+    to = l->g->weights + g->weight2[index];
+    if (!code) code = d->cu.MemcpyHtoDAsync(to, scale, (size_t)oc * 4, l->stream);
+    if (!code) code = d->cu.MemcpyHtoDAsync(to + (size_t)reid__padded(oc) * 4, &rest, 4, l->stream);
+    if (!code) code = d->cu.StreamSynchronize(l->stream);
+    return reid__gpu_check(d, code, op->name, e);
+}
+
 /* All tensors of one operation. Returns when the GPU is done with l->raw. */
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -6974,6 +7026,12 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
+    if (op->group == 4) return reid__gpu_pack_bytes(l, index, wants, digests, e);
+    if (g->int8 && op->kind == REID__CONV) {
+        float inverse = (float)(1 / reid__byte_step(&g->plan->buffers[op->out]));
+        int code = l->g->device.cu.MemcpyHtoDAsync(base + g->weight2[index], &inverse, sizeof inverse, l->stream);
+        if (code) return reid__gpu_check(&l->g->device, code, op->name, e);
+    }
     if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
         r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
@@ -8957,7 +9015,8 @@ static reid_result reid__choose_network(reid__build *b) {
     if (!reid__plan_build(ctx->plan, arch, ctx->prep->height, ctx->prep->width, last_stride, head))
         return reid__fail(b->e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", ctx->prep->height, ctx->prep->width,
                           arch->name);
-    if (ctx->net.kernels->group) reid__plan_narrow(ctx->plan, ctx->net.kernels->group);
+    int group = desc->precision == REID_INT8 ? 4 : ctx->net.kernels->group;
+    if (group) reid__plan_narrow(ctx->plan, group);
     r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
     if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
@@ -9098,7 +9157,7 @@ static int reid__fill_gpu_info(reid_ctx *ctx) {
         snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
         snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
         snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-        snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
+        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
         info->weight_bytes = g->plan.weights;
         info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
         return 1;
@@ -9134,7 +9193,7 @@ static void reid__fill_info(reid__build *b) {
         snprintf(info->device, sizeof info->device, "cpu");
         reid__chip_name(info->chip, sizeof info->chip);
         snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-        snprintf(info->precision, sizeof info->precision, precisions[ctx->net.kernels->group]);
+        snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->group]);
     }
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -9189,11 +9248,12 @@ static reid_result reid__create_cpu(reid__build *b) {
 }
 
 #ifndef REID_NO_CUDA
-/* FP16 unless FP32 is asked for. */
-static reid_result reid__gpu_precision(const reid_desc *desc, int *half, reid_error *e) {
+/* FP16 unless FP32 is asked for; with INT8, too, for what is not in bytes. */
+static reid_result reid__gpu_precision(const reid_desc *desc, int arch, int *half, reid_error *e) {
     *half = desc->precision != REID_FP32;
-    if (desc->precision != REID_BF16 && desc->precision != REID_INT8) return REID_OK;
-    return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32 or FP16");
+    if (desc->precision == REID_BF16) return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32, FP16 or INT8");
+    if (desc->precision != REID_INT8 || arch >= 80) return REID_OK;
+    return reid__fail(e, REID_ERR_PRECISION, "INT8 needs a GPU from Ampere (sm_80) on; this one is sm_%d", arch);
 }
 
 /* desc.batch as a power of two, then memory_limit has its say. */
@@ -9258,6 +9318,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
+    if (r == REID_OK) r = reid__check_ranges(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
@@ -9272,8 +9333,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
     memset(g, 0, sizeof *g);
     g->mem = &ctx->mem;
-    reid_result r = reid__gpu_precision(b->desc, &half, b->e);
-    if (r == REID_OK) r = reid__device_open(&g->device, b->desc, b->e);
+    reid_result r = reid__device_open(&g->device, b->desc, b->e);
+    if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
     if (r == REID_OK) r = reid__jit_init(&b->jit, &ctx->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
@@ -9318,7 +9379,7 @@ static void reid__undo_cuda(reid__build *b) {
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->group) return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->group == 2) return reid__create_cpu(b);
     reid_error *e = b->e;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
@@ -9326,6 +9387,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     b->e = e;
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
+                    r == REID_ERR_PRECISION || /* INT8 on an old chip */
                     r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
     if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
@@ -9655,7 +9717,7 @@ typedef struct reid__packing {
 } reid__packing;
 
 /* The plan that reid_create would make, from names alone. */
-static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
+static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, int chip) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
     int half;
@@ -9667,7 +9729,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     const reid__preset *preset = reid__preset_find(name);
     if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", name);
     reid_result r = reid__prep_init(&k->prep, preset, desc->height, desc->width, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, &half, e);
+    if (r == REID_OK) r = reid__gpu_precision(desc, chip, &half, e);
     if (r != REID_OK) return r;
     reid_head head = arch->multiscale && desc->head == REID_HEAD_AUTO ? REID_HEAD_FILE : desc->head;
     if ((head == REID_HEAD_NONE && arch->multiscale) ||
@@ -9678,6 +9740,9 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     if (head == REID_HEAD_AUTO) head = REID_HEAD_NONE;
     if (!reid__plan_build(&k->plan, arch, height, width, last_stride, head))
         return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", height, width, arch->name);
+    if (desc->precision == REID_INT8 && arch->family != REID__RESNET)
+        return reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
+    if (desc->precision == REID_INT8) reid__plan_narrow(&k->plan, 4);
     k->gpu.half = half;
     return REID_OK;
 }
@@ -9696,7 +9761,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
-    reid_result r = reid__packing_plan(k, desc);
+    reid_result r = reid__packing_plan(k, desc, (int)number);
     if (r == REID_OK) r = reid__jit_init(&k->jit, &k->mem, desc, (int)number, INT_MAX, e);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0);
