@@ -6204,12 +6204,12 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     const reid__op *stem = &p->ops[0];
     const reid__buffer *image = &p->buffers[stem->in];
-    size_t value = g->half ? 2 : 4;
+    size_t value = g->half && !g->int8 ? 2 : 4; /* of one of the plan's floats, which INT8's are already */
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
-    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * (g->int8 ? 4 : value);
-    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * value;
+    for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
+    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;

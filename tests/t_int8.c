@@ -12,48 +12,18 @@
 #define REID_IMPLEMENTATION
 #include "reid.h"
 #include "test_net.h"
+#include "test_ranges.h"
 
 #define SEED 5
 #define H 64
 #define W 48
 #define IMAGES 7
 
-/* What reid_observe showed, by place in the plan. */
-typedef struct seen {
-    reid_ctx *ctx;
-    float *values[REID__MAX_OPS];
-    int *bytes[REID__MAX_OPS]; /* of what INT8 stores so */
-} seen;
-
 static const char network[] = "resnet50-multiscale";
 static net_file weights;
 static char path[64]; /* of the ranges */
 static uint8_t *pixels;
-static struct seen measured; /* in FP32, of picture 0 */
-
-static double step_of(const reid__plan *p, int buffer) {
-    return (double)p->buffers[buffer].range / (p->buffers[buffer].is_signed ? 127 : 255);
-}
-
-static void keep(const reid_op_info *op, const float *values, void *user) {
-    seen *s = (seen *)user;
-    const reid__plan *p = s->ctx->plan;
-    size_t count = (size_t)op->out_h * (size_t)op->out_w * (size_t)op->out_c;
-    int i = 0;
-    while (strcmp(s->ctx->plan->ops[i].name, op->name) != 0 || s->values[i]) i++; /* pools share a name */
-    s->values[i] = (float *)malloc(count * sizeof *values);
-    s->bytes[i] = (int *)calloc(count, sizeof(int));
-    assert_true(s->values[i] && s->bytes[i]);
-    memcpy(s->values[i], values, count * sizeof *values);
-    double step = step_of(p, p->ops[i].out);
-    for (size_t k = 0; k < count && p->buffers[p->ops[i].out].bytes == 1; k++)
-        s->bytes[i][k] = (int)lrint((double)values[k] / step);
-}
-
-static void forget(seen *s) {
-    for (int i = 0; i < REID__MAX_OPS; i++) free(s->values[i]), free(s->bytes[i]);
-    reid_destroy(s->ctx);
-}
+static seen measured; /* in FP32, of picture 0 */
 
 static reid_desc desc_for(reid_precision precision, reid_error *error) {
     reid_desc d = net_desc(&weights, H, W, error);
@@ -68,60 +38,9 @@ static reid_ctx *create(const reid_desc *d) {
     return ctx;
 }
 
-static void look(seen *s, const reid_desc *d, int picture) {
-    reid_error error;
-    reid_image image = net_image(pixels, picture, H, W);
-    memset(s, 0, sizeof *s);
-    s->ctx = create(d);
-    assert_int_equal(reid_observe(s->ctx, &image, keep, s, &error), REID_OK);
-}
-
-/* --- the ranges file ---------------------------------------------------------------------------------------------- */
-
-/* What is done differently. Zero everywhere: nothing. */
-typedef struct odd {
-    const char *leave_out, *extra, *retype, *poke;
-    float value; /* of what `poke` names */
-    const char *made_for;
-    int no_metadata, in_vector;
-} odd;
-
-static size_t size_of(const reid__op *op) { return (size_t)op->oh * (size_t)op->ow * (size_t)op->oc; }
-
-/* Ranges for `s`, what was seen in FP32: nine tenths of the largest value. */
-static void write_ranges(const seen *s, const odd *o) {
-    static char text[16384];
-    float values[REID__MAX_OPS];
-    const reid__plan *p = s->ctx->plan;
-    size_t at = 8, count = 0;
-    at += (size_t)sprintf(text + at, "{");
-    if (!o->no_metadata)
-        at += (size_t)sprintf(text + at, "\"__metadata__\":{\"reid.fingerprint\":\"%s\"},",
-                              o->made_for ? o->made_for : s->ctx->info.fingerprint);
-    for (int i = 0; i <= p->op_count; i++) {
-        const char *name = i < p->op_count ? p->ops[i].name : o->extra, *type = "F32";
-        float most = 1;
-        if (!name || (i < p->op_count && p->ops[i].kind != REID__CONV)) continue;
-        if (o->leave_out && strcmp(name, o->leave_out) == 0) continue;
-        if (o->retype && strcmp(name, o->retype) == 0) type = "I32";
-        for (size_t k = 0; i < p->op_count && k < size_of(&p->ops[i]); k++)
-            most = fmaxf(most, 0.9f * fabsf(s->values[i][k]));
-        if (o->poke && strcmp(name, o->poke) == 0) most = o->value;
-        at += (size_t)sprintf(text + at, "\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]},", name,
-                              type, o->in_vector ? "1" : "", 4 * count, 4 * count + 4);
-        values[count++] = most;
-    }
-    text[at - 1] = '}';
-    for (int i = 0; i < 8; i++) text[i] = (char)((at - 8) >> 8 * i & 255);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text, 1, at, file) + fwrite(values, 4, count, file), at + count);
-    fclose(file);
-}
-
 static void measure(const odd *o) {
     static const odd none;
-    write_ranges(&measured, o ? o : &none);
+    write_ranges(path, &measured, o ? o : &none);
 }
 
 /* --- the definition ----------------------------------------------------------------------------------------------- */
@@ -233,8 +152,8 @@ static void test_definition(void **state) {
     measure(NULL);
     reid_desc d = desc_for(REID_FP32, &error), d8 = desc_for(REID_INT8, &error);
     d.cpu_isa = reid__kernels_for(REID_ISA_AVX2) ? REID_ISA_AVX2 : REID_ISA_SCALAR;
-    look(&fp32, &d, 1);
-    look(&s, &d8, 1);
+    look(&fp32, &d, net_image(pixels, 1, H, W));
+    look(&s, &d8, net_image(pixels, 1, H, W));
     const reid__plan *p = s.ctx->plan;
     for (size_t at = 0; at < size_of(&p->ops[0]) && d.cpu_isa == REID_ISA_AVX2; at++)
         check_byte(&s, 0, at, fp32.values[0][at] * (float)(1 / step_of(p, p->ops[0].out)));
@@ -361,7 +280,7 @@ int main(void) {
     reid_error error;
     reid_desc d = desc_for(REID_FP32, &error);
     d.raw = 0;
-    look(&measured, &d, 0);
+    look(&measured, &d, net_image(pixels, 0, H, W));
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
     forget(&measured);
