@@ -20,6 +20,7 @@
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
+                    | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
@@ -29,7 +30,7 @@
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
 
-   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
+   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
@@ -664,8 +665,10 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
 #ifdef VALUE_U8 /* sm_80 and newer; the fragments are the same bytes, of twice the depth */
 DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
 typedef int sum_t;
+DEVICE int first_sum(const float *, int) { return 0; } /* the bias comes after them */
 #else
 typedef float sum_t;
+DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
 #endif
 #endif
 
@@ -696,22 +699,27 @@ DEVICE unsigned to_byte(float v) {
     return __float_as_uint(v + 12582912.0f) & 255;
 }
 
-/* Eight channels of a pixel, from n on, from their sums. */
+/* A sum of channel n in steps of the output; rest: the residual's byte. */
+DEVICE float in_steps(sum_t sum, const float *scale, const float *bias, int n, int rest) {
+#ifdef VALUE_U8
+    float v = fmaf((float)sum, scale[n], bias[n]);
+    return RESIDUAL ? fmaf((float)rest, scale[OC_PADDED], v) : v;
+#else
+    (void)bias, (void)n, (void)rest;
+    return act(sum) * scale[0];
+#endif
+}
+
+/* Eight channels of a pixel, from n on. */
 DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bias, int n, const void *residual) {
-    unsigned out[2] = {0, 0}, rest[2] = {0, 0};
-    if (RESIDUAL) rest[0] = ((const unsigned *)residual)[0], rest[1] = ((const unsigned *)residual)[1];
+    uint2 rest = RESIDUAL ? *(const uint2 *)residual : make_uint2(0, 0), out = make_uint2(0, 0);
 #pragma unroll
     for (int c = 0; c < 8; c++) {
-#ifdef VALUE_U8
-        float v = fmaf((float)sums[c], scale[n + c], bias[n + c]);
-        unsigned r = rest[c / 4] >> c % 4 * 8 & 255;
-        if (RESIDUAL) v = fmaf((float)(REST_SIGNED ? (int)(signed char)r : (int)r), scale[OC_PADDED], v);
-#else
-        float v = act(sums[c]) * scale[0];
-#endif
-        out[c / 4] |= to_byte(v) << c % 4 * 8;
+        unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
+        unsigned byte = to_byte(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        (c < 4 ? out.x : out.y) |= byte << c % 4 * 8;
     }
-    return make_uint2(out[0], out[1]);
+    return out;
 }
 #endif
 
@@ -754,11 +762,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-#ifdef VALUE_U8
-                (void)n, acc[i][j][c] = 0;
-#else
-                acc[i][j][c] = n < OC_PADDED ? bias[n] : 0.0f;
-#endif
+                acc[i][j][c] = n < OC_PADDED ? first_sum(bias, n) : 0;
             }
 
     auto copy_slice = [&](int slice) {

@@ -68,8 +68,10 @@ line() {
 echo "network              prec. chip     input   programs  new  CPU s   registers    KB"
 for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
     for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
-        for precision in fp16 fp32; do
+        for precision in fp16 fp32 int8; do
             case $network-$precision-$arch-${1-} in
+            resnet50-int8-sm_80-) line $network $precision $arch 224 224 ;;
+            *-int8-sm_75-* | efficientnet*-int8-* | *-int8-*-) ;; # there is none, or it is left out
             resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_1?0-* | *-sm_90-* | *--all)
                 line $network $precision $arch 224 224
                 ;;
