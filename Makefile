@@ -19,7 +19,7 @@ REID = reid commands options help embed match inspect pack bench bench_peak \
        output output_meta npy results gallery gallery_file gallery_jsonl \
        gallery_command gallery_add gallery_search gallery_export gallery_host gallery_store makers when \
        eval eval_report evaluation eval_set eval_labels eval_label_table metrics linkage rerank scores \
-       calibrate calibration calibration_file labelled_pairs \
+       calibrate calibration calibration_file labelled_pairs ranges \
        text files say reid_impl stb_image_impl
 REID_OBJECTS = $(REID:%=build/%.o)
 

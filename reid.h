@@ -59,9 +59,9 @@
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
    AT RUN TIME
-       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16 forces an instruction set (desc.cpu_isa comes before it);
-       the last two compute in bf16, the others in FP32. AMX is a permission that Linux gives to a whole process: it is
-       asked for when such a handle is created.
+       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
+       comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
+       INT8. AMX is a permission that Linux gives to a whole process: it is asked for when such a handle is created.
        REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
        REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
        REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
@@ -80,7 +80,7 @@
        used costs a warning. Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
        another machine. Caches and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
-       normalisation in FP32. FP32 means FP32, never TF32. The largest batch is a power of two, at most 256 (default
+       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at most 256 (default
        64); a batch for which the GPU has no memory is halved. The device's primary context is used, and the caller's
        current one left as it is found.
        After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
@@ -152,12 +152,28 @@
        of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
 
+   INT8            opt-in, for the ResNets, on a CPU or a GPU from Ampere (sm_80) on
+       desc.precision = REID_INT8 takes what `reid calibrate --int8` measured on crops of yours: desc.ranges, a
+       safetensors file of one F32 scalar for each stored activation, by the operation that writes it, whose metadata
+       name as reid.fingerprint that of the network (flip and raw left out). Anything else is refused.
+       Convolutions but the first store and read bytes q that stand for q * step: 0 ... 255 with step = range / 255; a
+       shortcut's own convolution -128 ... 127 with step = range / 127. Of an output channel the weights w, batch norm
+       folded in double, become rint(w * 127 / max|w|). With the exact sum of their products an output is
+           v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) cut off where bytes end
+       in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in steps of the output, and
+       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution is FP32, on a
+       GPU FP16, its output rint(v * (1 / step)); the last pools add up bytes and multiply by the step; heads are FP32.
+       All CPUs give the same bits; a GPU those that follow from its first convolution, and no launch there computes
+       two operations. What it costs in accuracy says `reid eval --compare fp32,int8`: on networks of random numbers,
+       which are hard cases, cosines to FP32 of 0.995 on average.
+
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
        be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
-           flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1
+           flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in
+           INT8: int8 / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
        device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
@@ -184,7 +200,8 @@
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
        batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
-       code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX have bits of their own.
+       code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their
+       own; in INT8 all have the same.
        On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
        the chip busy: from Hopper on blocks share a convolution's sums, and add their parts in one order, whatever the
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
@@ -270,6 +287,7 @@ extern "C" {
     X(REID_ERR_NOT_FINITE, -35, "a weight is NaN or infinite")                                                         \
     X(REID_ERR_BN_VARIANCE, -36, "a batch-norm variance plus epsilon is not positive")                                 \
     X(REID_ERR_EXPONENT, -37, "the exponent of a generalised mean is out of range")                                    \
+    X(REID_ERR_RANGES, -38, "INT8 needs activation ranges that were measured for this very network")                   \
     X(REID_ERR_UNKNOWN_PRESET, -40, "unknown preset")                                                                  \
     X(REID_ERR_INPUT_SIZE, -41, "unusable input size")                                                                 \
     X(REID_ERR_HEAD, -42, "this head does not exist for this network")                                                 \
@@ -292,14 +310,16 @@ typedef enum reid_result {
 } reid_result;
 
 typedef enum reid_device { REID_DEVICE_AUTO, REID_DEVICE_CPU, REID_DEVICE_CUDA } reid_device;
-typedef enum reid_precision { REID_PRECISION_DEFAULT, REID_FP32, REID_FP16, REID_BF16 } reid_precision;
+typedef enum reid_precision { REID_PRECISION_DEFAULT, REID_FP32, REID_FP16, REID_BF16, REID_INT8 } reid_precision;
 typedef enum reid_isa {
     REID_ISA_AUTO,
     REID_ISA_SCALAR,
     REID_ISA_AVX2,
     REID_ISA_AVX512,
     REID_ISA_AVX512_BF16, /* for REID_BF16: its inner products */
-    REID_ISA_AMX_BF16     /* for REID_BF16: tiles of them */
+    REID_ISA_AMX_BF16,    /* for REID_BF16: tiles of them */
+    REID_ISA_AVX512_VNNI, /* for REID_INT8: its inner products */
+    REID_ISA_AMX_INT8     /* for REID_INT8: tiles of them */
 } reid_isa;
 typedef enum reid_format { REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8 } reid_format;
 typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
@@ -372,7 +392,9 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it; INT8 is a
+                                 ResNet's */
+    const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
@@ -415,8 +437,9 @@ typedef struct reid_info {
     int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", or the GPU's "sm_90" */
-    char precision[8];      /* "fp32", "bf16", "fp16" */
+    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8", or the
+                               GPU's "sm_90" */
+    char precision[8];      /* "fp32", "bf16", "fp16", "int8" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
     int64_t macs;           /* multiply-adds per image */
@@ -543,6 +566,19 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
    Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_GPU, REID_ERR_FORKED.
    Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error);
+
+/* One activation: op as reid_query_op has it, values (out_h, out_w, out_c), there during the call only. */
+typedef void (*reid_observe_fn)(const reid_op_info *op, const float *values, void *user);
+
+/* Computes one image on the CPU and shows what each operation stores, for studies and to measure ranges.
+
+   Parameters      fn: called for every operation in order, but those whose result goes to no memory, and the
+                   normalisation. bf16 is widened; of INT8's bytes it sees what they stand for.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_DEVICE (the handle is on a GPU),
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_FORKED.
+   Thread safety   any thread; takes a lane as reid_embed does. Allocates. */
+REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
+                                  reid_error *error);
 
 /* The plan, operation by operation: reid_op_count of them, in order of execution.
 
@@ -2188,7 +2224,9 @@ typedef struct reid__buffer {
     int border_y, border_x;
     int first, last;  /* operations between which it lives */
     int late;         /* on the CPU it is there for all images of a batch: see reid__plan.split */
-    int bytes;        /* of a value on the CPU: 4, or 2 for bf16 */
+    int bytes;        /* of a value on the CPU: 4, or 2 for bf16, 1 for INT8 */
+    float range;      /* INT8: the largest value that can be stored; 0: it is not stored in 8 bits */
+    int is_signed;    /* INT8: -128 ... 127 instead of 0 ... 255 */
     size_t floats;    /* per image, in units of 4 bytes */
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
@@ -2207,11 +2245,12 @@ typedef struct reid__op {
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
-    int bf16;                    /* a convolution of bf16 inputs and weights: see reid__plan_to_bf16 */
+    int group;                   /* a convolution in bf16 (2) or INT8 (4): how many inputs, or weights of a column, lie
+                                    in 4 bytes; 0: FP32. See reid__plan_narrow */
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
-    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: the exponent of REID__POOL */
+    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: the exponent of REID__POOL, INT8's scales */
 } reid__op;
 
 typedef struct reid__plan {
@@ -2520,12 +2559,14 @@ static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n)
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
 
-#define REID__BF16_RUN 32 /* inputs of a run in bf16 are padded to a multiple: what one step of AMX takes */
+#define REID__STEP_BYTES 64 /* inputs of a run in bf16 or INT8 are padded to a multiple: what one step of AMX takes */
 
-/* Floats that a column of a bf16 matrix takes: two weights in each. */
-static size_t reid__bf16_depth(const reid__op *op, int stem) {
-    int length = reid__round_up(reid__run_length(op, stem), REID__BF16_RUN);
-    return (size_t)reid__runs(op, stem) * (size_t)length / 2;
+/* The same padding, in values. */
+static int reid__pad_run(int length, int group) { return reid__round_up(length, REID__STEP_BYTES / 4 * group); }
+
+/* Floats that a column of a bf16 or INT8 matrix takes: a group of weights in each. */
+static size_t reid__narrow_depth(const reid__op *op, int stem) {
+    return (size_t)reid__runs(op, stem) * (size_t)(reid__pad_run(reid__run_length(op, stem), op->group) / op->group);
 }
 
 #define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
@@ -2631,9 +2672,10 @@ static void reid__assign_offsets(reid__plan *p) {
         if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
-        if (op->bf16) k = reid__bf16_depth(op, reid__is_stem(p, op));
+        if (op->group) k = reid__narrow_depth(op, reid__is_stem(p, op));
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
+        if (op->group == 4) op->weight2 = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
             op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
@@ -2668,23 +2710,35 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
-/* The plan for a CPU that computes convolutions in bf16: activations and their weights are stored so, sums are FP32.
-   Sums over pixels, factors, pooled vectors and linear layers stay FP32, as on a GPU. */
-static void reid__plan_to_bf16(reid__plan *p) {
-    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 2;
+/* The plan for a CPU that computes convolutions in bf16 (group 2) or INT8 (4): activations and their weights are stored
+   so. Sums over pixels, factors, pooled vectors and linear layers stay FP32, as on a GPU; INT8's image and stem, too. */
+static void reid__plan_narrow(reid__plan *p, int group) {
+    int stem = reid__is_stem(p, &p->ops[0]);
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / group;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (reads) p->buffers[op->in].bytes = 4;
+        if (reads || (stem && i == 0 && group == 4)) p->buffers[op->in].bytes = 4;
         if (reads || op->kind == REID__POOL) p->buffers[op->out].bytes = 4;
         if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
         if (op->scale != REID__NONE) p->buffers[op->scale].bytes = 4;
     }
-    if (reid__is_stem(p, &p->ops[0])) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
-    for (int i = 0; i < p->buffer_count; i++)
-        if (p->buffers[i].bytes == 2) p->buffers[i].floats /= 2;
-    for (int i = 0; i < p->op_count; i++) p->ops[i].bf16 = p->ops[i].kind == REID__CONV, p->ops[i].winograd = 0;
+    if (stem && group == 2) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
+    for (int i = 0; i < p->op_count; i++) {
+        reid__op *op = &p->ops[i];
+        op->group = op->kind == REID__CONV && p->buffers[op->in].bytes < 4 ? group : 0, op->winograd = 0;
+        p->buffers[op->out].is_signed = p->buffers[op->out].bytes == 1 && op->act == REID__LINEAR_ACT && op->group;
+    }
     reid__assign_offsets(p);
+}
+
+/* INT8: what 1 in a byte stands for. */
+static double reid__byte_step(const reid__buffer *b) { return (double)b->range / (b->is_signed ? 127 : 255); }
+
+/* INT8: what 1 in a residual is in steps of the output. */
+static float reid__residual_scale(const reid__buffer *buffers, const reid__op *op) {
+    return (float)(reid__byte_step(&buffers[op->residual]) / reid__byte_step(&buffers[op->out]));
 }
 
 static int64_t reid__op_macs(const reid__op *op) {
@@ -2902,12 +2956,16 @@ static void reid__team_stop(reid__team *team, int forked) {
    bits; scalar code has no fused multiply-add and differs in the last place.
    ------------------------------------------------------------------------------------------------------------------ */
 
-/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 where the convolution is. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
+   is. */
 typedef struct reid__tile {
     const void *const *a;  /* [rows][taps]: where kc inputs of one kernel position lie */
     int taps, kc;          /* K = taps * kc */
-    const float *b;        /* [K][panel width]; in bf16 [taps][kc padded / 2][panel width] pairs, see reid__pack_bf16 */
+    const float *b;        /* [K][panel width]; in bf16 and INT8 groups of weights, see reid__pack_narrow */
     const float *bias;     /* [panel width] */
+    const float *scale;    /* INT8: [panel width], what 1 in a sum is in steps of the output */
+    float residual_scale;  /* INT8: what 1 in a residual is */
+    int is_signed, residual_signed; /* INT8 */
     const void *residual;  /* NULL, or added before the activation */
     void *out;
     ptrdiff_t residual_stride, out_stride; /* bytes from pixel to pixel */
@@ -2916,7 +2974,8 @@ typedef struct reid__tile {
     int wide;              /* bf16: `out` is FP32 all the same */
     uintptr_t ahead;       /* what to fetch into L2 meanwhile, perhaps past an array's end: */
     int sharers;           /* 1 / sharers times as much as is read of b */
-    ptrdiff_t soon;        /* not 0: as far from `out` lie outputs of the next block; and from `residual` */
+    ptrdiff_t soon, piece; /* not 0: as far from `out` lie outputs of the next block, a piece for each pixel; and from
+                              `residual` */
     /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
     const char *matrix;
     const ptrdiff_t *tap_at; /* [taps] */
@@ -2940,15 +2999,16 @@ typedef struct reid__gemm {
 /* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
     char name[16];
-    int nr;                              /* columns of a panel */
-    reid__gemm fp32, bf16;               /* bf16.mr is 0 where convolutions are FP32: then all values are */
+    int nr;                                 /* columns of a panel */
+    int group;                              /* of the operations that `narrow` computes; 0: all are FP32 */
+    reid__gemm fp32, narrow;
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    void (*store)(const float *in, void *out, int count); /* NULL: values are FP32 */
+    void (*store)(const float *in, float factor, void *out, int count); /* times the factor. NULL: values are FP32 */
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
-    void (*pool)(const reid__op *op, int c, int from, int to, const void *in, int bin, const float *weights,
-                 float *out);
+    void (*pool)(const reid__op *op, int c, int from, int to, const void *in, float step, int bin,
+                 const float *weights, float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
@@ -2977,11 +3037,32 @@ typedef struct reid__kernels {
 /* p * 2^n where n stands in the low bits of t's pattern: see over_sigmoid in >>kernels. */
 static inline float reid__scalb(float p, float t) { return reid__float(reid__bits(p) + (reid__bits(t) << 23)); }
 
-/* Two bf16 inputs, for a vector of pairs. */
-static inline int reid__two(const uint16_t *p) {
-    int both;
-    memcpy(&both, p, 4);
-    return both;
+/* Two bf16 inputs or four bytes, for a vector of such groups. */
+static inline int reid__group(const void *p) {
+    int all;
+    memcpy(&all, p, 4);
+    return all;
+}
+
+/* INT8: a byte as it is stored. */
+static inline float reid__from_byte(uint8_t byte, int is_signed) { return is_signed ? (int8_t)byte : byte; }
+
+/* The inner product of four bytes 0 ... 255 and four -128 ... 127. */
+static inline int32_t reid__dot4(int32_t a, int32_t b) {
+    int32_t sum = 0;
+    for (int i = 0; i < 32; i += 8) sum += (int32_t)((uint32_t)a >> i & 255) * (int8_t)((uint32_t)b >> i & 255);
+    return sum;
+}
+
+/* Adding it to a number of -2^22 ... 2^22 rounds that to an integer, to nearest even, which then stands in the low bits
+   of the pattern. */
+#define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
+
+static inline uint8_t reid__low_byte(float x) {
+    uint32_t bits;
+    x += REID__MAGIC;
+    memcpy(&bits, &x, 4);
+    return (uint8_t)bits;
 }
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
@@ -2993,12 +3074,16 @@ static inline float reid__half(uint16_t half) { return reid__float(reid__half_bi
 #define REID__SET1(x) REID__OF(set1_ps)(x)
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #define REID__MAX(a, b) REID__OF(max_ps)(a, b)
+#define REID__MIN(a, b) REID__OF(min_ps)(a, b)
 
 REID__INLINE float reid__scalar_loadu_ps(const float *p) { return *p; }
 REID__INLINE void reid__scalar_storeu_ps(float *p, float x) { *p = x; }
 REID__INLINE float reid__scalar_set1_ps(float x) { return x; }
 REID__INLINE float reid__scalar_fmadd_ps(float a, float b, float c) { return a * b + c; }
 REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b; }
+REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
+REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
+REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 
 #define REID__PASS scalar
 #define REID__PREFIX reid__scalar
@@ -3012,8 +3097,27 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
 #define REID__SCALB(p, t) reid__scalb(p, t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
+#define REID__KEEP /* these macros, for the next pass */
 #include REID_SELF
 #undef REID__PASS
+#undef REID__KEEP
+
+/* INT8. What is FP32 in it takes the multiply-adds of the vectors, so that all instruction sets give the same bits. */
+#define REID__PASS scalar_int8
+#define REID__BASE scalar
+#define REID__INT8
+#undef REID__FMA
+#define REID__FMA(a, b, c) fmaf(a, b, c)
+#define REID__I int32_t
+#define REID__ILOAD(p) reid__group(p)
+#define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
+#define REID__BYTES(p) ((float)*(p))
+#define REID__SIGNED(p) reid__from_byte(*(p), 1)
+#define REID__PUT(p, v) (*(p) = reid__low_byte(v))
+#include REID_SELF
+#undef REID__PASS
+#undef REID__FMA
+#define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 
 #if defined(__x86_64__)
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
@@ -3047,7 +3151,7 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
-#define REID__BYTES(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
+#define REID__OCTETS(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 /* Blocks of 16 bytes; one block everywhere; a number for each block. */
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm256_inserti128_si256(_mm256_castsi128_si256(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1)
@@ -3066,6 +3170,25 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
+#define REID__KEEP
+#include REID_SELF
+#undef REID__PASS
+#undef REID__KEEP
+
+/* Products of even and of odd bytes, added in pairs to 32 bits. */
+#define REID__PASS avx2_int8
+#define REID__BASE avx2
+#define REID__INT8
+#define REID__DOT(a, b, c)                                                                                             \
+    _mm256_add_epi32(                                                                                                  \
+        _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                             \
+                                              _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),                         \
+        _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+#define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
+    _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
+        _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
+            _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                    \
+                                _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
 #undef REID__PASS
 REID__TARGET_END
@@ -3088,7 +3211,7 @@ REID__TARGET_END
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
-#define REID__BYTES(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
+#define REID__OCTETS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
         _mm512_inserti32x4(_mm512_castsi128_si512(REID__ILOAD4((from)[0] + (at))), REID__ILOAD4((from)[1] + (at)), 1), \
@@ -3118,10 +3241,25 @@ REID__TARGET_END
         _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
 #define REID__STEP 2
-#define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__two(p)))
+#define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
+#define REID__KEEP
+#include REID_SELF
+#undef REID__PASS
+#undef REID__KEEP
+REID__TARGET_END
+
+#define REID__PASS avx512_vnni
+#define REID__BASE avx512
+#define REID__INT8
+#define REID__DOT(a, b, c) _mm512_dpbusd_epi32(c, a, b)
+#define REID__PUT(p, v)                                                                                                \
+    _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
+#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
+REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
 REID__TARGET_END
@@ -3164,39 +3302,56 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     if (isa == REID_ISA_AMX_BF16)
         return bf16 && reid__cpu_has(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
     if (isa == REID_ISA_AVX512_BF16) return bf16 ? &reid__kernels_avx512_bf16 : NULL;
+    int vnni = avx512 && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+    if (isa == REID_ISA_AMX_INT8)
+        return vnni && reid__cpu_has(7, 0, 3, 25) && reid__amx_allowed() ? &reid__kernels_amx_int8 : NULL;
+    if (isa == REID_ISA_AVX512_VNNI) return vnni ? &reid__kernels_avx512_vnni : NULL;
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-/* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in bf16 or in FP32. */
-static reid_result reid__kernels_choose(reid_isa isa, int bf16, const reid__kernels **out, reid_error *e) {
-    static const char names[5][12] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16"};
-    int first = bf16 ? REID_ISA_AVX512_BF16 : REID_ISA_SCALAR, last = bf16 ? REID_ISA_AMX_BF16 : REID_ISA_AVX512;
-    const char *forced = getenv("REID_CPU_ISA");
+/* The same for convolutions in INT8. */
+static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
+    if (!reid__kernels_for(isa)) return NULL;
+#if defined(__x86_64__)
+    if (isa == REID_ISA_AVX2) return &reid__kernels_avx2_int8;
+#endif
+    return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
+}
+
+/* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
+static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
+                                        reid_error *e) {
+    static const struct { char name[12]; int fp32, bf16, int8; } rows[] = {
+        {"scalar", 1, 0, 1},   {"avx2", 1, 0, 1},        {"avx512", 1, 0, 0}, {"avx512_bf16", 0, 1, 0},
+        {"amx_bf16", 0, 1, 0}, {"avx512_vnni", 0, 0, 1}, {"amx_int8", 0, 0, 1}};
+    const int bf16 = precision == REID_BF16, int8 = precision == REID_INT8, count = sizeof rows / sizeof rows[0];
+    const char *forced = getenv("REID_CPU_ISA"), *kind = int8 ? "INT8" : bf16 ? "bf16" : "FP32";
     if (isa == REID_ISA_AUTO && forced && *forced) {
-        for (int i = 0; i < 5; i++)
-            if (strcmp(forced, names[i]) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
+        for (int i = 0; i < count; i++)
+            if (strcmp(forced, rows[i].name) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
         if (isa == REID_ISA_AUTO)
-            return reid__fail(e, REID_ERR_ISA,
-                              "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, avx512_bf16 or amx_bf16",
-                              forced);
+            return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, avx512_bf16, "
+                              "amx_bf16, avx512_vnni or amx_int8", forced);
     }
-    if (isa == REID_ISA_AUTO) {
-        for (int i = last; i >= first; i--)
-            if ((*out = reid__kernels_for((reid_isa)i)) != NULL) return REID_OK;
-        return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
-    }
-    if (isa < REID_ISA_SCALAR || isa > REID_ISA_AMX_BF16)
+    if (isa < REID_ISA_AUTO || (int)isa > count)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
-    if ((int)isa < first || (int)isa > last)
-        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s",
-                          names[isa - REID_ISA_SCALAR], bf16 ? "bf16" : "FP32");
-    *out = reid__kernels_for(isa);
-    if (*out) return REID_OK;
-    return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
-                      names[isa - REID_ISA_SCALAR]);
+    for (int i = count - 1; i >= 0; i--) {
+        reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
+        int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
+        if (isa != REID_ISA_AUTO && isa != each) continue;
+        *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
+        if (*out) return REID_OK;
+        if (isa == each && !computes)
+            return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
+                              kind);
+        if (isa == each)
+            return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
+                              rows[i].name);
+    }
+    return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
 }
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
@@ -3225,19 +3380,35 @@ static uint16_t reid__to_bf16(float x) {
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-/* The same as bf16: each run of inputs (see reid__runs) as pairs, one below the other in a column, padded with zeros to
-   REID__BF16_RUN inputs. `merged` kernel positions are one run. */
-static void reid__pack_bf16(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                            const double *factors) {
-    size_t depth = (size_t)reid__round_up(ic * merged, REID__BF16_RUN), w = (size_t)width;
-    uint16_t *out = (uint16_t *)(void *)panel;
-    memset(panel, 0, (size_t)(taps / merged) * depth / 2 * w * sizeof *panel);
+/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
+   what 1 stands for. */
+static double reid__quantise(const float *row, int count, double factor, double *inverse) {
+    double most = 0;
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    *inverse = most > 0 ? 127 / most : 0;
+    return most / 127;
+}
+
+/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
+static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
+                              int group, const double *factors, float *scale) {
+    size_t depth = (size_t)reid__pad_run(ic * merged, group), w = (size_t)width, each = (size_t)group;
+    double inverse = 1;
+    char *out = (char *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
     for (int j = 0; j < columns; j++) {
         const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        if (group == 4) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
         for (int t = 0; t < taps; t++) {
             size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
-            for (int i = 0; i < ic; i++, k++)
-                out[k / 2 * 2 * w + 2 * (size_t)j + k % 2] = reid__to_bf16((float)(row[i * taps + t] * factors[j]));
+            for (int i = 0; i < ic; i++, k++) {
+                double value = row[i * taps + t] * factors[j];
+                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                uint16_t half = group == 2 ? reid__to_bf16((float)value) : 0;
+                if (group == 2) memcpy(out + 2 * at, &half, 2);
+                else out[at] = (char)(int)rint(value * inverse);
+            }
         }
     }
 }
@@ -3280,6 +3451,7 @@ typedef struct reid__loader {
     float *rows;        /* staging: the rows of one panel */
     float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
     double *factors;    /* staging: gamma / sqrt(variance + eps) */
+    const reid__buffer *buffers; /* the plan's: INT8's ranges */
 } reid__loader;
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
@@ -3316,6 +3488,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3;
+    float *scale = packed - op->weight + op->weight2; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
@@ -3325,9 +3498,9 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd)
             reid__pack_winograd(packed + (size_t)at * (size_t)ic * REID__POINTS, width, l->rows, columns, ic,
                                 factors + at);
-        else if (op->bf16)
-            reid__pack_bf16(packed + (size_t)at * reid__bf16_depth(op, stem), width, l->rows, columns, ic, taps,
-                            stem ? op->kw : 1, factors + at);
+        else if (op->group)
+            reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
+                              stem ? op->kw : 1, op->group, factors + at, scale + at);
         else
             reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
     }
@@ -3388,6 +3561,18 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
     return r;
 }
 
+/* INT8: scales and biases become those in steps of the output. */
+static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
+                                    reid_error *e) {
+    double in = reid__byte_step(&l->buffers[op->in]), out = reid__byte_step(&l->buffers[op->out]);
+    for (int c = 0; c < op->oc; c++) {
+        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
+        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+    }
+    return REID_OK;
+}
+
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
 static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int nr, float *packed,
                                  uint64_t (*digests)[2], reid_error *e) {
@@ -3406,6 +3591,10 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
         if (r == REID_OK)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
                                   depthwise ? pad_n : nr, factors, weight, digests[0], e);
+        if (r == REID_OK && op->group == 4) {
+            memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
+            return reid__pack_steps(l, op, packed + op->weight2, bias, e);
+        }
         if (r != REID_OK || !op->biased) return r;
         r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
         for (int c = 0; c < op->oc && r == REID_OK; c++)
@@ -3454,7 +3643,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
-    return (size_t)(op->bf16 ? reid__round_up(c, REID__BF16_RUN) / 2 : c);
+    return (size_t)(op->group ? reid__pad_run(c, op->group) / op->group : c);
 }
 
 /* What one thread needs for itself, carved out of the lane's memory. */
@@ -3526,7 +3715,7 @@ static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t ind
 }
 
 static const reid__gemm *reid__gemm_of(const reid__job *j) {
-    return j->op->bf16 ? &j->net->kernels->bf16 : &j->net->kernels->fp32;
+    return j->op->group ? &j->net->kernels->narrow : &j->net->kernels->fp32;
 }
 
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
@@ -3566,7 +3755,7 @@ static void reid__member_parts(void *task, int index) {
         reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
         while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) reid__run_part(j, (int)part, index);
     }
-    if (j->net->kernels->bf16.release) j->net->kernels->bf16.release(&j->scratch[index].in_use);
+    if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
 
 /* All parts of an operation, on the team if there is one. */
@@ -3618,7 +3807,7 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
    begins there. The last two of a line are computed in vain, which is cheaper than nine copies where lines are long. */
 static int reid__uses_grid(const reid__op *op, int c) {
     return op->kh == 3 && op->kw == 3 && op->stride == 1 && op->pad_y == 1 && op->pad_x == 1 && op->oh == op->ih &&
-           op->ow == op->iw && op->ow >= 12 && c % REID__BF16_RUN == 0;
+           op->ow == op->iw && op->ow >= 12 && reid__pad_run(c, op->group) == c;
 }
 
 static int reid__grid_at(const reid__op *op, ptrdiff_t pixel) {
@@ -3631,7 +3820,7 @@ static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thr
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow, from = (int)(m % pixels), to = from + count - 1;
     int top = from / op->ow - 1, bottom = to / op->ow + 1, first = reid__grid_at(op, from);
-    size_t pixel = (size_t)c * 2, inside = (size_t)op->iw * pixel, line = inside + 2 * pixel;
+    size_t pixel = (size_t)(c * 4 / op->group), inside = (size_t)op->iw * pixel, line = inside + 2 * pixel;
     for (int y = top; y <= bottom; y++) {
         char *row = block + (size_t)(y - top) * line;
         memset(row, 0, pixel);
@@ -3652,14 +3841,15 @@ static void reid__place_inputs(const reid__job *j, ptrdiff_t m, int count, reid_
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     int pixels = op->oh * op->ow, image = (int)(m / pixels), y = (int)(m % pixels) / op->ow, x = (int)(m % op->ow);
-    t->row = in->c * 2, s->tap_at[0] = 0;
+    t->row = in->c * in->bytes, s->tap_at[0] = 0;
     if (in->c == 3) { /* what follows a run is finite, and has weights of zero */
         ptrdiff_t row = reid__image_row(j->net->plan, op);
         y = y * op->stride - op->pad_y + in->border_y, x = x * op->stride - op->pad_x + in->border_x;
         t->matrix = reid__value_at(j, op->in, image, y * row + x * 3);
         t->row = 6 * op->stride;
         for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = 2 * ky * row;
-    } else if (op->kh * op->kw == 1 && op->stride == 1 && in->c % REID__BF16_RUN == 0 && op->scale == REID__NONE) {
+    } else if (op->kh * op->kw == 1 && op->stride == 1 && reid__pad_run(in->c, op->group) == in->c &&
+               op->scale == REID__NONE) {
         t->matrix = reid__value_at(j, op->in, 0, m * in->c);
     } else {
         reid__rows(j, m, count, s->rows, block);
@@ -3668,10 +3858,10 @@ static void reid__place_inputs(const reid__job *j, ptrdiff_t m, int count, reid_
             t->row = (ptrdiff_t)(reid__scaled_floats(op, in->c) * sizeof *block);
             return;
         }
-        j->net->kernels->bf16.gather(s->rows, count, t->taps, t->kc, block);
-        t->row = 2 * REID__BF16_RUN, t->step = t->row * count;
+        j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+        t->row = REID__STEP_BYTES, t->step = t->row * count;
         for (int tap = 0; tap < t->taps; tap++)
-            s->tap_at[tap] = tap * t->step * reid__ceil_div(t->kc, REID__BF16_RUN);
+            s->tap_at[tap] = tap * t->step * (reid__pad_run(t->kc, op->group) / op->group * 4 / REID__STEP_BYTES);
     }
 }
 
@@ -3682,7 +3872,7 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
     int c = j->net->plan->buffers[op->in].c, stem = reid__is_stem(j->net->plan, op);
     memset(t, 0, sizeof *t);
     t->act = op->act, t->taps = reid__runs(op, stem), t->kc = reid__run_length(op, stem);
-    t->a = s->rows, t->tap_at = s->tap_at, t->step = 2 * REID__BF16_RUN, t->in_use = &s->in_use;
+    t->a = s->rows, t->tap_at = s->tap_at, t->step = REID__STEP_BYTES, t->in_use = &s->in_use;
     if (!reid__gemm_of(j)->gather) reid__rows(j, m, count, s->rows, block);
     else if (reid__uses_grid(op, c)) return reid__copy_grid(j, m, count, s, (char *)block, t);
     else reid__place_inputs(j, m, count, s, block, t);
@@ -3711,7 +3901,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
         else t->a += (ptrdiff_t)height * t->taps;
         if (t->grid) t->x = (t->x + height) % t->grid;
         t->out = (char *)t->out + pixels * t->out_stride;
-        if (t->soon) t->soon -= pixels * (t->out_stride - 64);
+        if (t->soon) t->soon -= pixels * (t->out_stride - t->piece);
         if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
         count -= height;
     }
@@ -3723,27 +3913,48 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     const reid__kernels *k = j->net->kernels;
     int column = panel * k->nr;
     size_t depth = (size_t)t->taps * (size_t)t->kc;
-    if (op->bf16) depth = reid__bf16_depth(op, reid__is_stem(j->net->plan, op));
+    if (op->group) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
+    t->scale = j->net->weights + op->weight2 + column;
     reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
 }
 
+/* A panel of INT8's stem: in FP32 to `block`, then to bytes. t: reid__inputs. */
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
+    float inverse = (float)(1 / reid__byte_step(out));
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width;
+    reid__conv_panel(j, rows, panel, t);
+    for (int r = 0; r < rows; r++, block += width)
+        j->net->kernels->store(block, inverse, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
+}
+
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to,
+                             float *block) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
     if (op->residual != REID__NONE) residual = &j->net->plan->buffers[op->residual];
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
         reid__tile t = *inputs;
-        t.out_stride = out->c * out->bytes;
+        if (out->bytes == 1 && !op->group) {
+            reid__stem_panel(j, m, rows, panel, &t, block);
+            continue;
+        }
+        t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
-        t.soon = rows * t.out_stride + (panel - from) * (rows * (ptrdiff_t)64 - 64);
+        t.piece = j->net->kernels->nr * out->bytes;
+        t.soon = rows * t.out_stride + (panel - from) * (rows - 1) * t.piece;
         if (residual) {
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
+            t.residual_signed = residual->is_signed;
+            if (op->group == 4) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
         reid__conv_panel(j, rows, panel, &t);
     }
@@ -3756,7 +3967,7 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow;
     int most = REID__BLOCK_FLOATS / (c * reid__min(op->stride, op->kh) * reid__min(op->stride, op->kw));
     if (gemm->gather) {
-        most = (int)(REID__GATHERED / reid__bf16_depth(op, c == 3));
+        most = (int)(REID__GATHERED / reid__narrow_depth(op, c == 3));
         int run = c == 3 ? op->ow : reid__uses_grid(op, c) ? pixels : 0; /* what rows must not leave */
         if (run && left > run - m % run) left = run - m % run;
     }
@@ -3773,7 +3984,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
         reid__tile inputs;
         count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
-        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last);
+        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
     }
 }
 
@@ -3984,11 +4195,13 @@ static int reid__pool_pieces(const reid__op *op) { return reid__ceil_div(reid__p
 
 static void reid__pool_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    float step = in->bytes == 1 ? (float)reid__byte_step(in) : 1;
     int c = j->net->plan->buffers[op->out].c, bins = op->oh * op->ow, pieces = reid__pool_pieces(op);
     for (ptrdiff_t at = p->from; at < p->to; at++) {
         int image = (int)(at / pieces / bins), bin = (int)(at / pieces % bins);
         int first = (int)(at % pieces) * REID__POOL_CHANNELS, last = reid__min(c, first + REID__POOL_CHANNELS);
-        j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), bin, j->net->weights,
+        j->net->kernels->pool(op, c, first, last, reid__at(j, op->in, image), step, bin, j->net->weights,
                               reid__at(j, op->out, image) + (ptrdiff_t)bin * c);
     }
 }
@@ -4044,7 +4257,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
         float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
         memset(line, 0, (size_t)row * sizeof *line);
         reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
-        if (b->bytes < 4) j->net->kernels->store(line, to, row);
+        if (b->bytes < 4) j->net->kernels->store(line, 1, to, row);
     }
     char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
     char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
@@ -4139,8 +4352,26 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
    >>kernels
    Included once per instruction set from >>cpu. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
-   REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back.
+   REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back. SUM is what a
+   tile adds up.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifdef REID__INT8
+#define REID__T uint8_t
+#define REID__GET(p) REID__BYTES(p)
+#define REID__STEP 4
+#define REID__SUM REID__I
+#define REID__START(p) REID__OF(set1_epi32)(0)
+#define REID__WEIGHTS(p) REID__ILOAD(p)
+#define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
+#define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
+#if REID__W > 1
+#define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
+#define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
+#endif
+#else
+#define REID__SUM REID__V
+#define REID__START(p) REID__LOAD(p)
+#define REID__WEIGHTS(p) REID__LOAD(p)
 #ifndef REID__BF16
 #define REID__T float
 #define REID__GET(p) REID__LOAD(p)
@@ -4153,7 +4384,28 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #if REID__W > 1
 #define REID__SCALB(p, t) (REID__V)REID__OF(add_epi32)((REID__I)(p), REID__OF(slli_epi32)((REID__I)(t), 23))
 #endif
+#endif
 
+#ifdef REID__INT8
+/* To what a byte can be: 0 ... 255, or -128 ... 127. */
+REID__INLINE REID__V REID__F(clamp)(REID__V v, int is_signed) {
+    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f));
+    return REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f));
+}
+
+/* Finished sums to `out`: INT8's definition. All is in steps of the output, and a ReLU is what clamping does. added: 0,
+   or what lies at `residual` counts, as bytes (1) or signed ones (2). */
+REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
+                                REID__V residual_scale, const int added, const int is_signed, uint8_t *out) {
+    REID__V v = REID__FMA(sum, scale, bias);
+    if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
+    if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
+    REID__PUT(out, REID__F(clamp)(v, is_signed));
+}
+
+/* Which of three kinds a tile is; there are no signed ones that add. */
+REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
+#else
 /* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
    1.5 * 2^23 rounds to the integer n, which then stands in the low bits of t, from where SCALB takes it; 2^f is the
    polynomial of degree 5 with the least relative error (Remez' algorithm, 7.5e-8). Past 87 the sum is 1 or the quotient
@@ -4187,6 +4439,7 @@ REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__
     if (sizeof(REID__T) == sizeof(float) || t->wide) REID__STORE((float *)out + at, v);
     else REID__PUT((REID__T *)out + at, v);
 }
+#endif
 
 /* Asks for what the end of a tile needs of row r: rows lie too far apart for the CPU's own prefetching. */
 REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int nv) {
@@ -4201,16 +4454,17 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
    weight vectors and mr inputs for mr * nv multiply-adds. Between steps it asks for weights that come later and for
    two rows of what it ends with, a few lines at a time, so that they do not hold up what is needed now. In bf16 a step
-   takes two inputs, and skips the padding of their run. */
+   takes two inputs, in INT8 four, and the padding of their run is skipped. */
 REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
-    REID__V acc[REID__MR][REID__NV];
+    REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
     const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->sharers;
     int kc = t->kc, taps = t->taps, row = 0;
-    const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__round_up(kc, REID__BF16_RUN) - kc) / 2 * nv * REID__W;
+    const ptrdiff_t padding =
+        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__STEP) - kc) / REID__STEP * nv * REID__W;
     REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__LOAD(t->bias + j * REID__W);
+        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
         REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
@@ -4219,15 +4473,26 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
             for (ptrdiff_t end = reid__min(kc, (int)k + REID__FETCH * REID__STEP); k < end;
                  k += REID__STEP, b += nv * REID__W) {
-                REID__V w[REID__NV];
-                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__LOAD(b + j * REID__W);
+                REID__SUM w[REID__NV];
+                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
                 REID__UNROLL for (int r = 0; r < mr; r++) {
-                    REID__V x = REID__INPUT(a[r] + k);
+                    REID__SUM x = REID__INPUT(a[r] + k);
                     REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
                 }
             }
         }
     }
+#ifdef REID__INT8
+    const int added = REID__F(added)(t), is_signed = t->is_signed;
+    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__UNROLL for (int j = 0; j < nv; j++) {
+            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + j * REID__W : NULL;
+            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + j * REID__W), REID__LOAD(t->bias + j * REID__W),
+                          residual, REID__SET1(t->residual_scale), added, is_signed,
+                          (uint8_t *)t->out + r * t->out_stride + j * REID__W);
+        }
+}
+#else
     if (t->residual)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++)
@@ -4241,7 +4506,9 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
 }
+#endif
 
+#ifndef REID__INT8
 /* A panel of `pixels` pixels of c channels to FP32: (pixels, width). */
 static void REID__F(load)(const void *in, int c, int pixels, int width, float *out) {
     const REID__T *from = (const REID__T *)in;
@@ -4304,6 +4571,8 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
     }
 }
 
+#endif
+
 /* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
    it: zero for every finite x, NaN for others, and an overflow cannot pass unseen. */
 static void REID__F(maxpool)(const reid__op *op, int c, const void *from, int oy, void *to) {
@@ -4330,12 +4599,12 @@ static void REID__F(power)(const float *x, float least, float p, float *out) {
     for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
 }
 
-/* Channels [from, to) of one bin of an adaptive pool: rows floor(i H / bins) to ceil((i + 1) H / bins), columns
+/* Channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to ceil((i + 1) H / bins), columns
    likewise. Each row is summed first, then the rows: shorter chains, smaller error. The average, or the generalised
    mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human annotation", equation 3; the
    least x is fast-reid's), then batch norm. */
-static void REID__F(pool)(const reid__op *op, int c, int from, int to, const void *in, int bin, const float *weights,
-                          float *out) {
+static void REID__F(pool)(const reid__op *op, int c, int from, int to, const void *in, float step, int bin,
+                          const float *weights, float *out) {
     int by = bin / op->ow, bx = bin % op->ow;
     int top = by * op->ih / op->oh, bottom = reid__ceil_div((by + 1) * op->ih, op->oh);
     int left = bx * op->iw / op->ow, right = reid__ceil_div((bx + 1) * op->iw, op->ow);
@@ -4347,11 +4616,13 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
             for (int x = left; x < right; x++) {
                 float pixel[REID__W];
                 REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
+                for (int i = 0; i < REID__W && op->gem; i++) pixel[i] *= step;
                 if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], pixel);
                 row += REID__LOAD(pixel);
             }
             total += row;
         }
+        if (!op->gem) total *= REID__SET1(step); /* and not of each pixel: no sum to contract with */
         REID__STORE(out + v, total / count);
         if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->weight2], out + v);
         if (op->bn[0])
@@ -4360,16 +4631,18 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
+#ifndef REID__INT8
 /* One pixel times its image's squeeze-excite factors. */
 static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
     for (int v = 0; v < c; v += REID__W)
         REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
 #ifdef REID__BF16
-    if (c % REID__BF16_RUN) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
+    if (reid__pad_run(c, 2) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
 #endif
 }
+#endif
 
-#ifndef REID__BF16 /* what has FP32 on both sides is AVX-512's */
+#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* out[nv vectors] = bias + x[k] * matrix[k][stride]. */
 REID__INLINE void REID__F(vector_matrix)(const float *x, int k_count, const float *matrix, int stride,
                                          const float *bias, float *out, const int nv) {
@@ -4473,7 +4746,7 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
 static void REID__F(add_line)(int32_t *sums, const uint8_t *line, int32_t tap, int lanes) {
     const REID__I t = REID__OF(set1_epi32)(tap);
     for (int i = 0; i < lanes; i += REID__W) {
-        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__BYTES(line + i)), t);
+        REID__I product = REID__OF(mullo_epi32)(REID__OF(cvtepu8_epi32)(REID__OCTETS(line + i)), t);
         REID__ISTORE(sums + i, REID__OF(add_epi32)(REID__ILOAD(sums + i), product));
     }
 }
@@ -4600,39 +4873,69 @@ static void REID__F(product)(const reid__tile *t, int rows) {
 #undef REID__TILE_NAME
 #undef REID__TILE_ROWS
 
-#ifndef REID__BF16
 #define REID__STRING2(x) #x
 #define REID__STRING(x) REID__STRING2(x)
+#if REID__STEP == 1
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__NV * REID__W, {REID__MR, REID__F(product), NULL, NULL}, {0, NULL, NULL, NULL},
-    REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze), REID__F(scale),
+    REID__STRING(REID__PASS), REID__NV * REID__W, 0, {REID__MR, REID__F(product), NULL, NULL},
+    {0, NULL, NULL, NULL}, REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze),
+    REID__F(scale),
     REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line), REID__F(columns)},
     REID__F(widen), REID__F(dots), REID__F(maxima)};
-#undef REID__STRING
-#undef REID__STRING2
-#else
+#endif
+
+#ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
-static void REID__F(store)(const float *in, void *out, int count) {
+static void REID__F(store)(const float *in, float factor, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
-        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
+        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v) * REID__SET1(factor));
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
+#endif
 
+#ifdef REID__INT8
+/* FP32 to bytes, a multiple of REID__LANES values. */
+static void REID__F(store)(const float *in, float factor, void *out, int count) {
+    for (int v = 0; v < count; v += REID__W)
+        REID__PUT((uint8_t *)out + v, REID__F(clamp)(REID__LOAD(in + v) * REID__SET1(factor), 0));
+}
+
+#if REID__W == 1
+/* An FP32 tile with the vectors' multiply-adds. */
+static void reid__product_fused(const reid__tile *t, int rows) {
+    for (int r = 0; r < rows; r++)
+        for (int n = 0; n < REID__NV; n++) {
+            const float *b = t->b + n;
+            float sum = t->bias[n];
+            for (int tap = 0; tap < t->taps; tap++)
+                for (int k = 0; k < t->kc; k++, b += REID__NV)
+                    sum = REID__FMA(((const float *)t->a[r * t->taps + tap])[k], *b, sum);
+            ((float *)(void *)((char *)t->out + r * t->out_stride))[n] =
+                t->act == REID__RELU ? REID__MAX(0.0f, sum) : sum;
+        }
+}
+#define REID__FP32_PRODUCT reid__product_fused
+#else
+#define REID__FP32_PRODUCT REID__JOIN(reid__product, REID__BASE)
+#endif
+#endif
+
+#ifdef REID__AMX_DOT
 /* --- AMX ---
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
-   inputs, of 16 pixels by 32 in bf16; 6 and 7 weights, 16 pairs of them by 16 channels. One instruction adds the
-   product of two tiles to a third: for each sum the even inputs and the odd ones in a chain each, and both to the sum
-   (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS). */
+   inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 weights, 16 groups of them by 16 channels. One
+   instruction adds the product of two tiles to a third; in bf16, for each sum the even inputs and the odd ones in a
+   chain each, and both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS
+   and TDPBUSD). */
+#ifdef REID__BF16
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
     __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile ::"r"(from), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_WRITE(tile, to, stride)                                                                              \
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
-#define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
-
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
 /* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster,
@@ -4641,7 +4944,7 @@ static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
     shape.palette = 1;
-    for (int i = 0; i < 8; i++) shape.rows[i] = REID__AMX_ROWS, shape.bytes[i] = 64;
+    for (int i = 0; i < 8; i++) shape.rows[i] = REID__AMX_ROWS, shape.bytes[i] = REID__STEP_BYTES;
     __asm__ volatile("ldtilecfg %0" ::"m"(shape) : "memory");
     *in_use = 1;
 }
@@ -4657,8 +4960,8 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     const int full = !t->half;
     REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
     for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
-        if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * 64, 1, 2);
-        if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * 64, 0, 2);
+        if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * t->piece, 1, 2);
+        if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * t->piece, 0, 2);
         REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
         if (residual) v += REID__F(residual)(t, pixel, 0);
         if (residual && full) w += REID__F(residual)(t, pixel, 16);
@@ -4667,16 +4970,49 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     }
 }
 
-REID__INLINE void reid__amx_finish(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows) {
+REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrdiff_t pixel, int rows) {
+    const float *sums = (const float *)all;
     if (t->act == REID__SILU) reid__amx_pixels(t, sums, pixel, rows, REID__SILU, t->residual != NULL);
     else if (t->act == REID__RELU && t->residual) reid__amx_pixels(t, sums, pixel, rows, REID__RELU, 1);
     else if (t->act == REID__RELU) reid__amx_pixels(t, sums, pixel, rows, REID__RELU, 0);
     else reid__amx_pixels(t, sums, pixel, rows, REID__LINEAR_ACT, t->residual != NULL);
 }
+#else
+/* The same for INT8. Bytes could alias anything: what does not change is copied. */
+REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, ptrdiff_t pixel, int rows,
+                                      const int added, const int is_signed) {
+    const int full = !t->half;
+    const REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
+    const REID__V scale = REID__LOAD(t->scale), scale2 = full ? REID__LOAD(t->scale + 16) : scale;
+    const REID__V residual_scale = REID__SET1(t->residual_scale);
+    const ptrdiff_t stride = t->out_stride, from_stride = t->residual_stride, piece = t->piece;
+    uint8_t *out = (uint8_t *)t->out + pixel * stride;
+    const uint8_t *from = added ? (const uint8_t *)t->residual + pixel * from_stride : NULL;
+    const char *later = (const char *)t->out + t->soon + pixel * piece;
+    const char *from_later = added ? (const char *)t->residual + t->soon + pixel * piece : later;
+    for (int i = 0; i < rows; i++, sums += 32, out += stride, from += added ? from_stride : 0) {
+        __builtin_prefetch(later + i * piece, 1, 2);
+        if (added) __builtin_prefetch(from_later + i * piece, 0, 2);
+        REID__F(emit)(REID__FLOATS(REID__ILOAD(sums)), scale, bias, from, residual_scale, added, is_signed, out);
+        if (full)
+            REID__F(emit)(REID__FLOATS(REID__ILOAD(sums + 16)), scale2, bias2, added ? from + 16 : NULL, residual_scale,
+                          added, is_signed, out + 16);
+    }
+}
+
+REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrdiff_t pixel, int rows) {
+    const int32_t *sums = (const int32_t *)all;
+    const int added = REID__F(added)(t);
+    if (added == 1) REID__F(amx_pixels)(t, sums, pixel, rows, 1, 0);
+    else if (added == 2) REID__F(amx_pixels)(t, sums, pixel, rows, 2, 0);
+    else if (t->is_signed) REID__F(amx_pixels)(t, sums, pixel, rows, 0, 1);
+    else REID__F(amx_pixels)(t, sums, pixel, rows, 0, 0);
+}
+#endif
 
 /* Rows past the tile's are computed in vain, from what lies behind the inputs: see REID__AMX_BEHIND. */
-static void reid__amx_tile(const reid__tile *t, int rows) {
-    float sums[32 * 32] __attribute__((aligned(64)));
+static void REID__F(amx_tile)(const reid__tile *t, int rows) {
+    int32_t sums[32 * 32] __attribute__((aligned(64))); /* or as many floats */
     const int low = rows > REID__AMX_ROWS, full = !t->half;
     const ptrdiff_t width = full ? 128 : 64;
     const char *b = (const char *)t->b;
@@ -4689,7 +5025,7 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     if (low && full) REID__AMX_ZERO(3);
     for (int tap = 0; tap < t->taps; tap++) {
         const char *a = t->matrix + t->tap_at[tap];
-        for (int k = 0; k < t->kc; k += REID__BF16_RUN, a += t->step, b += 16 * width) {
+        for (int k = 0; k < t->kc; k += 16 * REID__STEP, a += t->step, b += 16 * width) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             REID__AMX_READ(4, a, t->row);
             REID__AMX_READ(6, b, width);
@@ -4707,35 +5043,69 @@ static void reid__amx_tile(const reid__tile *t, int rows) {
     if (low && full) REID__AMX_WRITE(3, sums + 16 * 32 + 16, 128);
     for (int r = 0, x = t->x, pixel = 0, run = rows; r < rows; r += run, x = 0) {
         if (t->grid) run = reid__min(reid__max(t->grid - 2 - x, 0), rows - r); /* up to the end of the line */
-        reid__amx_finish(t, sums + 32 * r, pixel, run);
+        REID__F(amx_finish)(t, sums + 32 * r, pixel, run);
         pixel += run;
         if (t->grid) r += t->grid - x - run;
     }
 }
 
-/* The inputs of `rows` pixels side by side: out [taps][steps][rows][REID__BF16_RUN], each run padded with zeros. */
-static void reid__amx_gather(const void *const *a, int rows, int taps, int kc, void *out) {
-    uint16_t *to = (uint16_t *)out;
+/* The inputs of `rows` pixels side by side: out [taps][steps][rows][REID__STEP_BYTES], each run padded with zeros. */
+static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc, void *out) {
+    char *to = (char *)out;
+    int bytes = kc * (int)sizeof(REID__T);
     for (int tap = 0; tap < taps; tap++)
-        for (int k = 0; k < kc; k += REID__BF16_RUN) {
-            int left = kc - k;
-            const __mmask32 mask = (__mmask32)(left < REID__BF16_RUN ? (1u << left) - 1 : 0xffffffffu);
-            for (int r = 0; r < rows; r++, to += REID__BF16_RUN)
-                _mm512_storeu_si512(to, _mm512_maskz_loadu_epi16(mask, (const uint16_t *)a[r * taps + tap] + k));
+        for (int at = 0; at < bytes; at += REID__STEP_BYTES) {
+            int left = bytes - at;
+            const __mmask64 mask = left < REID__STEP_BYTES ? ((uint64_t)1 << left) - 1 : ~(uint64_t)0;
+            for (int r = 0; r < rows; r++, to += REID__STEP_BYTES)
+                _mm512_storeu_si512(to, _mm512_maskz_loadu_epi8(mask, (const char *)a[r * taps + tap] + at));
         }
 }
+#endif
 
-#define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                       \
+#ifdef REID__BF16
+#define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                            \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, REID__NV * REID__W, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},     \
+        #name, REID__NV * REID__W, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
         REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},            \
         reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gather, reid__amx_release);
+REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
 #undef REID__BF16_KERNELS
 #undef REID__BF16
+#undef REID__QUOTIENT
 #endif
+
+#ifdef REID__INT8
+#define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
+    static const reid__kernels table = {                                                                               \
+        name, REID__NV * REID__W, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
+        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL,                           \
+        {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                             \
+         REID__JOIN(reid__columns, REID__BASE)},                                                                       \
+        REID__JOIN(reid__widen, REID__BASE), REID__JOIN(reid__dots, REID__BASE), REID__JOIN(reid__maxima, REID__BASE)}
+#ifdef REID__AMX_DOT
+REID__INT8_KERNELS(reid__kernels_avx512_vnni, "avx512_vnni", REID__MR, REID__F(product), NULL, NULL);
+REID__INT8_KERNELS(reid__kernels_amx_int8, "amx_int8", 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather),
+                   reid__amx_release);
+#else
+REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F(product), NULL, NULL);
+#endif
+#undef REID__INT8_KERNELS
+#undef REID__FP32_PRODUCT
+#undef REID__INT8
+#undef REID__BASE
+#undef REID__FLOATS
+#undef REID__BYTES
+#undef REID__SIGNED
+#endif
+#undef REID__STRING
+#undef REID__STRING2
+#undef REID__AMX_DOT
+#undef REID__SUM
+#undef REID__START
+#undef REID__WEIGHTS
 #undef REID__T
 #undef REID__GET
 #undef REID__PUT
@@ -4758,7 +5128,7 @@ REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, reid__amx_tile, reid__amx_gathe
 #undef REID__CLAMP
 #undef REID__ILOAD
 #undef REID__ISTORE
-#undef REID__BYTES
+#undef REID__OCTETS
 #undef REID__IBLOCKS
 #undef REID__IREPEAT
 #undef REID__ISPREAD
@@ -5737,7 +6107,8 @@ typedef enum reid__extra {
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
-    int half, flip, raw, latency, batch;
+    int half, flip, raw, latency, batch; /* half: what is not FP32 by nature is FP16 */
+    int int8;                          /* or bytes, where the plan says so: reid__plan_narrow */
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
     int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
@@ -5813,12 +6184,12 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     const reid__op *stem = &p->ops[0];
     const reid__buffer *image = &p->buffers[stem->in];
-    size_t value = g->half ? 2 : 4;
+    size_t value = g->half && !g->int8 ? 2 : 4; /* of one of the plan's floats, which INT8's are already */
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
     for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
-    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * value;
+    g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
@@ -5893,7 +6264,7 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
         uses += (b->in == a->out) + (b->residual == a->out);
         pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
     }
-    return g->half && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+    return g->half && !g->int8 && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
@@ -5931,11 +6302,12 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (g->half ? 2 : 4);
+        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (op->group ? 1 : g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
+        if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
         int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
         if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
@@ -6108,8 +6480,13 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "OC", op->oc);
     reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
     reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", bk);
+    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", op->group ? 2 * bk : bk);
     if (!g->half) return;
+    if (g->int8) {
+        const reid__buffer *buffers = g->plan->buffers;
+        reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
+        reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+    }
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
@@ -6247,7 +6624,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
-                reid__option(&p, "-DVALUE_F16");
+                reid__option(&p, plan->buffers[op->in].bytes == 1 ? "-DVALUE_U8" : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6275,8 +6652,10 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
     g->latency = latency;
-    g->plan = plan, g->prep = prep, g->half = half, g->wgmma = half ? wgmma : 0, g->flip = flip, g->raw = raw;
+    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
+    for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].group == 4;
+    g->wgmma = half && !g->int8 ? wgmma : 0;
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6434,11 +6813,13 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
     int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
+    float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
+    if (g->plan.int8) scale = w2;
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
     void *maxpool[] = {&in, &out, &pixels};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step};
     void *linear[] = {&in, &w, &b, &out, &n};
     switch (op->kind) {
     case REID__CONV:
@@ -6614,6 +6995,41 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
+/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, with its scales and biases in steps; of the first one
+   only what 1 is in steps. From the host, whose memory may be used again when a copy returns. */
+static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
+                                        uint64_t (*digests)[2], reid_error *e) {
+    const reid__gpu_plan *g = &l->g->plan;
+    const reid__op *op = &g->plan->ops[index];
+    const reid__buffer *buffers = g->plan->buffers;
+    reid__device *d = &l->g->device;
+    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, code = 0;
+    reid__address to = l->g->weights + g->weight[index];
+    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
+    reid__digest digest;
+    reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
+    reid__digest_init(&digest);
+    for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
+        n = reid__min(oc - at, (int)(l->chunk / 2) / row);
+        r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
+        for (int i = 0; i < n && r == REID_OK; i++)
+            reid__pack_narrow(bytes + i * row / 4, 1, l->from->rows + i * row, 1, op->ic, taps, 1, 4,
+                              l->from->factors + at + i, scale + at + i);
+        if (r == REID_OK)
+            code = d->cu.MemcpyHtoDAsync(to + (size_t)at * (size_t)row, bytes, (size_t)(n * row), l->stream);
+    }
+    reid__digest_final(&digest, digests[0]);
+    if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
+    if (r != REID_OK) return r;
+    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
+    if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
+    to = l->g->weights + g->weight2[index];
+    if (!code) code = d->cu.MemcpyHtoDAsync(to, scale, (size_t)oc * 4, l->stream);
+    if (!code) code = d->cu.MemcpyHtoDAsync(to + (size_t)reid__padded(oc) * 4, &rest, 4, l->stream);
+    if (!code) code = d->cu.StreamSynchronize(l->stream);
+    return reid__gpu_check(d, code, op->name, e);
+}
+
 /* All tensors of one operation. Returns when the GPU is done with l->raw. */
 static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -6623,6 +7039,12 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
+    if (op->group == 4) return reid__gpu_pack_bytes(l, index, wants, digests, e);
+    if (g->int8 && op->kind == REID__CONV) {
+        float inverse = (float)(1 / reid__byte_step(&g->plan->buffers[op->out]));
+        int code = l->g->device.cu.MemcpyHtoDAsync(base + g->weight2[index], &inverse, sizeof inverse, l->stream);
+        if (code) return reid__gpu_check(&l->g->device, code, op->name, e);
+    }
     if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
         r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
@@ -7963,7 +8385,7 @@ static reid_result reid__index_device(reid_index *x, const reid_desc *desc) {
 
 static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     reid_error *e = desc->error;
-    reid_result r = reid__kernels_choose(desc->cpu_isa, 0, &x->kernels, e);
+    reid_result r = reid__kernels_choose(desc->cpu_isa, REID_FP32, &x->kernels, e);
     if (r != REID_OK) return r;
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
@@ -8274,6 +8696,7 @@ typedef struct reid__build {
     int loader_count;
     size_t staging_bytes, staging_each;
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
+    char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
     reid_ctx *ctx;
 #ifndef REID_NO_CUDA
@@ -8289,9 +8712,16 @@ static unsigned long long reid__double_bits(double x) {
     return bits;
 }
 
-/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. */
-static void reid__fingerprint(const reid__build *b, char out[33]) {
+/* INT8: does this operation's output have a range of its own? A max pool's is that of its input. */
+static int reid__is_ranged(const reid__plan *p, const reid__op *op) {
+    return op->kind == REID__CONV && p->buffers[op->out].bytes == 1;
+}
+
+/* Text that names what an embedding is a function of, one fact a line; its 128-bit hash is the fingerprint. bare: as of
+   FP32, without options: what ranges are measured for. */
+static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     const reid_ctx *ctx = b->ctx;
+    int int8 = !bare && b->desc->precision == REID_INT8;
     const reid__plan *p = ctx->plan;
     const reid__prep *prep = ctx->prep;
     reid__digest d;
@@ -8307,8 +8737,8 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
     for (int c = 0; c < 3; c++)
         reid__print_digest(&d, "mean %016llx std %016llx\n", reid__double_bits(prep->preset.mean[c]),
                            reid__double_bits(prep->preset.std[c]));
-    reid__print_digest(&d, "flip %d\nraw %d\n", ctx->info.flip, ctx->info.raw);
-    if (ctx->info.latency) reid__print_digest(&d, "latency 1\n");
+    reid__print_digest(&d, "flip %d\nraw %d\n", !bare && ctx->info.flip, !bare && ctx->info.raw);
+    if (!bare && ctx->info.latency) reid__print_digest(&d, "latency 1\n");
     for (int i = 0; i < p->op_count; i++) {
         reid__want wants[REID__WANTS];
         char shape[96];
@@ -8319,6 +8749,11 @@ static void reid__fingerprint(const reid__build *b, char out[33]) {
                                (unsigned long long)b->digests[i][k][0], (unsigned long long)b->digests[i][k][1]);
         }
     }
+    if (int8) reid__print_digest(&d, "int8\n");
+    for (int i = 0; i < p->op_count && int8; i++)
+        if (reid__is_ranged(p, &p->ops[i]))
+            reid__print_digest(&d, "%s %016llx\n", p->ops[i].name,
+                               reid__double_bits((double)p->buffers[p->ops[i].out].range));
     reid__digest_final(&d, hash);
     snprintf(out, 33, "%016llx%016llx", (unsigned long long)hash[0], (unsigned long long)hash[1]);
 }
@@ -8368,7 +8803,8 @@ static size_t reid__widest(const reid__plan *p) {
 
 /* Floats that AMX may read past an arena or a block. */
 static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
-    return k->bf16.gather ? REID__AMX_BEHIND * (reid__widest(p) + REID__BF16_RUN) / 2 : 0;
+    if (!k->narrow.gather) return 0;
+    return REID__AMX_BEHIND * (reid__widest(p) / (size_t)k->group + REID__STEP_BYTES / 4);
 }
 
 /* Floats of `scratch.block` for one thread. */
@@ -8376,17 +8812,17 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        const reid__gemm *gemm = op->bf16 ? &k->bf16 : &k->fp32;
+        const reid__gemm *gemm = op->group ? &k->narrow : &k->fp32;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd) need = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
-        if (op->bf16 && gemm->gather) {
-            size_t tile = reid__bf16_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
+        if (op->group && gemm->gather) {
+            size_t tile = reid__narrow_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
             need = tile > REID__GATHERED ? tile : REID__GATHERED;
         }
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
         if (op->kind == REID__DEPTHWISE) {
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
-            if (i && op[-1].fused && op[-1].bf16) need += reid__bf16_depth(op - 1, 0) * (size_t)op->iw;
+            if (i && op[-1].fused && op[-1].group) need += reid__narrow_depth(op - 1, 0) * (size_t)op->iw;
         }
         if (need > most) most = need;
     }
@@ -8398,7 +8834,7 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        int mr = op->bf16 ? k->bf16.mr : k->fp32.mr;
+        int mr = op->group ? k->narrow.mr : k->fp32.mr;
         size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow : mr);
         if (need > most) most = need;
     }
@@ -8448,6 +8884,66 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
     return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
 
+/* INT8: the ranges in `file`, one scalar under the name of each operation whose output is stored in 8 bits. */
+static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) {
+    reid__plan *p = b->ctx->plan;
+    char note[256];
+    size_t taken = 0;
+    for (int i = 0; i < p->op_count; i++) {
+        const reid__op *op = &p->ops[i];
+        float *range = &p->buffers[op->out].range;
+        reid__want want;
+        reid_result r;
+        if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
+        if (!reid__is_ranged(p, op)) continue;
+        reid__want_add(&want, op->name, "", 0, 0, 0, 0, 0);
+        reid__want_status(file, &want, &r, note, sizeof note);
+        if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
+        r = reid__weights_read(file, reid__weights_find(file, op->name), 0, 1, range, b->e);
+        if (r != REID_OK) return r;
+        if (!(*range >= 1e-30f && *range <= 1e30f))
+            return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
+                                      (double)*range);
+        taken++;
+    }
+    for (size_t i = 0, k; i < file->count && taken < file->count; i++) {
+        for (k = 0; k < (size_t)p->op_count; k++)
+            if (reid__is_ranged(p, &p->ops[k]) && strcmp(p->ops[k].name, file->tensors[i].name) == 0) break;
+        if (k == (size_t)p->op_count)
+            return reid__weights_fail(file, b->e, REID_ERR_TENSOR_UNEXPECTED, "range %s: %s has no such operation",
+                                      file->tensors[i].file_name, p->arch->name);
+    }
+    return REID_OK;
+}
+
+static reid_result reid__read_ranges(reid__build *b) {
+    reid__weights file;
+    reid_desc desc = *b->desc;
+    if (b->ctx->plan->arch->family != REID__RESNET)
+        return reid__fail(b->e, REID_ERR_PRECISION, "%s is not computed in INT8, which costs it too much accuracy; "
+                          "the ResNets are", b->ctx->plan->arch->name);
+    desc.weights = desc.ranges, desc.weights_data = NULL;
+    reid_result r = reid__weights_open(&file, &desc, &b->ctx->mem, b->e);
+    if (r != REID_OK) return r;
+    const char *made_for = reid__weights_meta(&file, "reid.fingerprint");
+    snprintf(b->ranges_for, sizeof b->ranges_for, "%s", made_for ? made_for : "");
+    if (!made_for) r = reid__weights_fail(&file, b->e, REID_ERR_RANGES, "no reid.fingerprint in its metadata; `reid "
+                                          "calibrate --int8` writes it");
+    if (r == REID_OK) r = reid__take_ranges(b, &file);
+    reid__weights_close(&file, &b->ctx->mem);
+    return r;
+}
+
+/* Whether they were measured for this network, which packing has read. Flip and raw do not matter to them. */
+static reid_result reid__check_ranges(const reid__build *b) {
+    char own[33];
+    if (b->desc->precision != REID_INT8) return REID_OK;
+    reid__fingerprint(b, 1, own);
+    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
+    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
+                      "has %s", b->desc->ranges, b->ranges_for, own);
+}
+
 /* Network, head, preset, input size: everything that a name or the file decides. */
 static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -8472,7 +8968,10 @@ static reid_result reid__choose_network(reid__build *b) {
     r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, name, last_stride, head, b->e);
     if (r != REID_OK) return r;
     ctx->prep->lines = ctx->net.kernels->lines;
-    if (ctx->net.kernels->bf16.mr) reid__plan_to_bf16(ctx->plan);
+    int group = desc->precision == REID_INT8 ? 4 : ctx->net.kernels->group;
+    if (group) reid__plan_narrow(ctx->plan, group);
+    r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
+    if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
@@ -8548,6 +9047,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
         l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
+        l->buffers = ctx->plan->buffers;
     }
     return REID_OK;
 }
@@ -8558,11 +9058,16 @@ static reid_result reid__choose_device(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     if ((int)desc->device < REID_DEVICE_AUTO || desc->device > REID_DEVICE_CUDA)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.device is %d, which is no reid_device", (int)desc->device);
-    if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_BF16)
+    if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_INT8)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
                           (int)desc->precision);
-    int bf16 = desc->precision == REID_BF16 && desc->device != REID_DEVICE_CUDA;
-    reid_result r = reid__kernels_choose(desc->cpu_isa, bf16, &ctx->net.kernels, b->e);
+    reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
+    if (desc->precision == REID_INT8 && !desc->ranges)
+        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on crops "
+                          "of yours");
+    if (desc->precision != REID_INT8 && desc->ranges)
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
+    reid_result r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
 }
@@ -8588,7 +9093,7 @@ static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info
     snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
     snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
     snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-    snprintf(info->precision, sizeof info->precision, g->plan.half ? "fp16" : "fp32");
+    snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
     info->weight_bytes = g->plan.weights;
     info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
 }
@@ -8598,6 +9103,7 @@ static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
     reid_info *info = &ctx->info;
+    static const char precisions[5][5] = {"fp32", "", "bf16", "", "int8"}; /* by reid__kernels.group */
     info->version = REID_VERSION;
 #ifdef __OPTIMIZE__
     info->optimized = 1;
@@ -8617,7 +9123,7 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->device, sizeof info->device, "cpu");
     reid__chip_name(info->chip, sizeof info->chip);
     snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-    snprintf(info->precision, sizeof info->precision, ctx->net.kernels->bf16.mr ? "bf16" : "fp32");
+    snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->group]);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
 #endif
@@ -8625,7 +9131,7 @@ static void reid__fill_info(reid__build *b) {
         info->macs += reid__op_macs(&p->ops[i]);
         info->parameters += reid__op_parameters(&p->ops[i]);
     }
-    reid__fingerprint(b, info->fingerprint);
+    reid__fingerprint(b, 0, info->fingerprint);
 }
 
 /* Lanes on the host: teams, and the memory of their threads. */
@@ -8654,7 +9160,7 @@ static reid_result reid__create_cpu(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     size_t bytes = ctx->plan->weight_floats * sizeof(float);
     if (b->desc->precision == REID_FP16)
-        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32 or bf16");
+        return reid__fail(b->e, REID_ERR_PRECISION, "the CPU computes in FP32, bf16 or INT8");
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 1;
     reid_result r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__choose_batch(b);
@@ -8666,17 +9172,19 @@ static reid_result reid__create_cpu(reid__build *b) {
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
+    if (r == REID_OK) r = reid__check_ranges(b);
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
     if (r == REID_OK) reid__fill_info(b);
     return r;
 }
 
 #ifndef REID_NO_CUDA
-/* FP16 unless FP32 is asked for. */
-static reid_result reid__gpu_precision(const reid_desc *desc, int *half, reid_error *e) {
+/* FP16 unless FP32 is asked for; with INT8, too, for what is not in bytes. */
+static reid_result reid__gpu_precision(const reid_desc *desc, int arch, int *half, reid_error *e) {
     *half = desc->precision != REID_FP32;
-    if (desc->precision != REID_BF16) return REID_OK;
-    return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32 or FP16");
+    if (desc->precision == REID_BF16) return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32, FP16 or INT8");
+    if (desc->precision != REID_INT8 || arch >= 80) return REID_OK;
+    return reid__fail(e, REID_ERR_PRECISION, "INT8 needs a GPU from Ampere (sm_80) on; this one is sm_%d", arch);
 }
 
 /* desc.batch as a power of two, then memory_limit has its say. */
@@ -8739,6 +9247,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
+    if (r == REID_OK) r = reid__check_ranges(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
@@ -8752,8 +9261,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
     g->mem = &ctx->mem;
-    reid_result r = reid__gpu_precision(b->desc, &half, b->e);
-    if (r == REID_OK) r = reid__device_open(&g->device, b->desc, b->e);
+    reid_result r = reid__device_open(&g->device, b->desc, b->e);
+    if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
     if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
     if (r != REID_OK) return r;
     ctx->lane_count = b->desc->lanes ? b->desc->lanes : 2;
@@ -8797,7 +9306,7 @@ static void reid__undo_cuda(reid__build *b, const reid__block *before) {
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->bf16.mr) return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->group == 2) return reid__create_cpu(b);
     reid_error *e = b->e;
     const reid__block *before = b->ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
@@ -8806,6 +9315,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     b->e = e;
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
+                    r == REID_ERR_PRECISION || /* INT8 on an old chip */
                     r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
     if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
@@ -8818,7 +9328,7 @@ static reid_result reid__create_on_device(reid__build *b) {
     reid__log(b->desc, has_gpu ? REID_LOG_WARNING : REID_LOG_INFO, r, "computing on the CPU: %.400s", why.text);
     r = reid__create_cpu(b);
     if (r == REID_ERR_PRECISION)
-        reid__fail(e, r, "the CPU computes in FP32 or bf16, and CUDA cannot be used: %s", why.text);
+        reid__fail(e, r, "the CPU computes in FP32, bf16 or INT8, and CUDA cannot be used: %s", why.text);
     return r;
 }
 #else
@@ -9123,7 +9633,7 @@ typedef struct reid__packing {
 } reid__packing;
 
 /* The plan that reid_create would make, from names alone. */
-static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
+static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, int chip) {
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
     const char *network = desc->network ? desc->network : "";
@@ -9132,10 +9642,14 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc) {
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
     reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
-    if (r == REID_OK) r = reid__gpu_precision(desc, &k->gpu.half, e);
-    if (r != REID_OK) return r;
-    return reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
-                           desc->last_stride ? desc->last_stride : 2, head, e);
+    if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
+    if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
+        r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
+    if (r == REID_OK)
+        r = reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
+                            desc->last_stride ? desc->last_stride : 2, head, e);
+    if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, 4);
+    return r;
 }
 
 static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
@@ -9152,7 +9666,7 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
-    reid_result r = reid__packing_plan(k, desc);
+    reid_result r = reid__packing_plan(k, desc, (int)number);
     if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
     reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
                         desc->raw != 0, desc->latency != 0);
@@ -9303,6 +9817,64 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     r = reid__profile_alloc(ctx, n, repeats, &p, error);
     if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
     reid__release(&p.mem, NULL);
+    reid__leave(caller);
+    return r;
+}
+
+/* An operation's output for the first image, (oh, ow, oc), as FP32. */
+static void reid__widen_output(const reid__job *j, float *to) {
+    const reid__op *op = j->op;
+    const reid__buffer *b = &j->net->plan->buffers[op->out];
+    float step = (float)reid__byte_step(b);
+    for (ptrdiff_t pixel = 0; pixel < (ptrdiff_t)op->oh * op->ow; pixel++) {
+        const char *from = reid__value_at(j, op->out, 0, pixel * b->c + op->channel);
+        for (int c = 0; c < op->oc; c++, from += b->bytes, to++) {
+            uint32_t bits = b->bytes == 2 ? reid__le16((const unsigned char *)from) << 16 : 0;
+            if (b->bytes == 1) *to = step * reid__from_byte((uint8_t)*from, b->is_signed);
+            else memcpy(to, b->bytes == 2 ? (const void *)&bits : from, 4);
+        }
+    }
+}
+
+static void reid__observe_all(const reid_ctx *ctx, reid__lane *lane, const reid_image *image, reid_observe_fn fn,
+                              void *user, float *values) {
+    reid__job j = reid__job_init(&ctx->net, lane);
+    j.images = image, j.n = 1;
+    reid__prepare(&j);
+    for (int i = 0; i + 1 < ctx->plan->op_count; i++) { /* the last one normalises */
+        reid_op_info info;
+        reid__run_ops(&j, i, i + 1);
+        if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
+        reid__widen_output(&j, values);
+        fn(&info, values, user);
+    }
+}
+
+REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
+                                  reid_error *error) {
+    size_t most = 0;
+    reid__clear_error(error);
+    if (!fn) return reid__fail(error, REID_ERR_INVALID_ARG, "a callback is needed");
+    reid_result r = reid__check_call(ctx, image, 1, ctx, error);
+    if (r != REID_OK) return r;
+    if (ctx->gpu) return reid__fail(error, REID_ERR_DEVICE, "only a handle on the CPU can be observed");
+    const reid__plan *p = ctx->plan;
+    reid__caller caller = reid__enter();
+    for (int i = 0; i < p->op_count; i++) {
+        size_t floats = (size_t)p->ops[i].oh * (size_t)p->ops[i].ow * (size_t)p->ops[i].oc;
+        if (floats > most) most = floats;
+    }
+    reid__mem mem = ctx->mem; /* counted apart, as in reid_profile */
+    mem.newest = NULL;
+    float *values = (float *)reid__alloc(&mem, most * sizeof *values);
+    if (values) {
+        reid__lane *lane = reid__lane_take(ctx);
+        reid__observe_all(ctx, lane, image, fn, user, values);
+        reid__lane_give(ctx, lane);
+    } else {
+        r = reid__no_memory(error, "an activation", most * sizeof *values);
+    }
+    reid__free(&mem, values);
     reid__leave(caller);
     return r;
 }

@@ -20,6 +20,7 @@
    reid_conv_plain  | convolution as written: the reference    | 2K reads an output, 2MNK  | 256        | none
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
+                    | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
@@ -29,7 +30,7 @@
    reid_normalise   | L2 of one embedding a block, in double   | in + out                  | 256        | 2048
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
 
-   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 2 STAGES BK (BM + BN) and 4 BM (BN + 4).
+   Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
@@ -124,6 +125,12 @@ DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[
     asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+DEVICE void reid_mma_m16n8k32(int d[4], const unsigned a[4], const unsigned b[2]) {
+    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 "
+                 "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 DEVICE void reid_cp_async_16(unsigned to, const void *from, unsigned source_bytes) {
@@ -252,7 +259,8 @@ DEVICE void take_turn() {
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Values: four neighbouring channels at a time, as floats. VALUE_F16 says how they are stored.
+   Values: four neighbouring channels at a time, as floats. VALUE_F16 and VALUE_U8 say how they are stored; bytes are
+   INT8's, in steps that reid.h's manual defines.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef VALUE_F16
 typedef unsigned short value_t;
@@ -266,6 +274,17 @@ DEVICE void store4(value_t *p, float4 v) {
 }
 DEVICE float load1(const value_t *p) { return reid_f32_from_f16(*p); }
 DEVICE void store1(value_t *p, float v) { *p = reid_f16_from_f32(v); }
+#elif defined VALUE_U8
+typedef unsigned char value_t;
+DEVICE float4 load4(const value_t *p) {
+    unsigned v = *(const unsigned *)p;
+    return make_float4((float)(v & 255), (float)(v >> 8 & 255), (float)(v >> 16 & 255), (float)(v >> 24));
+}
+DEVICE void store4(value_t *p, float4 v) {
+    *(unsigned *)p = (unsigned)v.x | (unsigned)v.y << 8 | (unsigned)v.z << 16 | (unsigned)v.w << 24;
+}
+DEVICE float load1(const value_t *p) { return *p; }
+DEVICE void store1(value_t *p, float v) { *p = (value_t)v; }
 #else
 typedef float value_t;
 DEVICE float4 load4(const value_t *p) { return *(const float4 *)p; }
@@ -679,12 +698,14 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
 #endif
 
 #if defined(REID_CONV_F16) || defined(REID_SEARCH)
-/* Slices of matrices of halves in shared memory, for both kernels of tensor cores. A slice's rows are BK = 32 halves,
-   four 16-byte pieces; piece p of row r lies at place p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into
-   eight different groups of banks. */
+/* Slices of matrices of halves or bytes in shared memory, for both kernels of tensor cores. A slice's rows are
+   ROW_BYTES = 64, BK = 32 halves or 64 bytes, in four 16-byte pieces of EACH values; piece p of row r lies at place
+   p ^ (r / 2 % 4), so that the eight rows of an ldmatrix fall into eight different groups of banks. */
+#define ROW_BYTES 64
+#define EACH (16 / (int)sizeof(value_t))
 
 /* Byte offset of a piece in a slice. */
-DEVICE unsigned place(int row, int piece) { return (unsigned)(row * BK * 2 + (piece ^ (row >> 1 & 3)) * 16); }
+DEVICE unsigned place(int row, int piece) { return (unsigned)(row * ROW_BYTES + (piece ^ (row >> 1 & 3)) * 16); }
 
 /* 16 bytes to shared memory; zero when there is no source. */
 DEVICE void copy_piece(unsigned char *to, const value_t *from, const value_t *anywhere) {
@@ -704,6 +725,14 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
     reid_mma_m16n8k8(d, a + 2, b + 1);
 #endif
 }
+#ifdef VALUE_U8 /* sm_80 and newer; the fragments are the same bytes, of twice the depth */
+DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
+typedef int sum_t;
+DEVICE int first_sum(const float *, int) { return 0; } /* the bias comes after them */
+#else
+typedef float sum_t;
+DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
+#endif
 #endif
 
 #ifdef REID_CONV_F16
@@ -711,15 +740,51 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
+   VALUE_U8: bytes times signed bytes, the sums are whole numbers. `scale` is what 1 in a sum of a channel is in steps of
+   the output, and behind the channels what 1 in a residual is. BYTES: the outputs are bytes, unless `in` is halves
+   (INT8's first convolution) of sums as VALUE_U8 has them: there scale[0] is one over the step. SIGNED: -128 ... 127;
+   REST_SIGNED: the residual is.
+
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
 #define THREADS (32 * WARPS_M * WARPS_N)
-#define A_BYTES (BM * BK * 2)
-#define STAGE_BYTES ((BM + BN) * BK * 2)
-#define A_PIECES (BM * BK / 8 / THREADS)
+#define A_BYTES (BM * ROW_BYTES)
+#define STAGE_BYTES ((BM + BN) * ROW_BYTES)
+#define A_PIECES (BM * 4 / THREADS)
 #define TILES_M (BM / WARPS_M / 16)
 #define TILES_N (BN / WARPS_N / 8)
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
+
+#if BYTES
+/* To the nearest whole number that a byte can be. The sum's low bits are that number's: see REID__MAGIC in reid.h. */
+DEVICE unsigned to_byte(float v) {
+    v = fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f);
+    return __float_as_uint(v + 12582912.0f) & 255;
+}
+
+/* A sum of channel n in steps of the output; rest: the residual's byte. */
+DEVICE float in_steps(sum_t sum, const float *scale, const float *bias, int n, int rest) {
+#ifdef VALUE_U8
+    float v = fmaf((float)sum, scale[n], bias[n]);
+    return RESIDUAL ? fmaf((float)rest, scale[OC_PADDED], v) : v;
+#else
+    (void)bias, (void)n, (void)rest;
+    return act(sum) * scale[0];
+#endif
+}
+
+/* Eight channels of a pixel, from n on. */
+DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bias, int n, const void *residual) {
+    uint2 rest = RESIDUAL ? *(const uint2 *)residual : make_uint2(0, 0), out = make_uint2(0, 0);
+#pragma unroll
+    for (int c = 0; c < 8; c++) {
+        unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
+        unsigned byte = to_byte(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        (c < 4 ? out.x : out.y) |= byte << c % 4 * 8;
+    }
+    return out;
+}
+#endif
 
 DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
@@ -745,13 +810,13 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
     int m0 = blockIdx.x / SPLIT * TILE_PIXELS, n0 = blockIdx.y * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
-    int piece = t % (BK / 8), first_row = t / (BK / 8); /* of the slices: what this thread copies */
-    float acc[TILES_M][TILES_N][4];
+    int piece = t % 4, first_row = t / 4; /* of the slices: what this thread copies */
+    sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
     let_next_begin();
 #pragma unroll
     for (int i = 0; i < A_PIECES; i++) {
-        int m = m0 + first_row + i * (THREADS * 8 / BK);
+        int m = m0 + first_row + i * (THREADS / 4);
         source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
     }
 #pragma unroll
@@ -761,21 +826,21 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = !part && n < OC_PADDED ? bias[n] : 0.0f;
+                acc[i][j][c] = !part && n < OC_PADDED ? first_sum(bias, n) : 0;
             }
 
     auto copy_slice = [&](int slice) {
         unsigned char *a = shared + slice % STAGES * STAGE_BYTES, *b = a + A_BYTES;
-        int k = slice * BK + piece * 8;
+        int k = slice * BK + piece * EACH;
 #pragma unroll
         for (int i = 0; i < A_PIECES; i++) {
-            int row = first_row + i * (THREADS * 8 / BK);
+            int row = first_row + i * (THREADS / 4);
             const value_t *x = find_input(source[i], k);
             if (SCALE) copy_scaled(a + place(row, piece), x, scale + source[i].image_index * IC + k);
             else copy_piece(a + place(row, piece), x, in);
         }
 #pragma unroll
-        for (int row = first_row; row < BN; row += THREADS * 8 / BK) {
+        for (int row = first_row; row < BN; row += THREADS / 4) {
             const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_PADDED + k : 0;
             copy_piece(b + place(row, piece), w, weights);
         }
@@ -800,7 +865,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #endif
         unsigned a_base = reid_shared_address(shared + s % STAGES * STAGE_BYTES), b_base = a_base + A_BYTES;
 #pragma unroll
-        for (int step = 0; step < BK / 16; step++) {
+        for (int step = 0; step < ROW_BYTES / 32; step++) {
             unsigned a[TILES_M][4], b[TILES_N][2];
 #pragma unroll
             for (int i = 0; i < TILES_M; i++) /* 16 x 16 of A: rows 0-7, 8-15, then the same of the right half */
@@ -819,7 +884,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     }
 
     /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
-    float(*tile)[BN + 4] = (float(*)[BN + 4])shared; /* [BM] */
+    sum_t(*tile)[BN + 4] = (sum_t(*)[BN + 4])shared; /* [BM] */
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_wait<0>();
 #endif
@@ -835,6 +900,10 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
         int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
         if (m >= pixels || n >= OC_PADDED) continue;
+#if BYTES
+        *(uint2 *)((unsigned char *)out + (long long)m * OUT_STRIDE + CHANNEL + n) =
+            eight_bytes(&tile[row][n - n0], scale, bias, n, residual + (long long)m * OC_PADDED + n);
+#else
         unsigned packed[4];
         uint4 r = RESIDUAL ? *(const uint4 *)(residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
         const unsigned rest[4] = {r.x, r.y, r.z, r.w};
@@ -852,6 +921,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
             tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
         value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
         if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
+#endif
     }
     if (SPLIT > 1) block_barrier(); /* shared memory goes with the block */
     if (!ROW_SUMS) return;
@@ -1555,10 +1625,10 @@ DEVICE float4 power4(float4 v, float least, float p) {
 #endif
 
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. PER: a value is the sum of so many pixels of a row already. GEM: the
+   follows a pool is fp32 whatever the values. step: what 1 in a byte is, else 1. PER: a value is the sum of so many pixels of a row already. GEM: the
    generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
-                                     const float *exponent) {
+                                     const float *exponent, float step) {
     take_turn();
     unsigned long long i = thread_index();
     int c = (int)(i % (C / 4)) * 4, m = (int)(i / (C / 4));
@@ -1573,12 +1643,15 @@ extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, co
         for (int column = left; column < right; column++) {
             float4 v = load4(x + (y * IW + column) * C);
 #if GEM
-            v = power4(v, 1e-6f, *exponent);
+            v = power4(make_float4(v.x * step, v.y * step, v.z * step, v.w * step), 1e-6f, *exponent);
 #endif
             row = make_float4(row.x + v.x, row.y + v.y, row.z + v.z, row.w + v.w);
         }
         total = make_float4(total.x + row.x, total.y + row.y, total.z + row.z, total.w + row.w);
     }
+#if !GEM
+    total = make_float4(total.x * step, total.y * step, total.z * step, total.w * step);
+#endif
     float count = (float)((bottom - top) * (right - left) * PER);
     total = make_float4(total.x / count, total.y / count, total.z / count, total.w / count);
 #if GEM

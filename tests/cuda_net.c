@@ -17,6 +17,7 @@
 #include "tools/seeded.h"
 #include "test_golden.h"
 #include "test_net.h"
+#include "test_ranges.h"
 
 static int failures;
 #define CHECK(what)                                                                    \
@@ -310,6 +311,87 @@ static void test_small(const char *network) {
     free(want), free(file.bytes);
 }
 
+/* ---- INT8 -------------------------------------------------------------------------------------------------------- */
+
+/* Three pictures by the CPU and by the GPU with batches of 8 and 1, whose bits have to be equal. Returns the least
+   cosine between the two; `bits`: they are equal to the bit, too. */
+static double int8_cosine(reid_desc desc, const reid_image *images, int bits) {
+    reid_info here, there;
+    reid_ctx *cpu = create_on(desc, REID_DEVICE_CPU, REID_INT8);
+    float *want = cpu ? embed(cpu, images, 3) : NULL, *first = NULL;
+    double least = 1;
+    for (desc.batch = 8; desc.batch >= 1 && want; desc.batch /= 8) {
+        reid_ctx *gpu = create_on(desc, REID_DEVICE_CUDA, REID_INT8);
+        if (!gpu) break;
+        float *got = embed(gpu, images, 3);
+        int dim = reid_dim(gpu);
+        size_t size = 3 * (size_t)dim * sizeof *got;
+        for (int i = 0; i < 3; i++) least = fmin(least, reid_cosine(got + i * dim, want + i * dim, dim));
+        if (first) CHECK(memcmp(got, first, size) == 0);
+        if (bits) CHECK(memcmp(got, want, size) == 0);
+        CHECK(reid_query_desc(gpu, &here) == REID_OK && strcmp(here.precision, "int8") == 0);
+        CHECK(reid_query_desc(cpu, &there) == REID_OK && strcmp(here.fingerprint, there.fingerprint) == 0);
+        if (first) free(got);
+        else first = got;
+        reid_destroy(gpu);
+    }
+    reid_destroy(cpu);
+    free(want), free(first);
+    return least;
+}
+
+/* The first convolution is FP32 on the CPU and FP16 here: some of its bytes differ by one, and everything after them.
+   With a range so large that they are all zero, every bit of what follows has to be the same. */
+static void test_int8(const char *network, const char *ranges) {
+    static const odd none, dark = {.poke = "conv1", .value = 1e6f}, other = {.made_for = "0123"};
+    net_file file = weights_for(network, 0);
+    uint8_t *pixels = net_pixels(3, 64, 32, 5);
+    reid_image images[3];
+    reid_error error = REID_INIT;
+    reid_desc desc = net_desc(&file, 64, 32, &error);
+    reid_ctx *gpu;
+    seen s;
+    for (int i = 0; i < 3; i++) images[i] = net_image(pixels, i, 64, 32);
+    desc.device = REID_DEVICE_CPU;
+    look(&s, &desc, images[0]);
+    desc.ranges = ranges, desc.raw = 1;
+    write_ranges(ranges, &s, &none);
+    double cosine = int8_cosine(desc, images, 0);
+    printf("%s INT8: least cosine between the GPU and the CPU %.6f\n", network, cosine);
+    CHECK(cosine > 0.99);
+    write_ranges(ranges, &s, &dark);
+    int8_cosine(desc, images, strcmp(network, "resnet50") == 0); /* sums of a linear layer have another order */
+    write_ranges(ranges, &s, &other);
+    desc.device = REID_DEVICE_CUDA, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
+    CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && strstr(error.text, "made for fingerprint 0123"));
+    forget(&s);
+    free(pixels), free(file.bytes);
+}
+
+/* A chip without the instruction: refused, or the CPU's where no GPU is asked for. */
+static void test_no_int8(const char *ranges) {
+    static const odd none;
+    net_file file = weights_for("resnet50", 0);
+    uint8_t *pixels = net_pixels(1, 64, 32, 5);
+    reid_error error = REID_INIT;
+    reid_desc desc = net_desc(&file, 64, 32, &error);
+    reid_ctx *ctx;
+    reid_info info;
+    seen s;
+    desc.device = REID_DEVICE_CPU;
+    look(&s, &desc, net_image(pixels, 0, 64, 32));
+    write_ranges(ranges, &s, &none);
+    desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
+    desc.device = REID_DEVICE_CUDA;
+    CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION && strstr(error.text, "INT8 needs a GPU from Ampere (sm_80)"));
+    desc.device = REID_DEVICE_AUTO;
+    CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
+    CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
+    reid_destroy(ctx);
+    forget(&s);
+    free(pixels), free(file.bytes);
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------------- */
 
 /* The floats of a .npy file: after a header whose length stands in bytes 8 and 9. */
@@ -347,8 +429,11 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "latency") == 0) test_latency();
     else if (strcmp(what, "pictures") == 0) test_pictures();
     else if (strcmp(what, "calls") == 0) test_calls();
+    else if (strcmp(what, "int8") == 0 && argc == 4) test_int8(argv[2], argv[3]);
+    else if (strcmp(what, "no_int8") == 0 && argc == 3) test_no_int8(argv[2]);
     else if (strcmp(what, "files") == 0 && argc == 5) test_files(argv[2], argv[3], argv[4]);
-    else need(0, "golden NETWORK, small NETWORK, bits, latency, pictures, calls or files PRECISION A B?");
+    else need(0, "golden NETWORK, small NETWORK, bits, latency, pictures, calls, int8 NETWORK RANGES, no_int8 RANGES or "
+                 "files PRECISION A B?");
     printf("cuda_net %s: %d failed\n", what, failures);
     return failures != 0;
 }

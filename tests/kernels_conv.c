@@ -133,6 +133,59 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
 }
 
+/* --- INT8 --- */
+
+static float sum_in_double(double a, double b, double c) { return (float)(a * b + c); }
+
+/* Bytes times signed bytes, exactly: every output byte. rest: 0, or a residual of bytes (1), of signed ones (2). */
+static void test_bytes(const conv *c, const tile *s, int rest, int is_signed) {
+    int oh = (c->ih + 2 * c->pad - c->k) / c->stride + 1, ow = (c->iw + 2 * c->pad - c->k) / c->stride + 1;
+    int pixels = c->images * oh * ow, depth = c->k * c->k * c->ic, wrong = 0, most = 0;
+    const constant constants[] = {
+        {"IH", c->ih}, {"IW", c->iw}, {"IC", c->ic}, {"OH", oh}, {"OW", ow}, {"OC", c->oc}, {"OC_PADDED", c->oc},
+        {"OUT_STRIDE", c->oc}, {"CHANNEL", 0}, {"KH", c->k}, {"KW", c->k}, {"STRIDE", c->stride},
+        {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", 1}, {"RESIDUAL", rest != 0}, {"SCALE", 0}, {"BM", s->bm},
+        {"BN", s->bn}, {"BK", 64}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n},
+        {"ROW_SUMS", 0}, {"BYTES", 1}, {"SIGNED", is_signed}, {"REST_SIGNED", rest == 2}, {NULL, 0}};
+    int copies = 64 * s->stages * (s->bm + s->bn), stored = 4 * s->bm * (s->bn + 4);
+    unsigned shared = (unsigned)(copies > stored ? copies : stored), seed = 9;
+    size_t in_count = (size_t)(c->images * c->ih * c->iw * c->ic), out_count = (size_t)(pixels * c->oc);
+    uint8_t *in = (uint8_t *)malloc(in_count), *residual = (uint8_t *)malloc(out_count);
+    uint8_t *out = (uint8_t *)malloc(out_count);
+    int8_t *w = (int8_t *)malloc((size_t)(c->oc * depth));
+    float scale[81], bias[80];
+    for (size_t i = 0; i < in_count; i++) in[i] = (uint8_t)emu_next_random(&seed);
+    for (size_t i = 0; i < out_count; i++) residual[i] = (uint8_t)emu_next_random(&seed);
+    for (int i = 0; i < c->oc * depth; i++) w[i] = (int8_t)emu_next_random(&seed);
+    for (int n = 0; n < c->oc; n++) scale[n] = 3e-3f + 1e-3f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
+    scale[c->oc] = 0.37f;
+    CUdeviceptr d_in = emu_upload(in, in_count), d_rest = emu_upload(residual, out_count);
+    CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
+    CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
+    void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
+    run_kernel(kernel_of("reid_conv_f16", 2, constants, shared), (pixels + s->bm - 1) / s->bm,
+               (c->oc + s->bn - 1) / s->bn, 32 * s->warps_m * s->warps_n, shared, params);
+    emu_download(out, d_out, out_count);
+    for (int at = 0; at < pixels * c->oc; at++) {
+        int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
+        for (int k = 0; k < depth; k++) { /* k = (row, column, channel) */
+            int y = m % (oh * ow) / ow * c->stride - c->pad + k / c->ic / c->k;
+            int x = m % ow * c->stride - c->pad + k / c->ic % c->k;
+            if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+            sum += in[((image * c->ih + y) * c->iw + x) * c->ic + k % c->ic] * w[n * depth + k];
+        }
+        float v = sum_in_double((float)sum, scale[n], bias[n]);
+        if (rest) v = sum_in_double(rest == 2 ? (int8_t)residual[at] : residual[at], scale[c->oc], v);
+        long want = lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
+        wrong += out[at] != (uint8_t)want, most += want > 10 && want < 100;
+    }
+    printf("%-16s %-20s tile %3d x %-3d bytes wrong: %d\n", "INT8", c->name, s->bm, s->bn, wrong);
+    CHECK(wrong == 0 && most > pixels); /* not all of them cut off */
+    NEED(cuMemFree_v2(d_in) || cuMemFree_v2(d_rest) || cuMemFree_v2(d_w) || cuMemFree_v2(d_scale) ||
+         cuMemFree_v2(d_bias)); /* emu_download has freed d_out */
+    free(in), free(residual), free(out), free(w);
+}
+
 int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
@@ -149,6 +202,13 @@ int main(void) {
             test_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
         }
         free(fp32), free(fp16), free(parts);
+    }
+    for (int i = 0; i < 3 && emu_device_arch() >= 80; i++) {
+        static const conv bytes[] = {{"1x1", 7, 5, 64, 80, 1, 1, 0, 1, 0, 0, 2, 0},
+                                     {"3x3", 8, 9, 64, 48, 3, 1, 1, 1, 0, 0, 2, 0},
+                                     {"3x3 stride 2", 9, 7, 128, 64, 3, 2, 1, 1, 0, 0, 1, 0}};
+        test_bytes(&bytes[i], &tiles[i], i, 0);
+        test_bytes(&bytes[(i + 1) % 3], &tiles[i], 0, 1);
     }
     free(kernels_text);
     return emu_done("kernels_conv");

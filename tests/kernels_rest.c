@@ -141,7 +141,8 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
     tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, p != 0 ? 4e-3 : 1);
     tensor bias = tensor_of((size_t)channels, 0, &seed, 1);
     tensor out = result_of((size_t)(pixels * channels), 0); /* what a pool feeds is fp32 */
-    void *params[] = {&in.device, &out.device, &pixels, &device_factors, &bias.device, &exponent};
+    float step = 1;
+    void *params[] = {&in.device, &out.device, &pixels, &device_factors, &bias.device, &exponent, &step};
     run_kernel(kernel_of("reid_pool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
     fetch(&out);
     for (int m = 0; m < pixels; m++)

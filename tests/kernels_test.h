@@ -35,7 +35,7 @@ static CUmodule program_with(const char *name, const char **options, int n) {
     return module;
 }
 
-/* The program `name`: REID_NAME, VALUE_F16 if half, and these constants defined; the list ends with a NULL name. */
+/* The program `name`: REID_NAME, VALUE_F16 if half is 1, VALUE_U8 if it is 2, and these constants defined; the list ends with a NULL name. */
 EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *constants) {
     char text[40][48];
     const char *options[41];
@@ -43,7 +43,7 @@ EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *cons
     snprintf(text[n], 48, "-D%s", name);
     for (char *c = text[n++] + 2; *c; c++)
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    if (half) snprintf(text[n++], 48, "-DVALUE_F16");
+    if (half) snprintf(text[n++], 48, half == 2 ? "-DVALUE_U8" : "-DVALUE_F16");
     for (; constants->name; constants++) snprintf(text[n++], 48, "-D%s=%d", constants->name, constants->value);
     for (int i = 0; i < n; i++) options[i] = text[i];
     return program_with(name, options, n);

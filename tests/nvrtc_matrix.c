@@ -1,7 +1,7 @@
 /* nvrtc_matrix.c: the real NVRTC compiles every program of a network for a chip; registers, stack and local memory are
    read from the cubins. Nothing of it needs a GPU. Run by t_nvrtc.sh.
 
-       nvrtc_matrix NETWORK fp16|fp32[-latency] ARCH HEIGHT WIDTH CACHE     one line of a table; fails on a spill
+       nvrtc_matrix NETWORK fp16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE     one line of a table; fails on a spill
        nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
        nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel
 
@@ -128,7 +128,7 @@ static int network(char **argv) {
     reid_desc desc = REID_INIT;
     memset(&m, 0, sizeof m);
     desc.network = argv[0];
-    desc.precision = strncmp(argv[1], "fp16", 4) == 0 ? REID_FP16 : REID_FP32;
+    desc.precision = strncmp(argv[1], "fp16", 4) == 0 ? REID_FP16 : strncmp(argv[1], "int8", 4) == 0 ? REID_INT8 : REID_FP32;
     desc.latency = strcmp(argv[1] + 4, "-latency") == 0;
     desc.height = atoi(argv[3]), desc.width = atoi(argv[4]);
     desc.cache_dir = argv[5];

@@ -79,7 +79,10 @@ static void test_desc(void **state) {
     REFUSE(d.precision = REID_FP16, REID_ERR_PRECISION, "FP32");
     REFUSE((d.precision = REID_BF16, d.cpu_isa = REID_ISA_AVX2), REID_ERR_PRECISION, "avx2");
     REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
-    REFUSE(d.cpu_isa = (reid_isa)6, REID_ERR_INVALID_ARG, "cpu_isa is 6");
+    REFUSE(d.cpu_isa = (reid_isa)8, REID_ERR_INVALID_ARG, "cpu_isa is 8");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
+    REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
+    REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
     REFUSE(d.network = "vgg", REID_ERR_UNKNOWN_NETWORK, "vgg");
     REFUSE((d.weights_data = other, d.weights_size = sizeof other - 1), REID_ERR_UNKNOWN_NETWORK, "reid convert");
     REFUSE(d.network = "resnet50", REID_ERR_TENSOR_MISSING, "conv1.weight");

@@ -78,6 +78,13 @@ if grep -qw amx_bf16 /proc/cpuinfo; then
     bug 'a place past the line becomes a pixel' t_ops 's/t->grid - 2 - x, 0/t->grid - 1 - x, 0/' test_winograd
     bug 'the second half of the rows is the first' t_ops 's/a + REID__AMX_ROWS \* t->row/a/' test_conv_1x1
 fi
+# --- INT8 ---
+bug 'INT8 weights are cut off, not rounded' t_int8 's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/'
+bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->weight2 + column/& + 1/'
+bug 'a residual in its own steps' t_int8 's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/'
+bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/'
+bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges_for) == 0)/if (1)/' test_refused
+bug 'ranges are not in the fingerprint' t_int8 's/^    if (int8) reid__print_digest.*/    int8 = 0;/' test_fingerprint
 # --- plan and memory ---
 bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_here = 0;/< at + size[id]) {}/'
 bug 'the last stride is ignored' t_plan 's/if (layer == 3) stride = p->last_stride;/;/'

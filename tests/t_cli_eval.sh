@@ -252,7 +252,7 @@ run 0 eval $one --compare cpu/fp32,cpu,fp32 market
 prints '^fp32 .* +0.00 .* +0.00 .* 1.0000000  pass'
 bad 'easy.npy and ids.npy do not hold the same pictures' --compare easy.npy,ids.npy
 bad 'name at least two' --compare easy.npy
-bad 'not a precision (fp32|fp16|bf16), a device' $one --compare fp32,fp64 market
+bad 'not a precision (fp32|fp16|bf16|int8), a device' $one --compare fp32,fp64 market
 bad 'is not a precision' $one --compare fp32,cpu/ market
 bad 'brings its own embeddings' $one --compare fp32,easy.npy market
 bad 'beside files there can be one folder' --compare easy.npy,hard.npy ids ids

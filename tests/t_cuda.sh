@@ -18,6 +18,9 @@ REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
 # bias, batch norm and ReLU.
 for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
 
+run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
+
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
 run "$programs/apart" calls
 run "$programs/apart" small resnet50-multiscale

@@ -85,6 +85,9 @@ plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + grou
 plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/'
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/'
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
+plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
+plant conv "bytes cut off, not rounded" 's/__float_as_uint(v + 12582912.0f) & 255/(unsigned)(int)v \& 255/'
+plant conv "a residual in its own steps" 's/scale\[OC_PADDED\], v/scale[n], v/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
 plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
@@ -153,6 +156,8 @@ if [ -n "$nvcc" ]; then
         compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
         for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
         compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
+        [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=1 -DBM=128 -DBN=64 \
+            -DBK=64 -DSTAGES=4 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
         compile $arch RESIZE
         compile $arch INPUT -DVALUE_F16 -DH=224 -DW=224 -DROWS=230 -DCOLUMNS=231 -DBORDER_Y=3 -DBORDER_X=3
         compile $arch LINEAR -DK=2048

@@ -92,8 +92,8 @@ static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double
                 double weight = factor * r->tensors[0][((oc * ic_count + ic) * op->kh + ky) * op->kw + kx];
                 double input = get(r, op->in, image, y, x, channel);
                 if (op->scale != REID__NONE) input *= get(r, op->scale, image, 0, 0, ic);
-                if (op->bf16 && op->scale != REID__NONE) input = from_bf16(reid__to_bf16((float)input));
-                if (op->bf16) weight = from_bf16(reid__to_bf16((float)weight));
+                if (op->group && op->scale != REID__NONE) input = from_bf16(reid__to_bf16((float)input));
+                if (op->group) weight = from_bf16(reid__to_bf16((float)weight));
                 double term = weight * input;
                 sum += term, *size += fabs(term);
             }
@@ -162,7 +162,7 @@ static void expect(rig *r) {
 
 /* With room for what AMX reads past its end. */
 static size_t arena_bytes(const rig *r) {
-    size_t behind = REID__AMX_BEHIND * (reid__widest(&r->plan) + REID__BF16_RUN) / 2;
+    size_t behind = REID__AMX_BEHIND * (reid__widest(&r->plan) / 2 + REID__STEP_BYTES / 4);
     return (r->plan.late_floats * (size_t)r->n + behind) * sizeof(float);
 }
 
@@ -201,7 +201,7 @@ static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
         assert_int_equal(reid__weights_open(&file, &desc, mem, &error), REID_OK);
         reid__loader_sizes(&r->plan, kernels->nr, &rows, &channels);
         reid__loader loader = {&file, 0, block(rows * sizeof(float)), block(channels * 4 * sizeof(float)),
-                               block(channels * sizeof(double))};
+                               block(channels * sizeof(double)), NULL};
         assert_int_equal(reid__pack_op(&loader, r->op, kernels->nr, packed, digests, &error), REID_OK);
         for (size_t i = 0; i < r->plan.weight_floats; i++) assert_true(isfinite(packed[i])); /* nothing left unpacked */
         free(loader.rows), free(loader.vectors), free(loader.factors);

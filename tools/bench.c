@@ -164,7 +164,8 @@ typedef struct op_cost {
 /* Activations are read and written once for each image, weights once for the batch. */
 static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double microseconds) {
     op_cost c = {0, 0, 0, 0, ""};
-    double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : 0.5, weights = 4 * (double)op->parameters;
+    double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : strcmp(b->info.precision, "int8") == 0 ? 0.25 : 0.5;
+    double weights = 4 * (double)op->parameters;
     double flops = 2 * (double)op->macs * n, bytes = narrow * (((double)op->bytes - weights) * n + weights);
     if (microseconds <= 0) return c;
     c.gflops = 1e-3 * flops / microseconds;

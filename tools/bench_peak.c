@@ -48,6 +48,20 @@ __attribute__((target("avx512f,avx512bf16"))) static float dot_avx512(long round
 #undef add
 }
 
+/* Inner products of four bytes. The sums wrap around. */
+__attribute__((target("avx512f,avx512vnni"))) static float dot_bytes(long rounds, float a) {
+    const __m512i m = _mm512_castps_si512(_mm512_set1_ps(a));
+#define spread(x) _mm512_castps_si512(_mm512_set1_ps(x))
+#define multiply_add(x) _mm512_dpbusd_epi32(x, m, m)
+#define add(a, b) _mm512_add_epi32(a, b)
+#define first(x) ((float)_mm_cvtsi128_si32(_mm512_castsi512_si128(x)))
+    CHAINS_OF(__m512i, first)
+#undef spread
+#undef multiply_add
+#undef add
+#undef first
+}
+
 __attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) {
     const __m256 m = _mm256_set1_ps(a);
 #define spread(x) _mm256_set1_ps(x)
@@ -59,18 +73,29 @@ __attribute__((target("avx2,fma"))) static float fma_avx2(long rounds, float a) 
 #undef add
 }
 
-/* Products of AMX's tiles, 16 x 32 by 32 x 16, into six sums. Who computed in amx_bf16 before has the permission. */
-static float dot_amx(long rounds, float a) {
-    struct { unsigned char palette, start, none[14]; unsigned short bytes[16]; unsigned char rows[16]; } shape;
-    memset(&shape, 0, sizeof shape);
-    shape.palette = 1;
-    for (int i = 0; i < 8; i++) shape.rows[i] = 16, shape.bytes[i] = 64;
-    __asm__ volatile("ldtilecfg %0" ::"m"(shape));
+/* Products of AMX's tiles, 16 x 32 by 32 x 16, or in INT8 16 x 64 by 64 x 16, into six sums. Who computed with AMX
+   before has the permission. */
+#define AMX_BEGIN                                                                                                      \
+    struct { unsigned char palette, start, none[14]; unsigned short bytes[16]; unsigned char rows[16]; } shape;        \
+    memset(&shape, 0, sizeof shape);                                                                                   \
+    shape.palette = 1;                                                                                                 \
+    for (int i = 0; i < 8; i++) shape.rows[i] = 16, shape.bytes[i] = 64;                                               \
+    __asm__ volatile("ldtilecfg %0" ::"m"(shape));                                                                     \
     __asm__ volatile("tilezero %%tmm6\n\ttilezero %%tmm7" ::);
-    for (long r = 0; r < rounds; r++)
-        __asm__ volatile("tdpbf16ps %%tmm7, %%tmm6, %%tmm0\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm1\n\t"
-                         "tdpbf16ps %%tmm7, %%tmm6, %%tmm2\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm3\n\t"
-                         "tdpbf16ps %%tmm7, %%tmm6, %%tmm4\n\ttdpbf16ps %%tmm7, %%tmm6, %%tmm5" ::);
+#define SIX(dot)                                                                                                       \
+    __asm__ volatile(dot " %%tmm7, %%tmm6, %%tmm0\n\t" dot " %%tmm7, %%tmm6, %%tmm1\n\t" dot                           \
+                         " %%tmm7, %%tmm6, %%tmm2\n\t" dot " %%tmm7, %%tmm6, %%tmm3\n\t" dot                           \
+                         " %%tmm7, %%tmm6, %%tmm4\n\t" dot " %%tmm7, %%tmm6, %%tmm5" ::)
+static float bytes_amx(long rounds, float a) {
+    AMX_BEGIN
+    for (long r = 0; r < rounds; r++) SIX("tdpbusd");
+    __asm__ volatile("tilerelease" ::);
+    return a;
+}
+
+static float dot_amx(long rounds, float a) {
+    AMX_BEGIN
+    for (long r = 0; r < rounds; r++) SIX("tdpbf16ps");
     __asm__ volatile("tilerelease" ::);
     return a;
 }
@@ -139,6 +164,8 @@ cpu_peak cpu_peak_measure(const char *isa, int threads) {
     if (strcmp(isa, "avx2") == 0) multiply = fma_avx2, each = 2 * CHAINS * 8;
     if (strcmp(isa, "avx512_bf16") == 0) multiply = dot_avx512, each = 2 * CHAINS * 32;
     if (strcmp(isa, "amx_bf16") == 0) multiply = dot_amx, each = 2 * 6 * 16 * 16 * 32, rounds /= 10;
+    if (strcmp(isa, "avx512_vnni") == 0) multiply = dot_bytes, each = 2 * CHAINS * 64;
+    if (strcmp(isa, "amx_int8") == 0) multiply = bytes_amx, each = 2 * 6 * 16 * 16 * 64, rounds /= 10;
 #else
     (void)isa;
 #endif

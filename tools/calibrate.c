@@ -3,6 +3,7 @@
 #include "files.h"
 #include "gallery_host.h"
 #include "labelled_pairs.h"
+#include "ranges.h"
 #include "results.h"
 #include "say.h"
 
@@ -232,6 +233,7 @@ int calibrate_main(options *o) {
     calibrating k;
     text why = TEXT_INIT;
     int status = 2;
+    if (o->int8) return ranges_main(o);
     memset(&k, 0, sizeof k);
     k.o = o;
     if (o->pairs && o->labels) {

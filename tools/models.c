@@ -22,6 +22,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.device = (reid_device)o->device;
     desc.device_index = o->device_index;
     desc.precision = (reid_precision)o->precision;
+    if (!o->compare || desc.precision == REID_INT8) desc.ranges = m->ranges; /* --compare has several precisions */
     desc.cpu_isa = (reid_isa)o->isa;
     desc.batch = o->batch;
     desc.threads = o->threads;

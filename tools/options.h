@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 enum { MAX_MODELS = 2, MAX_BATCHES = 32, MAX_DEVICE_INDEX = 1023 };
-#define PRECISIONS "fp32|fp16|bf16"
+#define PRECISIONS "fp32|fp16|bf16|int8"
 
 /* What belongs to one -m. */
 typedef struct model_options {
-    const char *weights, *network, *preset;
+    const char *weights, *network, *preset, *ranges;
     int height, width, last_stride;
     reid_head head;
     uint64_t head_seed;
@@ -42,7 +42,7 @@ typedef struct options {
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
-    int leave_out, rerank, k1, k2, expand, draws, method;
+    int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 
     int plan, tensors;

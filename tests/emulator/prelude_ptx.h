@@ -92,6 +92,13 @@ REID_EMULATOR_FN void reid_mma_m16n8k16(float d[4], const unsigned a[4], const u
     reid_emulator.warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
 }
 
+/* mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32: a 16x32, b 32x8, d 16x8. */
+REID_EMULATOR_FN void reid_mma_m16n8k32(int d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.b = b, lane.d = (float *)d;
+    reid_emulator.warp(REID_EMULATOR_MMA_U8S8, 0xffffffffu, &lane, line);
+}
+
 /* ---- asynchronous copies, global to shared: 4, 8 or 16 bytes of which the first source_bytes are read, the rest
    zero. They land at the issuing thread's wait; until then the destination holds a NaN pattern. ---- */
 REID_EMULATOR_FN void reid_cp_async_4(unsigned to, const void *from, unsigned source_bytes, REID_EMULATOR_LINE) {

@@ -103,6 +103,11 @@ __device__ __forceinline__ void reid_ldmatrix_x4_trans(unsigned r[4], unsigned r
 
 #if __CUDA_ARCH__ >= 800
 /* d (16x8, fp32) += a (16x16, fp16) * b (16x8, fp16), by a warp. */
+__device__ __forceinline__ void reid_mma_m16n8k32(int d[4], const unsigned a[4], const unsigned b[2]) {
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.u8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 __device__ __forceinline__ void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])

@@ -57,6 +57,37 @@ static void test_mma(int k, const char *name) {
     NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
 }
 
+/* "Matrix Fragments for mma.m16n8k32": row and column of element i. Every sum is exact. */
+static void test_mma_bytes(void) {
+    uint8_t a[16][32], ra[32][16], rb[32][8];
+    int8_t b[32][8];
+    int c[32][4], want[32][4];
+    unsigned random = 11;
+    for (int i = 0; i < 512; i++) a[i / 32][i % 32] = (uint8_t)emu_next_random(&random);
+    for (int i = 0; i < 256; i++) b[i / 8][i % 8] = (int8_t)emu_next_random(&random);
+    for (int lane = 0; lane < 32; lane++) {
+        int group = lane >> 2, thread = lane % 4;
+        for (int i = 0; i < 16; i++) {
+            int row = i < 4 || (i >= 8 && i < 12) ? group : group + 8;
+            int column = i < 8 ? thread * 4 + (i & 3) : thread * 4 + (i & 3) + 16;
+            ra[lane][i] = a[row][column];
+        }
+        for (int i = 0; i < 8; i++)
+            rb[lane][i] = (uint8_t)b[i < 4 ? thread * 4 + (i & 3) : thread * 4 + (i & 3) + 16][group];
+        for (int i = 0; i < 4; i++) {
+            int row = i < 2 ? group : group + 8, column = thread * 2 + (i & 1);
+            c[lane][i] = want[lane][i] = (int)(emu_next_random(&random) % 100000) - 50000;
+            for (int k = 0; k < 32; k++) want[lane][i] += a[row][k] * b[k][column];
+        }
+    }
+    CUdeviceptr da = emu_upload(ra, sizeof ra), db = emu_upload(rb, sizeof rb), dc = emu_upload(c, sizeof c);
+    void *params[] = {&da, &db, &dc};
+    OK(emu_launch_1d(function("unit_mma_u8", 0), 1, 32, 0, params));
+    emu_download(c, dc, sizeof c);
+    CHECK(memcmp(c, want, sizeof c) == 0);
+    NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
+}
+
 /* ---- ldmatrix ---- */
 
 static void test_ldmatrix(void) {
@@ -203,6 +234,7 @@ int main(int argc, char **argv) {
     test_language();
     if (emu_device_arch() >= 80) {
         test_mma(16, "unit_mma_k16");
+        test_mma_bytes();
         test_copies();
     }
     emu_stop(module);

@@ -38,6 +38,16 @@ extern "C" __global__ void unit_mma_k16(const unsigned *a, const unsigned *b, fl
 #endif
 }
 
+extern "C" __global__ void unit_mma_u8(const unsigned *a, const unsigned *b, int *d) {
+#if __CUDA_ARCH__ >= 800
+    int lane = threadIdx.x;
+    int sum[4];
+    for (int i = 0; i < 4; i++) sum[i] = d[lane * 4 + i];
+    reid_mma_m16n8k32(sum, a + lane * 4, b + lane * 2);
+    for (int i = 0; i < 4; i++) d[lane * 4 + i] = sum[i];
+#endif
+}
+
 /* 32 rows of 8 halves; row r lies at (31 - r) * 16, so that order and address differ. out[variant][lane][4]. */
 extern "C" __global__ void unit_ldmatrix(const unsigned short *rows, unsigned *out) {
     int lane = threadIdx.x;

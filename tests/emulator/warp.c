@@ -72,6 +72,27 @@ static void mma(emu_worker *w, unsigned warp, unsigned k) {
             operands(w, warp, lane)->d[i] = d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
 }
 
+/* d (16x8, s32) += a (16x32, u8) * b (32x8, s8). A register holds four bytes, the lowest column or row number lowest. */
+static void mma_bytes(emu_worker *w, unsigned warp) {
+    int a[16][32], b[32][8];
+    for (unsigned lane = 0; lane < 32; lane++) {
+        const struct reid_emulator_lane *o = operands(w, warp, lane);
+        unsigned group = lane / 4, four = lane % 4 * 4;
+        for (unsigned i = 0; i < 16; i++) /* rows group, group + 8; then the same for columns 16 to 31 */
+            a[group + i / 4 % 2 * 8][four + i / 8 * 16 + i % 4] = (int)(o->a[i / 4] >> i % 4 * 8 & 255);
+        for (unsigned i = 0; i < 8; i++)
+            b[four + i / 4 * 16 + i % 4][group] = (int8_t)(o->b[i / 4] >> i % 4 * 8 & 255);
+    }
+    for (unsigned lane = 0; lane < 32; lane++)
+        for (unsigned i = 0; i < 4; i++) {
+            int sum;
+            float *d = &operands(w, warp, lane)->d[i]; /* whose bits are an integer's */
+            memcpy(&sum, d, 4);
+            for (unsigned k = 0; k < 32; k++) sum += a[lane / 4 + i / 2 * 8][k] * b[k][lane % 4 * 2 + i % 2];
+            memcpy(d, &sum, 4);
+        }
+}
+
 /* ---- ldmatrix: 8x8 matrices of halves; lane i holds the address of row i % 8 of matrix i / 8 ---- */
 
 static unsigned char *matrix_row(emu_worker *w, emu_thread *t, const char *what, int how) {
@@ -139,6 +160,7 @@ void emu_warp_execute(emu_worker *w, unsigned warp, enum reid_emulator_op op) {
     case REID_EMULATOR_BALLOT: ballot(w, warp); break;
     case REID_EMULATOR_MMA_K8: mma(w, warp, 8); break;
     case REID_EMULATOR_MMA_K16: mma(w, warp, 16); break;
+    case REID_EMULATOR_MMA_U8S8: mma_bytes(w, warp); break;
     case REID_EMULATOR_LDMATRIX: ldmatrix(w, warp, 0); break;
     case REID_EMULATOR_LDMATRIX_TRANS: ldmatrix(w, warp, 1); break;
     case REID_EMULATOR_STMATRIX: stmatrix(w, warp, 0); break;
