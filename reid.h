@@ -80,9 +80,9 @@
        used costs a warning. Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
        another machine. Caches and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
-       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at most 256 (default
-       64); a batch for which the GPU has no memory is halved. The device's primary context is used, and the caller's
-       current one left as it is found.
+       normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
+       most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
+       and the caller's current one left as it is found.
        After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
 
    INPUT
@@ -2250,7 +2250,7 @@ typedef struct reid__op {
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
-    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: the exponent of REID__POOL, INT8's scales */
+    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: REID__POOL's exponent, INT8's scales */
 } reid__op;
 
 typedef struct reid__plan {
@@ -2710,8 +2710,8 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
-/* The plan for a CPU that computes convolutions in bf16 (group 2) or INT8 (4): activations and their weights are stored
-   so. Sums over pixels, factors, pooled vectors and linear layers stay FP32, as on a GPU; INT8's image and stem, too. */
+/* The plan where convolutions are computed in bf16 (group 2) or INT8 (4): activations and their weights are stored so.
+   Sums over pixels, factors, pooled vectors and linear layers stay FP32; so do INT8's image and stem, on a CPU. */
 static void reid__plan_narrow(reid__plan *p, int group) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / group;
@@ -3333,8 +3333,8 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         for (int i = 0; i < count; i++)
             if (strcmp(forced, rows[i].name) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
         if (isa == REID_ISA_AUTO)
-            return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, avx512_bf16, "
-                              "amx_bf16, avx512_vnni or amx_int8", forced);
+            return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, "
+                              "avx512_bf16, amx_bf16, avx512_vnni or amx_int8", forced);
     }
     if (isa < REID_ISA_AUTO || (int)isa > count)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
@@ -4486,10 +4486,11 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const int added = REID__F(added)(t), is_signed = t->is_signed;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) {
-            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + j * REID__W : NULL;
-            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + j * REID__W), REID__LOAD(t->bias + j * REID__W),
-                          residual, REID__SET1(t->residual_scale), added, is_signed,
-                          (uint8_t *)t->out + r * t->out_stride + j * REID__W);
+            const int at = j * REID__W;
+            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
+            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
+                          REID__SET1(t->residual_scale), added, is_signed,
+                          (uint8_t *)t->out + r * t->out_stride + at);
         }
 }
 #else
@@ -4599,10 +4600,10 @@ static void REID__F(power)(const float *x, float least, float p, float *out) {
     for (int i = 0; i < REID__W; i++) out[i] = powf(x[i] < least ? least : x[i], p);
 }
 
-/* Channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to ceil((i + 1) H / bins), columns
-   likewise. Each row is summed first, then the rows: shorter chains, smaller error. The average, or the generalised
-   mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human annotation", equation 3; the
-   least x is fast-reid's), then batch norm. */
+/* Channels [from, to) of one bin of an adaptive pool, of values in units of `step`: rows floor(i H / bins) to
+   ceil((i + 1) H / bins), columns likewise. Each row is summed first, then the rows: shorter chains, smaller error. The
+   average, or the generalised mean, mean(x^p)^(1/p) (Radenovic et al., "Fine-tuning CNN image retrieval with no human
+   annotation", equation 3; the least x is fast-reid's), then batch norm. */
 static void REID__F(pool)(const reid__op *op, int c, int from, int to, const void *in, float step, int bin,
                           const float *weights, float *out) {
     int by = bin / op->ow, bx = bin % op->ow;
@@ -9063,8 +9064,8 @@ static reid_result reid__choose_device(reid__build *b) {
                           (int)desc->precision);
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
-        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on crops "
-                          "of yours");
+        return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
+                          "crops of yours");
     if (desc->precision != REID_INT8 && desc->ranges)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
     reid_result r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);

@@ -740,10 +740,10 @@ DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
-   VALUE_U8: bytes times signed bytes, the sums are whole numbers. `scale` is what 1 in a sum of a channel is in steps of
-   the output, and behind the channels what 1 in a residual is. BYTES: the outputs are bytes, unless `in` is halves
-   (INT8's first convolution) of sums as VALUE_U8 has them: there scale[0] is one over the step. SIGNED: -128 ... 127;
-   REST_SIGNED: the residual is.
+   VALUE_U8: bytes times signed bytes, the sums are whole numbers. `scale` is what 1 in a sum of a channel is in steps
+   of the output, and behind the channels what 1 in a residual is. BYTES: the outputs are bytes, also of INT8's first
+   convolution, whose `in` is halves and whose scale[0] is one over the step. SIGNED: -128 ... 127; REST_SIGNED: the
+   residual is.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
@@ -1625,8 +1625,8 @@ DEVICE float4 power4(float4 v, float least, float p) {
 #endif
 
 /* Bin (by, bx) covers rows floor(by IH / OH) to ceil((by + 1) IH / OH), columns likewise; rows are summed first. What
-   follows a pool is fp32 whatever the values. step: what 1 in a byte is, else 1. PER: a value is the sum of so many pixels of a row already. GEM: the
-   generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
+   follows a pool is fp32 whatever the values. step: what 1 in a byte is, else 1. PER: a value is the sum of so many
+   pixels of a row already. GEM: the generalised mean mean(x^p)^(1/p). NORM: then batch norm. */
 extern "C" __global__ void reid_pool(const value_t *in, float *out, int bins, const double *factors, const float *bias,
                                      const float *exponent, float step) {
     take_turn();

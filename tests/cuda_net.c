@@ -432,8 +432,8 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "int8") == 0 && argc == 4) test_int8(argv[2], argv[3]);
     else if (strcmp(what, "no_int8") == 0 && argc == 3) test_no_int8(argv[2]);
     else if (strcmp(what, "files") == 0 && argc == 5) test_files(argv[2], argv[3], argv[4]);
-    else need(0, "golden NETWORK, small NETWORK, bits, latency, pictures, calls, int8 NETWORK RANGES, no_int8 RANGES or "
-                 "files PRECISION A B?");
+    else need(0, "golden NETWORK, small NETWORK, bits, latency, pictures, calls, int8 NETWORK RANGES, no_int8 RANGES "
+                 "or files PRECISION A B?");
     printf("cuda_net %s: %d failed\n", what, failures);
     return failures != 0;
 }

@@ -128,7 +128,9 @@ static int network(char **argv) {
     reid_desc desc = REID_INIT;
     memset(&m, 0, sizeof m);
     desc.network = argv[0];
-    desc.precision = strncmp(argv[1], "fp16", 4) == 0 ? REID_FP16 : strncmp(argv[1], "int8", 4) == 0 ? REID_INT8 : REID_FP32;
+    desc.precision = strncmp(argv[1], "fp16", 4) == 0   ? REID_FP16
+                     : strncmp(argv[1], "int8", 4) == 0 ? REID_INT8
+                                                        : REID_FP32;
     desc.latency = strcmp(argv[1] + 4, "-latency") == 0;
     desc.height = atoi(argv[3]), desc.width = atoi(argv[4]);
     desc.cache_dir = argv[5];

@@ -267,7 +267,7 @@ static void test_fingerprint(void **state) {
     assert_string_not_equal(prints[2], measured.ctx->info.fingerprint);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_same_bits),
                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint)};
     const char *folder = getenv("TMPDIR");
@@ -281,6 +281,7 @@ int main(void) {
     reid_desc d = desc_for(REID_FP32, &error);
     d.raw = 0;
     look(&measured, &d, net_image(pixels, 0, H, W));
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     unlink(path);
     forget(&measured);

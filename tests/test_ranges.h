@@ -1,5 +1,5 @@
-/* test_ranges.h: INT8 in tests: what a network stores, and ranges made from that. Include it after the implementation of
-   reid.h. */
+/* test_ranges.h: INT8 in tests: what a network stores, and ranges made from that. Include it after the implementation
+   of reid.h. */
 #ifndef TEST_RANGES_H
 #define TEST_RANGES_H
 

@@ -88,12 +88,12 @@ const command COMMANDS[] = {
      "The probability holds where a share --prior of the compared pairs is of one individual; in a search through "
      "a large gallery that share is far below one half.\n\n"
      "OUT is for reid match --calibration, which refuses it for any other model, head or preprocessing.\n\n"
-     "--int8 is another calibration: INPUT are pictures as for reid embed, a few hundred like those to come and without "
-     "labels. The network runs on them in FP32, and each of its activations gets the range with the least mean squared "
-     "error of rounding and clipping to 8 bits (Nagel et al., \"A White Paper on Neural Network Quantization\", 3.1, "
-     "by a histogram of 16384 bins). The ranges belong to these weights, preset and size. At the end it tells the "
-     "cosine between INT8's and FP32's embeddings of the same pictures; what that costs in accuracy says reid eval "
-     "--compare fp32,int8.",
+     "--int8 is another calibration: INPUT are pictures as for reid embed, a few hundred like those to come and "
+     "without labels. The network runs on them in FP32, and each of its activations gets the range with the least "
+     "mean squared error of rounding and clipping to 8 bits (Nagel et al., \"A White Paper on Neural Network "
+     "Quantization\", 3.1, by a histogram of 16384 bins). The ranges belong to these weights, preset and size. At the "
+     "end it tells the cosine between INT8's and FP32's embeddings of the same pictures; what that costs in accuracy "
+     "says reid eval --compare fp32,int8.",
      {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
       "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
      calibrate_main},

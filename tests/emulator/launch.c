@@ -40,7 +40,8 @@ static void barrier(unsigned id, unsigned threads, int line) {
 
 static const char *op_name(enum reid_emulator_op op) {
     static const char *const names[] = {"__syncwarp",     "__shfl_sync",  "__shfl_up_sync", "__shfl_down_sync",
-                                        "__shfl_xor_sync", "a vote",       "mma.m16n8k8",    "mma.m16n8k16", "mma.m16n8k32",
+                                        "__shfl_xor_sync", "a vote",       "mma.m16n8k8",    "mma.m16n8k16",
+                                        "mma.m16n8k32",
                                         "ldmatrix",        "ldmatrix.trans", "stmatrix",       "stmatrix.trans",
                                         "wgmma",           "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group",
                                         "setmaxnreg"};

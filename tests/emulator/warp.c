@@ -72,7 +72,7 @@ static void mma(emu_worker *w, unsigned warp, unsigned k) {
             operands(w, warp, lane)->d[i] = d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];
 }
 
-/* d (16x8, s32) += a (16x32, u8) * b (32x8, s8). A register holds four bytes, the lowest column or row number lowest. */
+/* d (16x8, s32) += a (16x32, u8) * b (32x8, s8). A register holds four bytes, the lowest column or row lowest. */
 static void mma_bytes(emu_worker *w, unsigned warp) {
     int a[16][32], b[32][8];
     for (unsigned lane = 0; lane < 32; lane++) {
