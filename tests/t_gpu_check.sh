@@ -87,6 +87,12 @@ else
     skip 'python3 is missing: peers.py was not looked at'
 fi
 
+# --- what is predicted ---
+cc -O1 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror tools/gpu/predict.c \
+    -o "$out/predict" -lm -lpthread > "$out/log" 2>&1 && good || bad "predict.c does not compile"
+says 0 '^for latency: .* for 49 of 50 launches' "$out/predict"
+says 2 '^usage' "$out/predict" resnet51
+
 # --- on the emulator, whose kernels other tests have compiled ---
 REID_CACHE_DIR=$PWD/build/tests/cuda_cache
 export REID_CACHE_DIR
