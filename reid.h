@@ -3187,7 +3187,7 @@ REID__TARGET("avx2,fma,f16c")
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
-            _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                    \
+            _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
 #undef REID__PASS
@@ -3255,11 +3255,16 @@ REID__TARGET_END
 #define REID__PASS avx512_vnni
 #define REID__BASE avx512
 #define REID__INT8
-#define REID__DOT(a, b, c) _mm512_dpbusd_epi32(c, a, b)
+#define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
+/* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
+REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
 #include REID_SELF
 #undef REID__PASS
 REID__TARGET_END
