@@ -80,7 +80,7 @@ rm -rf "$out/host_cache"
 plain pack
 asan pack
 collect
-case ${1-} in --all) all=1 some=1 ;; *) all=4 some=64 ;; esac
+case ${1-} in --all) all=1 some=1 ;; *) all=8 some=64 ;; esac
 plain calls 0 $all
 asan memory
 for code in 1 2 719; do plain calls $code $some; done
@@ -184,14 +184,18 @@ try() {
     job "$name: $mode" timeout 300 env LD_LIBRARY_PATH="$libraries" $environment "$out/cuda_loader" "cache=$cache" \
         $options "$mode" "$@"
 }
-# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; AUTO logs it and goes on with the CPU;
-# with AUTO and FP16 the error explains both.
+# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; where something is missing, AUTO logs it and
+# goes on with the CPU, and with AUTO and FP16 the error explains both.
 refused() {
     what=$1 from=$2 set=$3 with=$4 result=$5
     shift 5
     try "$what" "$from" "$set" "$with" cuda "$result" "$@"
-    try "$what" "$from" "$set" "$with" auto REID_OK "$@"
-    try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32 or bf16" "$@"
+    case $what in
+    "no "* | "a syntax error") # reasons from each step on the way to a GPU
+        try "$what" "$from" "$set" "$with" auto REID_OK "$@"
+        try "$what" "$from" "$set" "$with" fp16 REID_ERR_PRECISION "the CPU computes in FP32, bf16 or INT8" "$@"
+        ;;
+    esac
 }
 E=REID_EMULATOR
 
