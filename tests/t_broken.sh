@@ -79,10 +79,12 @@ if grep -qw amx_bf16 /proc/cpuinfo; then
     bug 'the second half of the rows is the first' t_ops 's/a + REID__AMX_ROWS \* t->row/a/' test_conv_1x1
 fi
 # --- INT8 ---
-bug 'INT8 weights are cut off, not rounded' t_int8 's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/'
-bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->weight2 + column/& + 1/'
-bug 'a residual in its own steps' t_int8 's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/'
-bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/'
+bug 'INT8 weights are cut off, not rounded' t_int8 \
+    's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/' test_definition
+bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->weight2 + column/& + 1/' test_definition
+bug 'a residual in its own steps' t_int8 \
+    's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/' test_definition
+bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/' test_definition
 bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges_for) == 0)/if (1)/' test_refused
 bug 'ranges are not in the fingerprint' t_int8 's/^    if (int8) reid__print_digest.*/    int8 = 0;/' test_fingerprint
 # --- plan and memory ---
@@ -103,7 +105,8 @@ bug 'sleeping threads are not woken' t_threads 's/pthread_cond_broadcast(&team->
 limit=60
 bug 'the caller'\''s rounding mode is used' t_determinism 's/_mm_setcsr(0x1f80);/;/' test_environment
 bug 'a handle works after a fork' t_behaviour 's/if (ctx->pid != getpid())/if (0)/' test_fork
-bug 'flip is not in the fingerprint' t_fingerprint 's/"flip %d\\nraw %d\\n", !bare \&\& ctx->info.flip, /"flip 0\\nraw %d\\n", /'
+bug 'flip is not in the fingerprint' t_fingerprint \
+    's/"flip %d\\nraw %d\\n", !bare \&\& ctx->info.flip, /"flip 0\\nraw %d\\n", /'
 bug 'a writable global' t_symbols 's/^static int reid__min(int a, int b) {/int reid_calls; & reid_calls++;/'
 
 rm -f "$dir/log"

@@ -21,7 +21,7 @@
 
 static const char network[] = "resnet50-multiscale";
 static net_file weights;
-static char path[64]; /* of the ranges */
+static char path[512]; /* of the ranges */
 static uint8_t *pixels;
 static seen measured; /* in FP32, of picture 0 */
 
@@ -271,9 +271,9 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_same_bits),
                                        cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint)};
     const char *folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%.40s/int8.XXXXXX", folder ? folder : "/tmp");
+    snprintf(path, sizeof path, "%.400s/int8.XXXXXX", folder ? folder : "/tmp");
     int fd = mkstemp(path);
-    if (fd < 0) return 1;
+    if (fd < 0) return perror(path), 1;
     close(fd);
     weights = net_for(network, REID_HEAD_FILE, SEED, NULL);
     pixels = net_pixels(IMAGES, H, W, 3);
