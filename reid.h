@@ -6361,7 +6361,7 @@ static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int a
     int tile = reid__choose_tile(g, op, arch, 0), slices = reid__gpu_depth(g, op) / reid__gpu_bk(g), split = 1;
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
-    if (!g->latency || arch < 90 || g->per[op->out] > 1 || op->group == 4) return 1; /* bytes: not written yet */
+    if (!g->latency || arch < 90 || g->per[op->out] > 1 || op->group == 4) return 1; /* sums of bytes stay whole */
     while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
     return split;
 }
