@@ -184,8 +184,8 @@ try() {
     job "$name: $mode" timeout 300 env LD_LIBRARY_PATH="$libraries" $environment "$out/cuda_loader" "cache=$cache" \
         $options "$mode" "$@"
 }
-# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; where something is missing, AUTO logs it and
-# goes on with the CPU, and with AUTO and FP16 the error explains both.
+# refused NAME FOLDER ENVIRONMENT OPTIONS RESULT TEXT...: an error with CUDA; where something is missing, AUTO logs it
+# and goes on with the CPU, and with AUTO and FP16 the error explains both.
 refused() {
     what=$1 from=$2 set=$3 with=$4 result=$5
     shift 5
