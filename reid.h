@@ -386,7 +386,7 @@ typedef struct reid_desc {
     int raw;                  /* 1: leave out L2 normalisation */
     int latency;              /* 1: for calls with one image: a GPU cuts sums into parts that it computes side by side,
                                  which has other bits (in the fingerprint) and costs speed in large batches. On a CPU
-                                 the fingerprint is all that changes */
+                                 the fingerprint is all that changes, and INT8's sums stay whole */
     int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused; not layers,
                                  which are another network's */
 
@@ -395,7 +395,7 @@ typedef struct reid_desc {
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it; INT8 is a
                                  ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
-    reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment (scalar, avx2, avx512), else the best there is */
+    reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
