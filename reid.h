@@ -3058,12 +3058,7 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
    of the pattern. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
-static inline uint8_t reid__low_byte(float x) {
-    uint32_t bits;
-    x += REID__MAGIC;
-    memcpy(&bits, &x, 4);
-    return (uint8_t)bits;
-}
+static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + REID__MAGIC); }
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
