@@ -317,7 +317,7 @@ const option OPTIONS[] = {
     {0, "precision", PRECISIONS, "emibpglt", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
     {0, "latency", NULL, "emibpglt", set_flag, SHARED(latency), 0, 0,
-     "on a GPU: quick for one picture, slower for many (in the fingerprint)"},
+     "on a GPU: for one picture at a time, not for many (in the fingerprint)"},
     {0, "ranges", "FILE", "emibglt", set_text, PER_MODEL(ranges), 0, 0,
      "for int8: how large activations get, from reid calibrate --int8 with these weights"},
     {0, "kernels", "FILE", "emibpglt", set_text, SHARED(kernels), 0, 0,
