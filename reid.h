@@ -1893,9 +1893,11 @@ typedef struct reid__window {
     int first, end;
     double center;       /* in source pixels; the middle of the first pixel is 0.5 */
     double sum;          /* of the weights */
-    const int32_t *taps; /* along x: fixed-point weights, REID__GROUP apart; NULL: there was no room */
+    const int16_t *taps; /* along x, of its group: see reid__tap_at; NULL: there was no room */
     int most;            /* of them, zeros counted: the longest window of its group's, rounded up to whole loads */
 } reid__window;
+
+#define REID__LOADED 4 /* pixels that vectors take from 16 bytes */
 
 /* One direction of a resize followed by a centre crop. Along y, source lines arrive in order, and each is added, times
    its weight, to the sums of every output line whose window holds it. */
@@ -1912,7 +1914,7 @@ struct reid__axis {
     int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
-    uint8_t picks[5][16];   /* for pixel i of 16 bytes: where red, green, blue and nothing stand, four bytes each */
+    uint8_t picks[REID__LOADED / 2][16]; /* where 16 bytes hold red, green, blue and nothing of two pixels, two bytes each */
     reid__lines lines;
 };
 
@@ -1987,9 +1989,15 @@ static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
     }
 }
 
-#define REID__GROUP 4    /* columns whose taps are interleaved, for vectors: (groups, most, REID__GROUP) */
-#define REID__LOADED(bytes) ((bytes) == 3 ? 5 : 4) /* pixels that vectors take from 16 bytes */
+/* Along x, taps lie as vectors take them, which multiply pairs of 16 bits and add the two products: (groups of columns,
+   pairs, low 15 bits and the rest, columns, 2). */
+#define REID__GROUP 4
 #define REID__TAPS 65536 /* 256 KiB, enough for a bicubic source 16384 pixels wide and 224 columns */
+#define REID__LOW 15     /* bits */
+#define REID__HIGH_AT (2 * REID__GROUP)
+
+/* Where the low bits of tap `at` are, from those of the window's first; the rest is REID__HIGH_AT further. */
+static int reid__tap_at(int at) { return (at & ~1) * REID__HIGH_AT + (at & 1); }
 
 /* One band of a resize. Along x, an output line is a column of one row; along y, a row of the crop. */
 typedef struct reid__resizer {
@@ -1997,7 +2005,7 @@ typedef struct reid__resizer {
     ptrdiff_t stride;
     const reid__layout *layout;
     reid__axis x, y;
-    int32_t *taps;         /* [REID__TAPS] */
+    int16_t *taps;         /* [REID__TAPS][2] */
     uint8_t *row;          /* (y.lanes) a source row after the horizontal pass */
 } reid__resizer;
 
@@ -2009,7 +2017,7 @@ static size_t reid__resizer_layout(reid__resizer *r, const reid__prep *p, int ro
     r->y.lanes = reid__round_up(3 * p->width, REID__LANES);
     r->x.windows = (reid__window *)reid__carve(&c, width, sizeof(reid__window));
     r->y.windows = (reid__window *)reid__carve(&c, height, sizeof(reid__window));
-    r->taps = (int32_t *)reid__carve(&c, REID__TAPS, sizeof(int32_t));
+    r->taps = (int16_t *)reid__carve(&c, REID__TAPS, 2 * sizeof(int16_t));
     r->row = (uint8_t *)reid__carve(&c, 1, (size_t)r->y.lanes + REID__LANES); /* four bytes too many are stored */
     r->y.sums = (int32_t *)reid__carve(&c, height * (size_t)r->y.lanes, sizeof(int32_t));
     return c.used;
@@ -2021,12 +2029,12 @@ static size_t reid__prep_scratch(const reid__prep *p, int rows) {
 }
 
 /* Windows and taps of all columns of the crop. Taps that do not fit are left to reid__resize_row. */
-static void reid__init_columns(reid__axis *x, const reid__layout *l, int32_t *taps) {
-    int left = REID__TAPS / REID__GROUP, loaded = REID__LOADED(l->bytes);
+static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *taps) {
+    int left = REID__TAPS / REID__GROUP;
     memset(x->picks, 0xff, sizeof x->picks); /* "nothing", widened */
-    for (int i = 0; i < loaded; i++) {
+    for (int i = 0; i < REID__LOADED; i++) {
         const int at[3] = {l->r, l->g, l->b};
-        for (int c = 0; c < 3; c++) x->picks[i][4 * c] = (uint8_t)(i * l->bytes + at[c]);
+        for (int c = 0; c < 3; c++) x->picks[i / 2][4 * c + i % 2 * 2] = (uint8_t)(i * l->bytes + at[c]);
     }
     for (int g = 0; g < x->count; g += REID__GROUP) {
         reid__window *w = &x->windows[g];
@@ -2035,15 +2043,19 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int32_t *ta
             reid__window_init(&w[i], x, g + i);
             most = reid__max(most, w[i].end - w[i].first);
         }
-        most = reid__round_up(most, loaded);
+        most = reid__round_up(most, REID__LOADED);
         if (most > left) continue;
-        memset(taps, 0, (size_t)most * REID__GROUP * sizeof *taps);
+        memset(taps, 0, (size_t)most * REID__HIGH_AT * sizeof *taps);
         for (int i = 0; i < n; i++) {
-            w[i].taps = taps + i, w[i].most = most;
-            for (int at = w[i].first; at < w[i].end; at++)
-                taps[(at - w[i].first) * REID__GROUP + i] = reid__tap(x, &w[i], at);
+            w[i].taps = taps + 2 * i, w[i].most = most;
+            for (int at = w[i].first; at < w[i].end; at++) {
+                int32_t tap = reid__tap(x, &w[i], at);
+                int16_t *to = taps + 2 * i + reid__tap_at(at - w[i].first);
+                to[0] = (int16_t)(tap & ((1 << REID__LOW) - 1));
+                to[REID__HIGH_AT] = (int16_t)(tap >> REID__LOW);
+            }
         }
-        taps += most * REID__GROUP, left -= most;
+        taps += most * REID__HIGH_AT, left -= most;
     }
 }
 
@@ -2076,7 +2088,8 @@ static void reid__resize_row(reid__resizer *r, int y) {
         int32_t sums[3] = {REID__HALF, REID__HALF, REID__HALF};
         for (int at = w->first; at < w->end; at++) {
             const uint8_t *pixel = pixels + (ptrdiff_t)at * l.bytes;
-            int32_t tap = w->taps ? w->taps[(at - w->first) * REID__GROUP] : reid__tap(x, w, at);
+            const int16_t *t = w->taps ? w->taps + reid__tap_at(at - w->first) : NULL;
+            int32_t tap = t ? t[REID__HIGH_AT] * (1 << REID__LOW) + t[0] : reid__tap(x, w, at);
             sums[0] += tap * pixel[l.r], sums[1] += tap * pixel[l.g], sums[2] += tap * pixel[l.b];
         }
         for (int c = 0; c < 3; c++) r->row[3 * i + c] = reid__rounded(sums[c]);
@@ -4757,33 +4770,33 @@ static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
     for (int i = 0; i < lanes; i += REID__LANES) REID__ROUND(line + i, sums + i);
 }
 
-/* reid__lines.columns: four columns at a time, each in 16 bytes of a vector: as many source pixels as 16 bytes hold, of
-   which the tap's is picked, red, green, blue and nothing, and widened. */
+/* reid__lines.columns: four columns at a time, each in 16 bytes of a vector: four source pixels, of which two are
+   picked, red, green, blue and nothing of both, side by side and widened, times their taps' low bits and times the rest.
+   The sums may wrap before the two are put together, which does not change what comes out. */
 REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, uint8_t *out,
                                      const int bytes) {
-    const int loaded = REID__LOADED(bytes);
     int32_t sums[REID__LANES];
     uint8_t rounded[REID__LANES];
-    REID__I picks[5];
+    REID__I picks[REID__LOADED / 2];
     int i = 0;
-    REID__UNROLL for (int t = 0; t < loaded; t++) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__UNROLL for (int t = 0; t < REID__LOADED / 2; t++) picks[t] = REID__IREPEAT(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
         REID__UNROLL for (int k = 0; k < REID__GROUP; k += REID__W / 4) {
-            const int32_t *taps = w->taps + k;
+            const int16_t *taps = w->taps + 2 * k;
             const uint8_t *from[REID__W / 4];
-            REID__I sum = REID__OF(set1_epi32)(REID__HALF);
+            REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
             REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
-            for (int t = 0; t < w->most * bytes; t += loaded * bytes, taps += loaded * REID__GROUP) {
+            for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
                 const REID__I pixels = REID__IBLOCKS(from, t);
-                REID__UNROLL for (int j = 0; j < loaded; j++) {
-                    const REID__I tap = REID__ISPREAD(taps + j * REID__GROUP);
-                    const REID__I product = REID__OF(mullo_epi32)(REID__OF(shuffle_epi8)(pixels, picks[j]), tap);
-                    sum = REID__OF(add_epi32)(sum, product);
+                REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
+                    const REID__I pairs = REID__OF(shuffle_epi8)(pixels, picks[j]);
+                    low = REID__OF(add_epi32)(low, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps)));
+                    high = REID__OF(add_epi32)(high, REID__OF(madd_epi16)(pairs, REID__ISPREAD(taps + REID__HIGH_AT)));
                 }
             }
-            REID__ISTORE(sums + 4 * k, sum);
+            REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
         REID__ROUND(rounded, sums);
         REID__ITIGHT(out, rounded);
