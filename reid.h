@@ -2988,15 +2988,30 @@ typedef struct reid__tile {
     int wide;              /* bf16: `out` is FP32 all the same */
     uintptr_t ahead;       /* what to fetch into L2 meanwhile, perhaps past an array's end: */
     int sharers;           /* 1 / sharers times as much as is read of b */
+    int stays;             /* nothing: the next panel is there from the block before */
     ptrdiff_t soon, piece; /* not 0: as far from `out` lie outputs of the next block, a piece for each pixel; and from
                               `residual` */
     /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
     const char *matrix;
     const ptrdiff_t *tap_at; /* [taps] */
     ptrdiff_t row, step;
-    int grid, x;           /* not 0: rows are places in lines of `grid`, the last two of them no pixels; x: the first */
+    int grid, places, x;   /* not 0: rows are places, `places` for an image, in lines of `grid`; those at the end of a
+                              line and in an image's last line are no pixels; x: the first */
     int *in_use;           /* whether this thread's registers are set up */
 } reid__tile;
+
+/* The next rows of a tile that are pixels side by side: how many, perhaps none. *r and *x pass them and what is in vain
+   behind them, a place or an image's last line. */
+static int reid__next_run(const reid__tile *t, int rows, int *r, int *x) {
+    int run = rows - *r, passed = run, last = t->places - t->grid;
+    if (t->grid) {
+        run = *x < last ? reid__min(run, t->grid - 1 - *x % t->grid) : 0;
+        passed = *x < last ? run + 1 : t->places - *x;
+        *x = (*x + passed) % t->places;
+    }
+    *r += passed;
+    return run;
+}
 
 /* Computes tiles of 1 … mr rows. */
 typedef struct reid__gemm {
@@ -3245,9 +3260,8 @@ REID__TARGET_END
 #define REID__PASS avx512_bf16
 #define REID__BF16
 #define REID__T uint16_t
-#define REID__GET(p)                                                                                                   \
-    _mm512_castsi512_ps(_mm512_slli_epi32(                                                                             \
-        _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(p))), 16))
+#define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
+#define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
@@ -3648,7 +3662,8 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
-#define REID__BLOCK_BYTES 131072 /* outputs of a block: with the residual they stay in L2, too */
+#define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
+#define REID__STAYS 786432 /* weights that stay there with a block */
 #define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
 #define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
@@ -3816,37 +3831,70 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* AMX multiplies rows of inputs that are equally far apart. For a 3x3 window of stride 1 they are so in a copy with
-   a zero border of one pixel: position (y, x) of the copy's lines of w + 2 pixels stands for the output whose window
-   begins there. The last two of a line are computed in vain, which is cheaper than nine copies where lines are long. */
+/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
+   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
+   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
+   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
+   pixels. That reads an input once where gathering copies it for every window that it is in. */
+
+/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
+   last window's. */
+static int reid__grid_pixels(const reid__op *op, int c) {
+    int lines = REID__GATHERED / ((op->ow + 1) * c / op->group * op->stride * op->stride);
+    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
+}
+
 static int reid__uses_grid(const reid__op *op, int c) {
-    return op->kh == 3 && op->kw == 3 && op->stride == 1 && op->pad_y == 1 && op->pad_x == 1 && op->oh == op->ih &&
-           op->ow == op->iw && op->ow >= 12 && reid__pad_run(c, op->group) == c;
+    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
+           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
+           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->group) == c &&
+           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
 }
 
-static int reid__grid_at(const reid__op *op, ptrdiff_t pixel) {
-    return (int)(pixel / op->ow * (op->ow + 2) + pixel % op->ow);
+/* The place of a pixel; both counted from the same image on. */
+static int reid__place_of(const reid__op *op, int pixel) {
+    int line = pixel / op->ow;
+    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
 }
 
-/* That copy, for `count` pixels of one image from m on. Returns how many positions they take. */
+/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
+    const reid__op *op = j->op;
+    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / op->group);
+    const char *from = NULL;
+    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
+    if (from && op->stride == 1) {
+        memset(to, 0, pixel);
+        memcpy(to + pixel, from, (size_t)op->iw * pixel);
+        return;
+    }
+    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
+        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
+        else memset(to, 0, pixel);
+}
+
+/* Those copies, for `count` pixels from m on. Returns how many places they take. */
 static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
                            reid__tile *t) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow, from = (int)(m % pixels), to = from + count - 1;
-    int top = from / op->ow - 1, bottom = to / op->ow + 1, first = reid__grid_at(op, from);
-    size_t pixel = (size_t)(c * 4 / op->group), inside = (size_t)op->iw * pixel, line = inside + 2 * pixel;
-    for (int y = top; y <= bottom; y++) {
-        char *row = block + (size_t)(y - top) * line;
-        memset(row, 0, pixel);
-        if (y >= 0 && y < op->ih)
-            memcpy(row + pixel, reid__value_at(j, op->in, (int)(m / pixels), (ptrdiff_t)y * op->iw * c), inside);
-        else memset(row + pixel, 0, inside);
-        memset(row + pixel + inside, 0, pixel);
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
+    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / op->group, line = grid * pixel;
+    for (int phase = 0; phase < stride * stride; phase++)
+        for (int i = 0; i < lines; i++) {
+            int at = (top + i) % (op->oh + 1);
+            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
+                            block + (phase * lines + i) * line);
+        }
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
+    t->matrix = block + from % grid * pixel, t->row = pixel;
+    for (int tap = 0; tap < 9; tap++) {
+        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
+        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
     }
-    t->grid = op->ow + 2, t->x = from % op->ow;
-    t->matrix = block + (size_t)t->x * pixel, t->row = (ptrdiff_t)pixel;
-    for (int tap = 0; tap < 9; tap++) s->tap_at[tap] = tap / 3 * (ptrdiff_t)line + tap % 3 * t->row;
-    return reid__grid_at(op, to) - first + 1;
+    return to - from + 1;
 }
 
 /* The same for other windows, whose inputs are put side by side, and for what lies well already. */
@@ -3895,8 +3943,8 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
 
 /* Pixels among `rows` rows of a tile. */
 static int reid__tile_pixels(const reid__tile *t, int rows) {
-    int pixels = rows;
-    for (int i = 0, x = t->x; t->grid && i < rows; i++, x = x + 1 == t->grid ? 0 : x + 1) pixels -= x >= t->grid - 2;
+    int pixels = 0;
+    for (int r = 0, x = t->x; r < rows;) pixels += reid__next_run(t, rows, &r, &x);
     return pixels;
 }
 
@@ -3905,7 +3953,7 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes) {
     int tiles = reid__ceil_div(count, gemm->mr);
     size_t share = bytes / (size_t)tiles;
-    t->ahead = (uintptr_t)t->b + bytes, t->sharers = tiles;
+    t->ahead = (uintptr_t)t->b + bytes, t->sharers = t->stays ? INT_MAX : tiles;
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
@@ -3913,7 +3961,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
         t->ahead += share;
         if (t->matrix) t->matrix += height * t->row;
         else t->a += (ptrdiff_t)height * t->taps;
-        if (t->grid) t->x = (t->x + height) % t->grid;
+        if (t->grid) t->x = (t->x + height) % t->places;
         t->out = (char *)t->out + pixels * t->out_stride;
         if (t->soon) t->soon -= pixels * (t->out_stride - t->piece);
         if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
@@ -3974,18 +4022,35 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
     }
 }
 
+/* Whether AMX finds weights in L2 while blocks of pixels pass by. */
+static int reid__weights_stay(const reid__job *j) {
+    const reid__op *op = j->op;
+    if (!reid__gemm_of(j)->gather) return 0;
+    return 4 * (size_t)op->oc * reid__narrow_depth(op, reid__is_stem(j->net->plan, op)) <= REID__STAYS;
+}
+
+/* Pixels whose outputs fit in L2 beside a block's inputs. AMX asks for those of the next block early, which take as much
+   room again; where it has to read the weights again for every block, blocks are large enough to be worth it. */
+static int reid__block_outputs(const reid__job *j) {
+    const reid__op *op = j->op;
+    int out = op->oc * j->net->plan->buffers[op->out].bytes;
+    if (!reid__gemm_of(j)->gather) return reid__max(REID__BLOCK_BYTES / out, 48);
+    if (!reid__weights_stay(j)) return (int)(2 * (size_t)op->oc * reid__narrow_depth(op, 0)) / out;
+    return (op->kh == 1 ? REID__BLOCK_BYTES : 2 * REID__BLOCK_BYTES) / out; /* windows: lines are copied twice */
+}
+
 /* Pixels of the block that begins at m: as many as the cache and the scratch memory hold, in whole tiles. */
 static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     const reid__op *op = j->op;
     const reid__gemm *gemm = reid__gemm_of(j);
-    int c = j->net->plan->buffers[op->in].c, pixels = op->oh * op->ow;
+    int c = j->net->plan->buffers[op->in].c;
     int most = REID__BLOCK_FLOATS / (c * reid__min(op->stride, op->kh) * reid__min(op->stride, op->kw));
     if (gemm->gather) {
         most = (int)(REID__GATHERED / reid__narrow_depth(op, c == 3));
-        int run = c == 3 ? op->ow : reid__uses_grid(op, c) ? pixels : 0; /* what rows must not leave */
-        if (run && left > run - m % run) left = run - m % run;
+        if (reid__uses_grid(op, c)) most = reid__grid_pixels(op, c);
+        if (c == 3 && left > op->ow - m % op->ow) left = op->ow - m % op->ow; /* equally far apart in a line only */
     }
-    most = reid__min(most, reid__max(REID__BLOCK_BYTES / (op->oc * j->net->plan->buffers[op->out].bytes), 128));
+    most = reid__min(most, reid__block_outputs(j));
     most = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
     most = reid__max(most / gemm->mr, 1) * gemm->mr;
     return left < most ? (int)left : most;
@@ -3998,6 +4063,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
         reid__tile inputs;
         count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
+        inputs.stays = m > p->from && reid__weights_stay(j);
         reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
     }
 }
@@ -4969,7 +5035,8 @@ static void reid__amx_release(int *in_use) {
     *in_use = 0;
 }
 
-/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes. */
+/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes: 64 bytes at once, which
+   are a line of the cache. Two halves of a line that is not there take half as long again. */
 REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows,
                                    const reid__act act, const int residual) {
     const int full = !t->half;
@@ -4978,10 +5045,20 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
         if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * t->piece, 1, 2);
         if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * t->piece, 0, 2);
         REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
-        if (residual) v += REID__F(residual)(t, pixel, 0);
-        if (residual && full) w += REID__F(residual)(t, pixel, 16);
-        REID__F(emit)(t, pixel, 0, REID__F(act)(v, act));
-        if (full) REID__F(emit)(t, pixel, 16, REID__F(act)(w, act));
+        if (residual && full) {
+            const REID__I line = REID__ILOAD((const char *)t->residual + pixel * t->residual_stride);
+            v += REID__WIDENED(_mm512_castsi512_si256(line));
+            w += REID__WIDENED(_mm512_extracti64x4_epi64(line, 1));
+        } else if (residual) {
+            v += REID__F(residual)(t, pixel, 0);
+        }
+        v = REID__F(act)(v, act), w = REID__F(act)(w, act);
+        if (full && !t->wide) {
+            REID__ISTORE((char *)t->out + pixel * t->out_stride, (REID__I)_mm512_cvtne2ps_pbh(w, v));
+        } else {
+            REID__F(emit)(t, pixel, 0, v);
+            if (full) REID__F(emit)(t, pixel, 16, w);
+        }
     }
 }
 
@@ -5056,11 +5133,10 @@ static void REID__F(amx_tile)(const reid__tile *t, int rows) {
     if (full) REID__AMX_WRITE(1, sums + 16, 128);
     if (low) REID__AMX_WRITE(2, sums + 16 * 32, 128);
     if (low && full) REID__AMX_WRITE(3, sums + 16 * 32 + 16, 128);
-    for (int r = 0, x = t->x, pixel = 0, run = rows; r < rows; r += run, x = 0) {
-        if (t->grid) run = reid__min(reid__max(t->grid - 2 - x, 0), rows - r); /* up to the end of the line */
-        REID__F(amx_finish)(t, sums + 32 * r, pixel, run);
+    for (int r = 0, x = t->x, pixel = 0; r < rows;) {
+        const int at = r, run = reid__next_run(t, rows, &r, &x);
+        REID__F(amx_finish)(t, sums + 32 * at, pixel, run);
         pixel += run;
-        if (t->grid) r += t->grid - x - run;
     }
 }
 

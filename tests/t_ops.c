@@ -110,6 +110,21 @@ static void test_winograd(void **state) {
     conv(REID__CONV, &many, 0, REID__RELU, 4);
 }
 
+/* What AMX reads from copies with a zero border: odd and even sizes, parts that begin and end anywhere, images that
+   share a block; and copies that take several blocks. */
+static void test_grid(void **state) {
+    static const int sizes[][2] = {{7, 7}, {14, 14}, {13, 9}, {8, 4}, {15, 28}, {5, 31}};
+    (void)state;
+    for (int k = 0; k < 6; k++)
+        for (int stride = 1; stride < 3; stride++)
+            for (int n = 1; n < 5; n += 3) {
+                conv_case t = {3, stride, 32 * (1 + k % 2), k & 2 ? 5 : 33, sizes[k][0], sizes[k][1], n, 1 + (n + k) % 3};
+                conv(REID__CONV, &t, 0, REID__RELU, k & 1);
+            }
+    const conv_case wide = {3, 2, 128, 1, 60, 90, 1, 1};
+    conv(REID__CONV, &wide, 0, REID__RELU, 0);
+}
+
 /* The first convolution reads the image, whose zero border is stored. */
 static void test_stem(void **state) {
     static const int sizes[][2] = {{7, 7}, {9, 8}, {1, 1}, {2, 13}, {16, 11}};
@@ -327,9 +342,9 @@ static void test_silu(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
-        cmocka_unit_test(test_stem),     cmocka_unit_test(test_depthwise),    cmocka_unit_test(test_maxpool),
-        cmocka_unit_test(test_pool),     cmocka_unit_test(test_squeeze),      cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_fused),   cmocka_unit_test(test_silu),
+        cmocka_unit_test(test_grid),     cmocka_unit_test(test_stem),         cmocka_unit_test(test_depthwise),
+        cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),
+        cmocka_unit_test(test_linear),   cmocka_unit_test(test_fused),        cmocka_unit_test(test_silu),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
