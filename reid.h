@@ -1914,7 +1914,7 @@ struct reid__axis {
     int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
-    uint8_t picks[REID__LOADED / 2][16]; /* where 16 bytes hold red, green, blue and nothing of two pixels, two bytes each */
+    uint8_t picks[REID__LOADED / 2][16]; /* of 16 bytes: red, green, blue and nothing of two pixels, two bytes each */
     reid__lines lines;
 };
 
@@ -4029,8 +4029,8 @@ static int reid__weights_stay(const reid__job *j) {
     return 4 * (size_t)op->oc * reid__narrow_depth(op, reid__is_stem(j->net->plan, op)) <= REID__STAYS;
 }
 
-/* Pixels whose outputs fit in L2 beside a block's inputs. AMX asks for those of the next block early, which take as much
-   room again; where it has to read the weights again for every block, blocks are large enough to be worth it. */
+/* Pixels whose outputs fit in L2 beside a block's inputs. AMX asks for those of the next block early, which take as
+   much room again; where it has to read the weights again for every block, blocks are large enough to be worth it. */
 static int reid__block_outputs(const reid__job *j) {
     const reid__op *op = j->op;
     int out = op->oc * j->net->plan->buffers[op->out].bytes;
@@ -4837,8 +4837,8 @@ static void REID__F(round_line)(uint8_t *line, const int32_t *sums, int lanes) {
 }
 
 /* reid__lines.columns: four columns at a time, each in 16 bytes of a vector: four source pixels, of which two are
-   picked, red, green, blue and nothing of both, side by side and widened, times their taps' low bits and times the rest.
-   The sums may wrap before the two are put together, which does not change what comes out. */
+   picked, red, green, blue and nothing of both, side by side and widened, times their taps' low bits and times the
+   rest. The sums may wrap before the two are put together, which does not change what comes out. */
 REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, ptrdiff_t readable, uint8_t *out,
                                      const int bytes) {
     int32_t sums[REID__LANES];
@@ -5035,8 +5035,8 @@ static void reid__amx_release(int *in_use) {
     *in_use = 0;
 }
 
-/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes: 64 bytes at once, which
-   are a line of the cache. Two halves of a line that is not there take half as long again. */
+/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes: 64 bytes at once,
+   which are a line of the cache. Two halves of a line that is not there take longer. */
 REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows,
                                    const reid__act act, const int residual) {
     const int full = !t->half;

@@ -46,7 +46,9 @@ REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port")
 export REID_MODELS_URL
 
 # The same noise every time: one first byte in 256 is a pickle's, and the error another.
-noise() { python3 -c 'import random as r, sys; n = int(sys.argv[1]); sys.stdout.buffer.write(r.Random(n).randbytes(n))' "$1"; }
+noise() { # noise BYTES
+    python3 -c 'import random as r, sys; n = int(sys.argv[1]); sys.stdout.buffer.write(r.Random(n).randbytes(n))' "$1"
+}
 
 noise 5000 > "$dir/www/good.pth"
 cp "$dir/www/good.pth" "$dir/www/cut.pth"

@@ -118,7 +118,8 @@ static void test_grid(void **state) {
     for (int k = 0; k < 6; k++)
         for (int stride = 1; stride < 3; stride++)
             for (int n = 1; n < 5; n += 3) {
-                conv_case t = {3, stride, 32 * (1 + k % 2), k & 2 ? 5 : 33, sizes[k][0], sizes[k][1], n, 1 + (n + k) % 3};
+                const int *size = sizes[k];
+                conv_case t = {3, stride, 32 * (1 + k % 2), k & 2 ? 5 : 33, size[0], size[1], n, 1 + (n + k) % 3};
                 conv(REID__CONV, &t, 0, REID__RELU, k & 1);
             }
     const conv_case wide = {3, 2, 128, 1, 60, 90, 1, 1};
