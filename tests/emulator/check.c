@@ -119,8 +119,10 @@ static int write_ordered(const emu_worker *w, const emu_thread *t, const emu_wri
 static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell) {
     const emu_readers *r = &w->cells[cell].readers;
     if (r->clock < w->block_clock || r->thread == t->index) return 1;
-    for (unsigned warp = 0; warp < w->warp_count; warp++)
-        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
+    for (uint32_t left = r->warps; left; left &= left - 1) {
+        unsigned warp = (unsigned)__builtin_ctz(left);
+        if (!warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
+    }
     return 1;
 }
 
