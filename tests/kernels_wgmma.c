@@ -381,18 +381,24 @@ static void test_parts(int few) {
     }
 }
 
-/* `few`, and where every access is checked: only the smallest sizes. PARTS in the environment: test_parts alone. */
+static int only(const char *part) {
+    const char *name = getenv("ONLY");
+    return !name || strcmp(name, part) == 0;
+}
+
+/* `few`, and where every access is checked: only the smallest sizes. ONLY in the environment: one part alone. */
 int main(int argc, char **argv) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
-    int parts = getenv("PARTS") != NULL, few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
-    if (!parts) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
-    if (!parts) test_pools(few ? 1 : 3), test_row_sums("resnet50");
-    if (!few && !parts) test_row_sums("efficientnet_b0");
-    if (!parts) test_pairs();
-    if (!few && !parts) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
-    test_parts(few);
+    int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
+    if (only("sizes")) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (only("pools")) test_pools(few ? 1 : 3);
+    if (only("row_sums")) test_row_sums("resnet50");
+    if (only("row_sums") && !few) test_row_sums("efficientnet_b0");
+    if (only("pairs")) test_pairs();
+    if (only("layers") && !few) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
+    if (only("parts")) test_parts(few);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }
