@@ -1,10 +1,11 @@
-/* kernels_wgmma.c: reid_conv_wgmma against reid_conv_plain, on the emulator: every layer of ResNet-50 and EfficientNet
+/* kernels_wgmma.c: reid_conv_wgmma against its definition, on the emulator: every layer of ResNet-50 and EfficientNet
    that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
    may change a bit. Built and run by tests/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
 
+#include <immintrin.h>
 #include "kernels_test.h"
 
 static reid__plan plan;
@@ -15,9 +16,10 @@ static reid__gpu_lane lane;
 /* The operands of one operation on the device; halves. */
 typedef struct operands {
     int index, images, pixels, oc;
-    CUdeviceptr in, rest, bias, columns; /* rest: what is added; columns: weights (K, OC) */
-    uint16_t *weights;                   /* (OC, K) in slices of 64 */
-    uint16_t *want;                      /* what reid_conv_plain makes of them */
+    CUdeviceptr in, rest, bias; /* rest: what is added */
+    float *columns;             /* weights (K, OC) */
+    uint16_t *weights;          /* the same (OC, K), in slices of 64 */
+    uint16_t *want;             /* what the convolution gives */
 } operands;
 
 static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
@@ -34,6 +36,10 @@ static size_t channels_of(const reid__op *op) {
 static size_t taps_of(const reid__op *op) {
     return (size_t)(op->kh * (reid__is_stem(&plan, op) ? gpu.plan.stem_kw : op->kw));
 }
+
+/* By the processor: emu_half_value is slow. */
+__attribute__((target("f16c"))) static float float_of(uint16_t half) { return _cvtsh_ss(half); }
+__attribute__((target("f16c"))) static uint16_t half_of(float x) { return x != x ? 0x7fff : _cvtss_sh(x, 0); }
 
 /* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
 static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
@@ -59,13 +65,12 @@ static void make_weights(operands *o) {
     const reid__op *op = op_of(o);
     size_t c = channels_of(op), wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
     size_t taps = taps_of(op);
-    uint16_t *columns = (uint16_t *)malloc(taps * c * oc * sizeof *columns);
+    o->columns = (float *)malloc(taps * c * oc * sizeof *o->columns);
+    if (!o->columns) exit(1);
     o->weights = random_halves(oc * taps, c, wide, 0.0625);
     for (size_t n = 0; n < oc; n++)
         for (size_t k = 0; k < taps * c; k++)
-            columns[k * oc + n] = o->weights[n * taps * wide + k / c * wide + k % c];
-    o->columns = emu_upload(columns, taps * c * oc * sizeof *columns);
-    free(columns);
+            o->columns[k * oc + n] = float_of(o->weights[n * taps * wide + k / c * wide + k % c]);
 }
 
 /* As the launch reads them: rows of its own and of what is folded into it. */
@@ -88,17 +93,57 @@ static CUfunction function_of(const char *name, const reid__program *p, unsigned
     return emu_function_of(program_with(name, options, n), name, shared);
 }
 
-static void run_plain(operands *o, int adds) {
-    CUdeviceptr scale = 0, out = emu_upload(NULL, (size_t)o->pixels * (size_t)o->oc * 2);
-    reid__program p;
-    memset(&p, 0, sizeof p);
-    reid__option(&p, "-DREID_CONV_PLAIN"), reid__option(&p, "-DVALUE_F16");
-    reid__define(&p, "OC", o->oc), reid__define(&p, "OUT_STRIDE", o->oc);
-    reid__define(&p, "CHANNEL", 0), reid__define(&p, "SCALE", 0), reid__define(&p, "BK", 16);
-    reid__define_conv(&gpu.plan, op_of(o), adds, &p);
-    void *params[] = {&o->in, &o->columns, &o->bias, &o->rest, &scale, &out, &o->pixels};
-    run_kernel(function_of("reid_conv_plain", &p, 0), (o->pixels * o->oc + 255) / 256, 1, 256, 0, params);
-    emu_download(o->want, out, (size_t)o->pixels * (size_t)o->oc * 2);
+/* sums (OC) += x * weights (OC), a fused multiply-add each. */
+__attribute__((target("avx2,fma"))) static void add_products(float *sums, float x, const float *weights, int oc) {
+    for (int n = 0; n < oc; n += 8) {
+        __m256 sum = _mm256_fmadd_ps(_mm256_set1_ps(x), _mm256_loadu_ps(weights + n), _mm256_loadu_ps(sums + n));
+        _mm256_storeu_ps(sums + n, sum);
+    }
+}
+
+static float activated(float x, int act) {
+    if (act == REID__SILU) return x * (1.0f / (1.0f + exp2f(-1.44269504f * x)));
+    return act == REID__RELU && x < 0 ? 0 : x;
+}
+
+/* One pixel: K in `split` parts, whole slices of 64, each a chain of multiply-adds in float, and they are added first
+   part first. sums: room for (2, OC), of which the first OC are the result. */
+static void expect_pixel(const operands *o, const uint16_t *in, const float *bias, int m, int split, float *sums) {
+    const reid__op *op = op_of(o);
+    int stem = reid__is_stem(&plan, op), ih = stem ? gpu.plan.rows : op->ih, iw = stem ? gpu.plan.columns : op->iw;
+    int c = (int)channels_of(op), taps = (int)taps_of(op), kw = taps / op->kh, across = reid__ceil_div(c, 64);
+    int y0 = m / op->ow % op->oh * op->stride - (stem ? 0 : op->pad_y);
+    int x0 = m % op->ow * op->stride - (stem ? 0 : op->pad_x), image = m / (op->oh * op->ow);
+    for (int part = 0, slice = 0; part < split; part++) {
+        float *sum = part ? sums + o->oc : sums;
+        for (int n = 0; n < o->oc; n++) sum[n] = part ? 0 : bias[n];
+        for (; slice < taps * across * (part + 1) / split; slice++) {
+            int tap = slice / across, y = y0 + tap / kw, x = x0 + tap % kw, first = slice % across * 64;
+            if (y < 0 || y >= ih || x < 0 || x >= iw) continue;
+            for (int k = first; k < reid__min(first + 64, c); k++)
+                add_products(sum, float_of(in[((image * ih + y) * iw + x) * c + k]),
+                             o->columns + (size_t)(tap * c + k) * (size_t)o->oc, o->oc);
+        }
+        for (int n = 0; n < o->oc && part; n++) sums[n] += sum[n];
+    }
+}
+
+/* What the convolution gives; its operands are on the device. */
+static void expect(operands *o, int split) {
+    const reid__op *op = op_of(o);
+    size_t inputs = (size_t)o->images * pixels_of(op) * channels_of(op), outputs = (size_t)(o->pixels * o->oc);
+    uint16_t *in = (uint16_t *)malloc(inputs * 2), *rest = (uint16_t *)malloc(outputs * 2);
+    float *bias = (float *)malloc(3 * (size_t)o->oc * sizeof *bias), *sums = bias + o->oc;
+    NEED(cuMemcpyDtoH_v2(in, o->in, inputs * 2) || cuMemcpyDtoH_v2(rest, o->rest, outputs * 2));
+    NEED(cuMemcpyDtoH_v2(bias, o->bias, (size_t)o->oc * sizeof *bias));
+    for (int m = 0; m < o->pixels; m++) {
+        expect_pixel(o, in, bias, m, split, sums);
+        for (int n = 0, i = m * o->oc; n < o->oc; n++, i++) {
+            if (op->residual != REID__NONE) sums[n] += float_of(rest[i]);
+            o->want[i] = half_of(activated(sums[n], (int)op->act));
+        }
+    }
+    free(in), free(rest), free(bias);
 }
 
 /* The max pool of the stem's outputs; of halves that are not negative the larger one has the larger bits. */
@@ -135,34 +180,34 @@ static operands operands_of(int index, int images, const operands *more, const o
     o.bias = bias.device;
     free(bias.host);
     make_weights(&o);
-    run_plain(&o, op->residual != REID__NONE);
+    expect(&o, 1);
     return o;
 }
 
 static void drop_operands(operands *o) {
-    const CUdeviceptr all[] = {o->in, o->rest, o->bias, o->columns};
+    const CUdeviceptr all[] = {o->in, o->rest, o->bias};
     for (size_t i = 0; i < sizeof all / sizeof *all && o->in; i++) NEED(cuMemFree_v2(all[i]));
-    free(o->weights), free(o->want);
+    free(o->columns), free(o->weights), free(o->want);
 }
 
-/* On the emulator both kernels add up in the order of K: the bits are the same. But where more is folded in, only the
-   plain kernel rounds it. */
+/* On the emulator the kernel adds up in the order of K, too: the bits are the same. But where more is folded in, only
+   the definition rounds it. */
 static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
     double worst = 0;
     if (same) {
         CHECK(memcmp(got, want, count * sizeof *got) == 0);
         return;
     }
-    for (size_t i = 0; i < count; i++) compare(&worst, emu_half_value(got[i]), emu_half_value(want[i]));
+    for (size_t i = 0; i < count; i++) compare(&worst, (double)float_of(got[i]), (double)float_of(want[i]));
     printf("    largest error %.1e\n", worst);
     CHECK(worst < 2e-3);
 }
 
-/* Where only a global average follows, sums over each row of an image are stored: those of what the plain one makes. */
+/* Where only a global average follows, sums over each row of an image are stored. */
 static void check_row_sums(const float *got, const operands *o, int rows, int per) {
     for (int i = 0; i < rows * o->oc; i++) {
         float sum = 0;
-        for (int x = 0; x < per; x++) sum += (float)emu_half_value(o->want[(i / o->oc * per + x) * o->oc + i % o->oc]);
+        for (int x = 0; x < per; x++) sum += float_of(o->want[(i / o->oc * per + x) * o->oc + i % o->oc]);
         if (got[i] == sum) continue;
         printf("    row %d, channel %d: %.9g, not %.9g\n", i / o->oc, i % o->oc, (double)got[i], (double)sum);
         CHECK(got[i] == sum);
@@ -299,37 +344,6 @@ static void test_pairs(void) {
         if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
 }
 
-/* What a convolution gives whose K is cut into parts, whole slices of 64: each part is a chain of multiply-adds in
-   float, and they are added first part first. */
-static void expect_parts(operands *o, int split) {
-    const reid__op *op = op_of(o);
-    int c = plan.buffers[op->in].c, across = reid__ceil_div(c, 64), slices = op->kh * op->kw * across;
-    size_t inputs = (size_t)(o->images * op->ih * op->iw * c), outputs = (size_t)(o->pixels * o->oc);
-    uint16_t *in = (uint16_t *)malloc(inputs * 2), *rest = (uint16_t *)malloc(outputs * 2);
-    float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
-    NEED(cuMemcpyDtoH_v2(in, o->in, inputs * 2) || cuMemcpyDtoH_v2(rest, o->rest, outputs * 2));
-    NEED(cuMemcpyDtoH_v2(bias, o->bias, (size_t)o->oc * sizeof *bias));
-    for (int i = 0; i < (int)outputs; i++) {
-        int m = i / o->oc, n = i % o->oc, y0 = m / op->ow % op->oh * op->stride - op->pad_y;
-        int x0 = m % op->ow * op->stride - op->pad_x, image = m / (op->oh * op->ow);
-        float total = 0;
-        for (int part = 0, slice = 0; part < split; part++) {
-            float sum = part ? 0 : bias[n];
-            for (; slice < slices * (part + 1) / split; slice++) {
-                int tap = slice / across, y = y0 + tap / op->kw, x = x0 + tap % op->kw, first = slice % across * 64;
-                if (y < 0 || y >= op->ih || x < 0 || x >= op->iw) continue;
-                for (int k = first; k < reid__min(first + 64, c); k++)
-                    sum = fmaf((float)emu_half_value(in[((image * op->ih + y) * op->iw + x) * c + k]),
-                               (float)emu_half_value(o->weights[(n * op->kh * op->kw + tap) * across * 64 + k]), sum);
-            }
-            total = part ? total + sum : sum;
-        }
-        if (op->residual != REID__NONE) total += (float)emu_half_value(rest[i]);
-        o->want[i] = emu_half_from(op->act == REID__RELU && total < 0 ? 0 : total);
-    }
-    free(in), free(rest), free(bias);
-}
-
 /* Biases that are large, and what is added takes away again: what is left tells in which order parts were added. */
 static void make_large(operands *o) {
     float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
@@ -342,7 +356,7 @@ static void make_large(operands *o) {
 }
 
 /* For latency: blocks of a cluster that share K, on so few multiprocessors that clusters have several tiles. Where the
-   shortcut is folded in, only the plain kernel rounds it. */
+   shortcut is folded in, only the definition rounds it. */
 static void test_parts(int few) {
     static const struct { const char *name; int split, groups; } rows[] = {
         {"layer1.1.conv2", 4, 1}, {"layer3.1.conv3", 4, 2}, {"layer1.1.conv2", 8, 2}, {"layer2.1.conv3", 2, 1},
@@ -360,25 +374,31 @@ static void test_parts(int few) {
         if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);
         o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);
         if (op_of(&o)->residual != REID__NONE && with == REID__NONE) make_large(&o);
-        if (with == REID__NONE) expect_parts(&o, t.split);
+        if (with == REID__NONE) expect(&o, t.split);
         run_tile(&o, with == REID__NONE ? NULL : &more, NULL, &t, t.split);
         drop_operands(&o);
         if (with != REID__NONE) drop_operands(&more);
     }
 }
 
-/* `few`, and where every access is checked: only the smallest sizes. PARTS in the environment: test_parts alone. */
+static int only(const char *part) {
+    const char *name = getenv("ONLY");
+    return !name || strcmp(name, part) == 0;
+}
+
+/* `few`, and where every access is checked: only the smallest sizes. ONLY in the environment: one part alone. */
 int main(int argc, char **argv) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
-    int parts = getenv("PARTS") != NULL, few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
-    if (!parts) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
-    if (!parts) test_pools(few ? 1 : 3), test_row_sums("resnet50");
-    if (!few && !parts) test_row_sums("efficientnet_b0");
-    if (!parts) test_pairs();
-    if (!few && !parts) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
-    test_parts(few);
+    int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
+    if (only("sizes")) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (only("pools")) test_pools(few ? 1 : 3);
+    if (only("row_sums")) test_row_sums("resnet50");
+    if (only("row_sums") && !few) test_row_sums("efficientnet_b0");
+    if (only("pairs")) test_pairs();
+    if (only("layers") && !few) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
+    if (only("parts")) test_parts(few);
     free(kernels_text);
     return emu_done("kernels_wgmma");
 }

@@ -4,7 +4,9 @@
 #
 #   sh tests/t_broken.sh [WORD]          only the bugs whose description holds WORD
 #
-# It believes that the tests pass without a bug: tests/run says so.
+# It believes that the tests pass without a bug: tests/run says so. Most bugs are planted in a reid.h without code for
+# particular processors, which compiles in a third of the time and has the same loops; `vectors` gives it all of it, to
+# bugs in that code and to tests that take long without.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 dir=$(mktemp -d) || exit 1
@@ -13,7 +15,7 @@ trap 'exit 1' HUP INT TERM
 mkdir "$dir/top" "$dir/tmp"
 export TMPDIR="$dir/tmp" # a test that is stopped does not clean up
 ln -s "$PWD/tests" "$dir/top/tests"
-top=$dir/top word=${1-} caught=0 missed=0 limit=60
+top=$dir/top word=${1-} caught=0 missed=0 limit=60 vectors=0
 
 miss() {
     missed=$((missed + 1))
@@ -41,13 +43,14 @@ build() {
 bug() {
     case $1 in *"$word"*) ;; *) return ;; esac
     what=$1 test=$2
-    sed "$3" reid.h > "$top/reid.h"
+    sed "$3" reid.h > "$dir/planted"
+    sed "s/^#if defined(__x86_64__)/#if $vectors/" "$dir/planted" > "$top/reid.h"
     shift 3
     rm -f "$dir/log" "$dir/test"
-    if cmp -s reid.h "$top/reid.h"; then
+    if cmp -s reid.h "$dir/planted"; then
         miss "$what: the pattern matches nothing in reid.h"
     elif [ -f "tests/$test.sh" ]; then
-        if (cd "$top" && sh "tests/$test.sh") > "$dir/log" 2>&1; then miss "$what: $test passes"
+        if (cd "$top" && CMOCKA_TEST_ABORT=1 sh "tests/$test.sh") > "$dir/log" 2>&1; then miss "$what: $test passes"
         else caught "$what"; fi
     elif ! build "$test" > "$dir/log" 2>&1; then
         miss "$what: $test does not compile"
@@ -74,6 +77,7 @@ bug 'adaptive bins do not overlap' t_ops 's/reid__ceil_div(\((bx + 1) \* op->iw\
 bug 'batch norm forgets epsilon' t_ops 's/= gamma \/ sqrt(var + op->bn_eps)/= gamma \/ sqrt(var)/'
 bug 'NaN becomes zero in ReLU' t_behaviour 's/REID__MAX(REID__SET1(0.0f), x)/REID__MAX(x, REID__SET1(0.0f))/' \
     test_nan_survives
+vectors=1
 if grep -qw amx_bf16 /proc/cpuinfo; then
     bug 'a place past the line becomes a pixel' t_ops 's/t->grid - 1 - \*x % t->grid/t->grid - *x % t->grid/' test_grid
     bug 'an image ends with a line in vain that counts' t_ops 's/last = t->places - t->grid;/last = t->places;/' \
@@ -83,6 +87,7 @@ if grep -qw amx_bf16 /proc/cpuinfo; then
         's/at \* stride + phase \/ stride - 1/at * stride + phase \/ stride/' test_grid
     bug 'the second half of the rows is the first' t_ops 's/a + REID__AMX_ROWS \* t->row/a/' test_conv_1x1
 fi
+vectors=0
 # --- INT8 ---
 bug 'INT8 weights are cut off, not rounded' t_int8 \
     's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/' test_definition
@@ -100,6 +105,7 @@ bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 bug 'NaN weights are accepted' t_tensors 's/if ((bits & 0x7f800000) == 0x7f800000)/if (0)/'
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
 # --- images ---
+vectors=1
 bug 'resizing does not round' t_resize 's/^#define REID__HALF .*/#define REID__HALF 0/'
 bug 'a group of columns takes the first one'"'"'s pixels' t_resize \
     's/from\[j\] = row + (ptrdiff_t)w\[k + j\]/from[j] = row + (ptrdiff_t)w[k]/'
@@ -109,6 +115,7 @@ limit=20 # this one hangs
 bug 'sleeping threads are not woken' t_threads 's/pthread_cond_broadcast(&team->wake);/;/'
 limit=60
 bug 'the caller'\''s rounding mode is used' t_determinism 's/_mm_setcsr(0x1f80);/;/' test_environment
+vectors=0
 bug 'a handle works after a fork' t_behaviour 's/if (ctx->pid != getpid())/if (0)/' test_fork
 bug 'flip is not in the fingerprint' t_fingerprint \
     's/"flip %d\\nraw %d\\n", !bare \&\& ctx->info.flip, /"flip 0\\nraw %d\\n", /'

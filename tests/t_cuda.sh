@@ -28,13 +28,14 @@ cp "$out/log" "$out/apart.said"
 run "$programs/cuda_net" small resnet50-multiscale
 grep -q 'fp16: .* crc ' "$out/log" && cmp -s "$out/log" "$out/apart.said" && good || bad 'the bits differ in one arena'
 
-# A broken executor must be seen.
+# A broken executor must be seen; reid.h without code for particular processors compiles in a third of the time.
 broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
     name=$1 script=$2
     shift 2
     mkdir -p "$out/$name"
-    sed "$script" reid.h > "$out/$name/reid.h"
-    cmp -s reid.h "$out/$name/reid.h" && bad "$name: the planted bug was not planted"
+    sed "$script" reid.h > "$out/$name/planted"
+    cmp -s reid.h "$out/$name/planted" && bad "$name: the planted bug was not planted"
+    sed 's/^#if defined(__x86_64__)/#if 0/' "$out/$name/planted" > "$out/$name/reid.h"
     gcc -std=c99 -D_GNU_SOURCE -O0 -DREID__SEPARATE_BUFFERS -I"$out/$name" -I. tests/cuda_net.c \
         -o "$out/$name/cuda_net" -lm -lpthread || bad "$name does not compile"
     for seed in 1 2 3 4 5; do # in some order of events

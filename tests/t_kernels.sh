@@ -82,8 +82,8 @@ plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + grou
 plant wgmma "a pooled row that knows the rows before it" 's/best\[i \/ 16\]\[i % 16\] = now\[.*;$/;/'
 plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + group, 128); \/\* what was.*//' \
     REID_EMULATOR_CHECK=1
-plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/'
-plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/'
+plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/' ONLY=row_sums
+plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
 plant conv "bytes cut off, not rounded" 's/__float_as_uint(v + 12582912.0f) & 255/(unsigned)(int)v \& 255/'
@@ -94,23 +94,23 @@ plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + 
 plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
-    's/^    block_barrier();$/    __syncthreads();/'
+    's/^    block_barrier();$/    __syncthreads();/' ONLY=pairs
 plant wgmma "a block of a pair leaves while the other one still sends" \
-    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//'
+    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=pairs
 plant wgmma "a place that only this block of a pair has read" \
-    's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/'
+    's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/' ONLY=pairs
 plant wgmma "both blocks of a pair send the same half" \
-    's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/'
-plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/'
+    's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/' ONLY=pairs
+plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/' ONLY=pairs
 plant wgmma "parts of other blocks that are not waited for" \
-    's/wait_for_cluster(l.filled(group, 0), o.parity);//' PARTS=1
+    's/wait_for_cluster(l.filled(group, 0), o.parity);//' ONLY=parts
 plant wgmma "parts over those that another block still adds" \
-    's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' PARTS=1
+    's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' ONLY=parts
 plant wgmma "parts added last one first" 's/from\[\(i\|(i + 1)\) \* 128\]/from[((SPLIT - 1) * SHARE + \1) * 128]/g
-    s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' PARTS=1
-plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' PARTS=1
-plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' PARTS=1
-plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' PARTS=1
+    s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' ONLY=parts
+plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' ONLY=parts
+plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' ONLY=parts
+plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=parts
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'

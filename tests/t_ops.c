@@ -306,7 +306,7 @@ static void test_fused(void **state) {
 typedef float (*silu_fn)(float x);
 
 static float silu_scalar(float x) { return reid__over_sigmoid_scalar(x, x); }
-#if defined(__x86_64__)
+#ifdef REID__TARGET
 __attribute__((target("avx2,fma,f16c"))) static float silu_avx2(float x) {
     __m256 v = _mm256_set1_ps(x);
     return _mm256_cvtss_f32(reid__over_sigmoid_avx2(v, v));

@@ -3,6 +3,7 @@
 # lengths of lines and functions, section tags, documentation of every API function.
 #
 #   sh tests/t_symbols.sh
+#   CMOCKA_TEST_ABORT=1 sh tests/t_symbols.sh     stops at the first failure
 # shellcheck disable=SC2086 # options and file names are several words
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -20,6 +21,7 @@ nothing() {
         failed=$((failed + 1))
         echo "FAILED: $1"
         head -n 20 "$found" | sed 's/^/    /'
+        [ -z "${CMOCKA_TEST_ABORT-}" ] || exit 1
     else
         passed=$((passed + 1))
     fi

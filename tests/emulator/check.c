@@ -49,17 +49,20 @@ struct emu_cell { /* two bytes of shared memory */
     uint16_t reading; /* asynchronous reads under way */
 };
 
+enum { CELLS = REID_EMULATOR_SHARED_BYTES / 2 };
+
 /* ---- time ---- */
 
 int emu_check_begin(emu_worker *w) {
-    if (!w->cells) w->cells = (emu_cell *)calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->cells);
-    if (!w->read_clocks)
-        w->read_clocks = (uint32_t (*)[EMU_WARPS])calloc(REID_EMULATOR_SHARED_BYTES / 2, sizeof *w->read_clocks);
-    return w->cells && w->read_clocks;
+    if (!w->cells) w->cells = (emu_cell *)calloc(CELLS, sizeof *w->cells);
+    if (!w->read_clocks) w->read_clocks = (uint32_t (*)[EMU_WARPS])calloc(CELLS, sizeof *w->read_clocks);
+    if (!w->unfenced) w->unfenced = (uint64_t *)calloc(CELLS / 64 + 1, sizeof *w->unfenced);
+    return w->cells && w->read_clocks && w->unfenced;
 }
 
 void emu_check_block(emu_worker *w) {
     w->block_clock = ++w->clock;
+    memset(w->unfenced, 0, (CELLS / 64 + 1) * sizeof *w->unfenced);
     for (unsigned i = 0; i < w->warp_count; i++) {
         w->warps[i].clock = w->warps[i].met = w->block_clock;
         for (unsigned k = 0; k < EMU_CLOCKS; k++) w->warps[i].seen[k] = w->block_clock - 1;
@@ -116,8 +119,10 @@ static int write_ordered(const emu_worker *w, const emu_thread *t, const emu_wri
 static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell) {
     const emu_readers *r = &w->cells[cell].readers;
     if (r->clock < w->block_clock || r->thread == t->index) return 1;
-    for (unsigned warp = 0; warp < w->warp_count; warp++)
-        if (r->warps >> warp & 1u && !warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
+    for (uint32_t left = r->warps; left; left &= left - 1) {
+        unsigned warp = (unsigned)__builtin_ctz(left);
+        if (!warp_ordered(w, t, warp, w->read_clocks[cell][warp])) return 0;
+    }
     return 1;
 }
 
@@ -174,6 +179,11 @@ static void check_state(const emu_cell *c, int fresh, unsigned cell, int how, in
                   "no fence.proxy.async between them", emu_how[how], cell * 2, s->thread);
 }
 
+static void set_written(emu_worker *w, unsigned cell, emu_written written) {
+    w->cells[cell].written = written;
+    if (written.flags & UNFENCED) w->unfenced[cell / 64] |= 1ull << cell % 64;
+}
+
 /* A copy lands, or an asynchronous read is over: it was checked when it began. */
 static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t bytes, int how) {
     emu_cell *c = &w->cells[cell];
@@ -185,7 +195,7 @@ static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t by
     emu_written landed = {w->clock, ASYNC_THREAD, bytes, 0};
     if (how == EMU_COPY_LANDED)
         landed.clock = w->warps[t->warp].clock, landed.thread = (uint16_t)t->index, landed.flags = UNFENCED;
-    c->written = landed;
+    set_written(w, cell, landed);
 }
 
 static uint8_t flags_of(int how) {
@@ -219,16 +229,18 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
         race(w, 0, cell * 2, how, "read", r->thread, line, pc);
     emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, bytes, flags_of(how)};
     if (!fresh && s->thread == t->index && s->clock == mine.clock) mine.bytes |= s->bytes;
-    *s = mine;
+    set_written(w, cell, mine);
 }
 
 /* The asynchronous proxy is shown what this thread wrote and what is ordered before it. */
 void emu_check_proxy_fence(emu_worker *w, const emu_thread *t) {
-    for (unsigned i = 0; i < (w->shared_bytes + 1) / 2; i++) {
-        emu_written *s = &w->cells[i].written;
-        if (s->flags & UNFENCED && s->clock >= w->block_clock && write_ordered(w, t, s))
+    for (unsigned i = 0; i <= CELLS / 64; i++)
+        for (uint64_t left = w->unfenced[i]; left; left &= left - 1) {
+            emu_written *s = &w->cells[i * 64 + (unsigned)__builtin_ctzll(left)].written;
+            if (s->flags & UNFENCED && !write_ordered(w, t, s)) continue;
             s->flags = (uint8_t)(s->flags & ~UNFENCED);
-    }
+            w->unfenced[i] &= ~(left & -left);
+        }
 }
 
 /* By another block of the cluster, as an asynchronous copy would: a barrier of the cluster or an mbarrier orders it. */
@@ -237,7 +249,7 @@ void emu_check_remote(emu_worker *w, unsigned offset, unsigned bytes, int how, i
         emu_cell *c = &w->cells[cell];
         check_state(c, c->written.clock < w->block_clock, cell, how, line, NULL);
         emu_written mine = {w->clock, ASYNC_THREAD, 3, (uint8_t)(how == EMU_BULK_ISSUED ? flags_of(how) : 0)};
-        if (how == EMU_WRITE || how == EMU_BULK_ISSUED) c->written = mine;
+        if (how == EMU_WRITE || how == EMU_BULK_ISSUED) set_written(w, cell, mine);
     }
 }
 

@@ -214,6 +214,7 @@ struct emu_worker {
     uint64_t random;
     emu_cell *cells; /* check mode: who touched every two bytes of shared memory */
     uint32_t (*read_clocks)[EMU_WARPS]; /* check mode: when the warps read them */
+    uint64_t *unfenced; /* check mode: a bit for each of them: it may need a fence.proxy.async */
     uintptr_t module_base, module_bytes; /* the instance's own constants and variables */
     uint32_t clock, block_clock;
     uint32_t block_number; /* of the running block, among all blocks */

@@ -86,8 +86,9 @@ static void guard_shared(const struct reid_emulator_module *m, unsigned bytes) {
 static CUresult check_guards(const emu_worker *w) {
     char text[200];
     const unsigned char *shared = w->instance->shared;
-    for (unsigned i = w->shared_bytes; shared && !EMU_ASAN && i < REID_EMULATOR_SHARED_BYTES; i++) {
-        if (shared[i] == BEYOND_BYTE) continue;
+    unsigned i = w->shared_bytes, last = REID_EMULATOR_SHARED_BYTES - 1;
+    if (i <= last && shared && !EMU_ASAN && (shared[i] != BEYOND_BYTE || memcmp(shared + i, shared + i + 1, last - i))) {
+        while (shared[i] == BEYOND_BYTE) i++;
         emu_report("kernel %s: wrote shared memory %u bytes past the end of the launch's %u bytes", w->kernel->name,
                    i - w->shared_bytes, w->shared_bytes);
         return CUDA_ERROR_ILLEGAL_ADDRESS;

@@ -13,8 +13,9 @@ enum { IDLE_ROUNDS = 1000 }; /* of threads that do nothing but test_wait, until 
 static const unsigned char emu_mark[MARK_BYTES] = {0xb7, 0x7f, 0xb7, 0x7f, 0xb7, 0x7f, 0xb7, 0x7f}; /* NaNs */
 
 static const char *op_name(enum reid_emulator_mbarrier op) {
-    static const char *const names[] = {"init", "inval", "arrive", "expect_tx", "arrive.expect_tx", "test_wait",
-                                        "try_wait"};
+    static const char *const names[] = {"mbarrier.init",      "mbarrier.inval",             "mbarrier.arrive",
+                                        "mbarrier.expect_tx", "mbarrier.arrive.expect_tx", "mbarrier.test_wait",
+                                        "mbarrier.try_wait"};
     return names[op];
 }
 
@@ -34,7 +35,7 @@ void emu_mbarrier_text(const emu_worker *w, const emu_thread *t, char *text, siz
     char state[120] = "which is no more";
     for (unsigned i = 0; i < w->mbarrier_count; i++)
         if (w->mbarriers[i].offset == t->mbarrier) state_text(&w->mbarriers[i], state, sizeof state);
-    snprintf(text, size, "at mbarrier.%s for parity %u of shared offset %u (%s), line %d",
+    snprintf(text, size, "at %s for parity %u of shared offset %u (%s), line %d",
              op_name(t->polls ? REID_EMULATOR_TEST_WAIT : REID_EMULATOR_TRY_WAIT), t->parity, t->mbarrier, state,
              t->line);
 }
@@ -122,11 +123,12 @@ static void expect(emu_mbarrier *m, unsigned bytes, int line) {
 }
 
 static void arrive(emu_worker *w, emu_mbarrier *m, int line) {
-    char state[120];
-    state_text(m, state, sizeof state);
-    if (m->pending == 0)
+    if (m->pending == 0) {
+        char state[120];
+        state_text(m, state, sizeof state);
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "arrives too often at the mbarrier at shared offset %u (%s)",
                   m->offset, state);
+    }
     m->pending--;
     if (w->cells && w->current) emu_check_release(w, w->current, m->arrived);
     complete_if_due(w, m, line);
@@ -204,8 +206,7 @@ int emu_mbarrier_poll(emu_worker *w) {
 
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line) {
     emu_worker *w = emu_worker_now();
-    char what[40];
-    snprintf(what, sizeof what, "mbarrier.%s", op_name(op));
+    const char *what = op_name(op);
     if (op == REID_EMULATOR_INIT) {
         init(w, address, value, line);
         return 0;

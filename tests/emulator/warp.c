@@ -74,23 +74,33 @@ static void mma(emu_worker *w, unsigned warp, unsigned k) {
 
 /* d (16x8, s32) += a (16x32, u8) * b (32x8, s8). A register holds four bytes, the lowest column or row lowest. */
 static void mma_bytes(emu_worker *w, unsigned warp) {
-    int a[16][32], b[32][8];
+    int16_t a[16][32], b[16][8][2]; /* b: two rows side by side, as one instruction multiplies and adds them */
+    int d[16][8];
     for (unsigned lane = 0; lane < 32; lane++) {
         const struct reid_emulator_lane *o = operands(w, warp, lane);
         unsigned group = lane / 4, four = lane % 4 * 4;
         for (unsigned i = 0; i < 16; i++) /* rows group, group + 8; then the same for columns 16 to 31 */
-            a[group + i / 4 % 2 * 8][four + i / 8 * 16 + i % 4] = (int)(o->a[i / 4] >> i % 4 * 8 & 255);
-        for (unsigned i = 0; i < 8; i++)
-            b[four + i / 4 * 16 + i % 4][group] = (int8_t)(o->b[i / 4] >> i % 4 * 8 & 255);
+            a[group + i / 4 % 2 * 8][four + i / 8 * 16 + i % 4] = (int16_t)(o->a[i / 4] >> i % 4 * 8 & 255);
+        for (unsigned i = 0; i < 8; i++) {
+            unsigned k = four + i / 4 * 16 + i % 4;
+            b[k / 2][group][k % 2] = (int8_t)(o->b[i / 4] >> i % 4 * 8 & 255);
+        }
+        /* the bits of o->d are integers' */
+        for (unsigned i = 0; i < 4; i++) memcpy(&d[group + i / 2 * 8][lane % 4 * 2 + i % 2], &o->d[i], 4);
+    }
+    for (unsigned row = 0; row < 16; row++) {
+        __m256i sum = _mm256_loadu_si256((const __m256i *)(const void *)d[row]);
+        for (unsigned k = 0; k < 16; k++) {
+            int two;
+            memcpy(&two, &a[row][2 * k], 4);
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_set1_epi32(two),
+                                                          _mm256_loadu_si256((const __m256i *)(const void *)b[k])));
+        }
+        _mm256_storeu_si256((__m256i *)(void *)d[row], sum);
     }
     for (unsigned lane = 0; lane < 32; lane++)
-        for (unsigned i = 0; i < 4; i++) {
-            int sum;
-            float *d = &operands(w, warp, lane)->d[i]; /* whose bits are an integer's */
-            memcpy(&sum, d, 4);
-            for (unsigned k = 0; k < 32; k++) sum += a[lane / 4 + i / 2 * 8][k] * b[k][lane % 4 * 2 + i % 2];
-            memcpy(d, &sum, 4);
-        }
+        for (unsigned i = 0; i < 4; i++)
+            memcpy(&operands(w, warp, lane)->d[i], &d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2], 4);
 }
 
 /* ---- ldmatrix: 8x8 matrices of halves; lane i holds the address of row i % 8 of matrix i / 8 ---- */

@@ -11,7 +11,7 @@ static const uint32_t emu_poison = 0x7fad7fad;
 typedef struct sums { /* accumulators of a warp */
     float *d[LANES];
     unsigned n, uses; /* by products under way; 0: only kept for a next one without wgmma.fence */
-    float values[LANES][MAX_N / 2];
+    float rows[16][MAX_N];
 } sums;
 
 typedef struct product {
@@ -61,6 +61,7 @@ static unsigned chunk_of(unsigned long long d, unsigned row, unsigned half) {
 }
 
 static void touch(emu_worker *w, unsigned long long d, unsigned from, unsigned rows, int how, int line) {
+    if (how == EMU_ASYNC_DONE && !w->cells) return;
     for (unsigned i = 0; i < rows * 2; i++) {
         unsigned offset = chunk_of(d, from + i / 2, i % 2);
         if (how == EMU_ASYNC_READ && (offset > w->shared_bytes || offset + 16 > w->shared_bytes))
@@ -95,30 +96,45 @@ static void load_a(const emu_worker *w, unsigned warp, const product *p, float a
     }
 }
 
-static void multiply(emu_worker *w, unsigned warp, const product *p) {
-    float a[16][16], b[16][MAX_N], d[16][MAX_N];
-    load_a(w, warp, p, a);
-    for (unsigned i = 0; i < p->n * 2; i++) {
-        float eight[8];
-        eight_floats(w, chunk_of(p->b, i / 2, i % 2), eight);
-        for (unsigned k = 0; k < 8; k++) b[i % 2 * 8 + k][i / 2] = eight[k];
+/* b[k][row]: of eight rows and both halves at a time, whose 8x8 halves are turned by merging neighbours three times. */
+static void load_b(const emu_worker *w, const product *p, float b[16][MAX_N]) {
+    for (unsigned i = 0; i < p->n / 4; i++) {
+        unsigned row = i / 2 * 8, half = i % 2;
+        __m128i from[8], to[8];
+        for (unsigned k = 0; k < 8; k++)
+            memcpy(&from[k], w->instance->shared + chunk_of(p->b, row + k, half), sizeof from[k]);
+        for (unsigned turn = 0; turn < 3; turn++, memcpy(from, to, sizeof from))
+            for (unsigned k = 0; k < 4; k++) {
+                to[2 * k] = _mm_unpacklo_epi16(from[k], from[k + 4]);
+                to[2 * k + 1] = _mm_unpackhi_epi16(from[k], from[k + 4]);
+            }
+        for (unsigned k = 0; k < 8; k++) _mm256_storeu_ps(&b[half * 8 + k][row], _mm256_cvtph_ps(from[k]));
     }
-    for (unsigned i = 0; i < LANES * p->n / 2; i++) {
-        unsigned lane = i % LANES, r = i / LANES;
-        float *at = &d[lane / 4 + r / 2 % 2 * 8][r / 4 * 8 + lane % 4 * 2 + r % 2];
-        *at = p->accumulate ? p->into->values[lane][r] : 0.0f;
-    }
-    for (unsigned row = 0; row < 16; row++)
-        for (unsigned column = 0; column < p->n; column += 8) {
-            __m256 sum = _mm256_loadu_ps(&d[row][column]);
-            for (unsigned k = 0; k < 16; k++)
-                sum = _mm256_fmadd_ps(_mm256_set1_ps(a[row][k]), _mm256_loadu_ps(&b[k][column]), sum);
-            _mm256_storeu_ps(&d[row][column], sum);
+}
+
+/* Eight rows and eight columns at a time; every sum in the order of k. */
+static void add_products(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], unsigned n, int accumulate) {
+    for (unsigned column = 0; column < n; column += 8)
+        for (unsigned row = 0; row < 16; row += 8) {
+            __m256 sum[8];
+#pragma GCC unroll 8
+            for (unsigned i = 0; i < 8; i++)
+                sum[i] = accumulate ? _mm256_loadu_ps(&d[row + i][column]) : _mm256_setzero_ps();
+            for (unsigned k = 0; k < 16; k++) {
+                __m256 v = _mm256_loadu_ps(&b[k][column]);
+#pragma GCC unroll 8
+                for (unsigned i = 0; i < 8; i++) sum[i] = _mm256_fmadd_ps(_mm256_set1_ps(a[row + i][k]), v, sum[i]);
+            }
+#pragma GCC unroll 8
+            for (unsigned i = 0; i < 8; i++) _mm256_storeu_ps(&d[row + i][column], sum[i]);
         }
-    for (unsigned i = 0; i < LANES * p->n / 2; i++) {
-        unsigned lane = i % LANES, r = i / LANES;
-        p->into->values[lane][r] = d[lane / 4 + r / 2 % 2 * 8][r / 4 * 8 + lane % 4 * 2 + r % 2];
-    }
+}
+
+static void multiply(emu_worker *w, unsigned warp, const product *p) {
+    float a[16][16], b[16][MAX_N];
+    load_a(w, warp, p, a);
+    load_b(w, p, b);
+    add_products(p->into->rows, a, b, p->n, p->accumulate);
 }
 
 /* ---- accumulators ---- */
@@ -144,10 +160,18 @@ static sums *new_sums(emu_tensor *t, int line) {
     emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "more than %d accumulators of wgmma at once", MAX_SUMS);
 }
 
+/* Where a lane's registers 2 i and 2 i + 1 are in the rows. */
+static float *two_of(sums *s, unsigned lane, unsigned i) {
+    return &s->rows[lane / 4 + i % 2 * 8][i / 2 * 8 + lane % 4 * 2];
+}
+
 /* What a wgmma without a fence before it may use: what the last one left, if no thread has changed it. */
-static int untouched(const sums *s, emu_thread *lanes) {
-    for (unsigned i = 0; i < LANES; i++)
-        if (s->d[i] != lanes[i].operands->d || memcmp(s->d[i], s->values[i], s->n / 2 * sizeof(float)) != 0) return 0;
+static int untouched(sums *s, emu_thread *lanes) {
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        if (s->d[lane] != lanes[lane].operands->d) return 0;
+        for (unsigned i = 0; i < s->n / 4; i++)
+            if (memcmp(s->d[lane] + 2 * i, two_of(s, lane, i), 2 * sizeof(float)) != 0) return 0;
+    }
     return 1;
 }
 
@@ -165,10 +189,10 @@ static sums *take_sums(emu_tensor *t, emu_thread *lanes, unsigned n) {
                   s ? ": its accumulators have been written since the last one" : "");
     if (!s) s = new_sums(t, line);
     s->n = n;
-    for (unsigned i = 0; i < LANES; i++) {
-        s->d[i] = lanes[i].operands->d;
-        memcpy(s->values[i], s->d[i], n / 2 * sizeof(float));
-        for (unsigned k = 0; k < n / 2; k++) memcpy(&s->d[i][k], &emu_poison, 4);
+    for (unsigned lane = 0; lane < LANES; lane++) {
+        s->d[lane] = lanes[lane].operands->d;
+        for (unsigned i = 0; i < n / 4; i++) memcpy(two_of(s, lane, i), s->d[lane] + 2 * i, 2 * sizeof(float));
+        for (unsigned k = 0; k < n / 2; k++) memcpy(&s->d[lane][k], &emu_poison, 4);
     }
     return s;
 }
@@ -179,7 +203,7 @@ static void give_sums(sums *s, int line) {
             if (memcmp(&s->d[i][k], &emu_poison, 4) != 0)
                 emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "accumulator %u of lane %u was written before the "
                           "wgmma.wait_group", k, i);
-        memcpy(s->d[i], s->values[i], s->n / 2 * sizeof(float));
+        for (unsigned k = 0; k < s->n / 4; k++) memcpy(s->d[i] + 2 * k, two_of(s, i, k), 2 * sizeof(float));
     }
 }
 
