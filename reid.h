@@ -161,11 +161,13 @@
        folded in double, become rint(w * 127 / max|w|). With the exact sum of their products an output is
            v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) cut off where bytes end
        in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in steps of the output, and
-       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution is FP32, on a
-       GPU FP16, its output rint(v * (1 / step)); the last pools add up bytes and multiply by the step; heads are FP32.
-       All CPUs give the same bits; a GPU those that follow from its first convolution, and no launch there computes
-       two operations. What it costs in accuracy says `reid eval --compare fp32,int8`: on a ResNet-50 of random numbers
-       at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs.
+       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution does the same
+       with levels less the one nearest to their mean (zeros around them are up to half a level off) and whole weights
+       rint(w / one), w times the preset's scale / std, one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 *
+       49)): no sum leaves 2^24, so that FP32, and halves with FP32 sums, are exact. scale is one / output step, and
+       bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
+       All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
+       on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs.
 
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
@@ -1824,6 +1826,15 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
     return REID_OK;
 }
 
+/* The level nearest to the mean of a channel of the network. */
+static double reid__mean_level(const reid__preset *p, int c) { return rint(p->mean[c] / p->scale); }
+
+/* INT8: the network's input are levels less that one, whole numbers. Zeros around them are then half a level off. */
+static void reid__prep_levels(reid__prep *p) {
+    for (int c = 0; c < 3; c++)
+        for (int v = 0; v < 256; v++) p->lut[c][v] = (float)(v - reid__mean_level(&p->preset, c));
+}
+
 /* (pixels, 3) uint8 RGB to float, in the order of the network's channels. */
 static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float *out, int pixels) {
     int first = p->preset.bgr ? 2 : 0;
@@ -2662,6 +2673,11 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
+/* INT8: a convolution, of which the first has no group. */
+static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
+    return op->kind == REID__CONV && buffers[op->out].bytes == 1;
+}
+
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0);
     p->late_floats = reid__assign_arena(p, 1);
@@ -2676,7 +2692,7 @@ static void reid__assign_offsets(reid__plan *p) {
         if (op->group) k = reid__narrow_depth(op, reid__is_stem(p, op));
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
-        if (op->group == 4) op->weight2 = at, at += (size_t)reid__padded(n);
+        if (reid__makes_bytes(p->buffers, op)) op->weight2 = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
             op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
@@ -3004,7 +3020,8 @@ typedef struct reid__kernels {
     int group;                              /* of the operations that `narrow` computes; 0: all are FP32 */
     reid__gemm fp32, narrow;
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    void (*store)(const float *in, float factor, void *out, int count); /* times the factor. NULL: values are FP32 */
+    /* To values that are not FP32: bf16, or what INT8's sums are in steps. NULL: they are */
+    void (*store)(const float *in, const float *scale, const float *bias, void *out, int count);
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
@@ -3098,7 +3115,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #undef REID__PASS
 #undef REID__KEEP
 
-/* INT8. What is FP32 in it takes the multiply-adds of the vectors, so that all instruction sets give the same bits. */
+/* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
 #define REID__PASS scalar_int8
 #define REID__BASE scalar
 #define REID__INT8
@@ -3414,6 +3431,27 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
     }
 }
 
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
+   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
+   3, taps). */
+static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
 /* G g on one axis: a filter of 3 to what it weighs at 0, 1, -1, 2, -2 and infinity. */
 static void reid__winograd_filter(const double *g, int step, double *u, int u_step) {
     double even = g[0] + g[2 * step], odd = g[step], wide = g[0] + 4 * g[2 * step];
@@ -3453,6 +3491,7 @@ typedef struct reid__loader {
     float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
     double *factors;    /* staging: gamma / sqrt(variance + eps) */
     const reid__buffer *buffers; /* the plan's: INT8's ranges */
+    const reid__preset *preset;
 } reid__loader;
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
@@ -3488,7 +3527,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
-    int stem = op->kind == REID__CONV && ic == 3;
+    int stem = op->kind == REID__CONV && ic == 3, levels = stem && reid__makes_bytes(l->buffers, op);
     float *scale = packed - op->weight + op->weight2; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
@@ -3502,8 +3541,12 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         else if (op->group)
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->group, factors + at, scale + at);
-        else
-            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
+        else if (levels)
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
+                              packed - op->weight + op->bias + at);
+        if (!op->winograd && !op->group)
+            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps,
+                             factors && !levels ? factors + at : NULL);
     }
     reid__digest_final(&d, digest);
     return REID_OK;
@@ -3565,7 +3608,7 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
 /* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
                                     reid_error *e) {
-    double in = reid__byte_step(&l->buffers[op->in]), out = reid__byte_step(&l->buffers[op->out]);
+    double in = op->group ? reid__byte_step(&l->buffers[op->in]) : 1, out = reid__byte_step(&l->buffers[op->out]);
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
         if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
@@ -3592,7 +3635,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
         if (r == REID_OK)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
                                   depthwise ? pad_n : nr, factors, weight, digests[0], e);
-        if (r == REID_OK && op->group == 4) {
+        if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
             memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
             return reid__pack_steps(l, op, packed + op->weight2, bias, e);
         }
@@ -3917,21 +3960,21 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     if (op->group) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
-    t->bias = j->net->weights + op->bias + column;
+    t->bias = t->act == op->act ? j->net->weights + op->bias + column : j->net->zeros; /* INT8's stem adds it last */
     t->scale = j->net->weights + op->weight2 + column;
     reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
 }
 
-/* A panel of INT8's stem: in FP32 to `block`, then to bytes. t: reid__inputs. */
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
 static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out];
     int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    float inverse = (float)(1 / reid__byte_step(out));
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width;
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
     reid__conv_panel(j, rows, panel, t);
     for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, inverse, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -4258,7 +4301,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
         float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
         memset(line, 0, (size_t)row * sizeof *line);
         reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
-        if (b->bytes < 4) j->net->kernels->store(line, 1, to, row);
+        if (b->bytes < 4) j->net->kernels->store(line, NULL, NULL, to, row);
     }
     char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
     char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
@@ -4888,20 +4931,22 @@ static const reid__kernels REID__F(kernels) = {
 
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
-static void REID__F(store)(const float *in, float factor, void *out, int count) {
+static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
+    (void)scale, (void)bias;
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
-        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v) * REID__SET1(factor));
+        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
 #endif
 
 #ifdef REID__INT8
-/* FP32 to bytes, a multiple of REID__LANES values. */
-static void REID__F(store)(const float *in, float factor, void *out, int count) {
+/* FP32 sums to bytes, a multiple of REID__LANES values. */
+static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
     for (int v = 0; v < count; v += REID__W)
-        REID__PUT((uint8_t *)out + v, REID__F(clamp)(REID__LOAD(in + v) * REID__SET1(factor), 0));
+        REID__F(emit)(REID__LOAD(in + v), REID__LOAD(scale + v), REID__LOAD(bias + v), NULL, REID__SET1(0.0f), 0, 0,
+                      (uint8_t *)out + v);
 }
 
 #if REID__W == 1
@@ -6954,7 +6999,7 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
 }
 
 /* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
-static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid_error *e) {
+static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid__address factors, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
@@ -6962,7 +7007,7 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
-    return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
+    return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
 static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
@@ -6997,8 +7042,8 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
-/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, with its scales and biases in steps; of the first one
-   only what 1 is in steps. From the host, whose memory may be used again when a copy returns. */
+/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
+   From the host, whose memory may be used again when a copy returns. */
 static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
@@ -7014,13 +7059,17 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
         n = reid__min(oc - at, (int)(l->chunk / 2) / row);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK; i++)
+        for (int i = 0; i < n && r == REID_OK && op->group; i++)
             reid__pack_narrow(bytes + i * row / 4, 1, l->from->rows + i * row, 1, op->ic, taps, 1, 4,
                               l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK)
-            code = d->cu.MemcpyHtoDAsync(to + (size_t)at * (size_t)row, bytes, (size_t)(n * row), l->stream);
+        if (r == REID_OK && !op->group)
+            reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
+        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
+        if (r == REID_OK && op->group) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
+    if (r == REID_OK && !code && !op->group) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
@@ -7041,12 +7090,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
-    if (op->group == 4) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (g->int8 && op->kind == REID__CONV) {
-        float inverse = (float)(1 / reid__byte_step(&g->plan->buffers[op->out]));
-        int code = l->g->device.cu.MemcpyHtoDAsync(base + g->weight2[index], &inverse, sizeof inverse, l->stream);
-        if (code) return reid__gpu_check(&l->g->device, code, op->name, e);
-    }
+    if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
     if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
         r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
@@ -7055,7 +7099,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
         r = reid__gpu_pack_linear(l, index, wants, digests, e);
     } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
         if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
+        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
         reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
         if (r == REID_OK && op->kind == REID__DEPTHWISE)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
@@ -8972,6 +9016,7 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     int group = desc->precision == REID_INT8 ? 4 : ctx->net.kernels->group;
     if (group) reid__plan_narrow(ctx->plan, group);
+    if (group == 4) reid__prep_levels(ctx->prep);
     r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
     if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
@@ -9049,7 +9094,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
         l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
-        l->buffers = ctx->plan->buffers;
+        l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }

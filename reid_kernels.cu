@@ -524,6 +524,9 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef SPLIT
 #define SPLIT 1
 #endif
+#ifndef BYTES
+#define BYTES 0
+#endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
 /* All threads of the block, or of its cluster. */
@@ -728,10 +731,8 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
 #ifdef VALUE_U8 /* sm_80 and newer; the fragments are the same bytes, of twice the depth */
 DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
 typedef int sum_t;
-DEVICE int first_sum(const float *, int) { return 0; } /* the bias comes after them */
 #else
 typedef float sum_t;
-DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
 #endif
 #endif
 
@@ -740,10 +741,9 @@ DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
-   VALUE_U8: bytes times signed bytes, the sums are whole numbers. `scale` is what 1 in a sum of a channel is in steps
-   of the output, and behind the channels what 1 in a residual is. BYTES: the outputs are bytes, also of INT8's first
-   convolution, whose `in` is halves and whose scale[0] is one over the step. SIGNED: -128 ... 127; REST_SIGNED: the
-   residual is.
+   BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves are INT8's first
+   convolution, whose sums FP32 holds. `scale` is what 1 in a sum of a channel is in steps of the output, and behind the
+   channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
@@ -764,13 +764,8 @@ DEVICE unsigned to_byte(float v) {
 
 /* A sum of channel n in steps of the output; rest: the residual's byte. */
 DEVICE float in_steps(sum_t sum, const float *scale, const float *bias, int n, int rest) {
-#ifdef VALUE_U8
     float v = fmaf((float)sum, scale[n], bias[n]);
     return RESIDUAL ? fmaf((float)rest, scale[OC_PADDED], v) : v;
-#else
-    (void)bias, (void)n, (void)rest;
-    return act(sum) * scale[0];
-#endif
 }
 
 /* Eight channels of a pixel, from n on. */
@@ -826,7 +821,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = !part && n < OC_PADDED ? first_sum(bias, n) : 0;
+                acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? bias[n] : 0); /* bytes: it comes after them */
             }
 
     auto copy_slice = [&](int slice) {
