@@ -146,8 +146,8 @@ static void check_conv(const seen *s, int index) {
         for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
         for (int i = 0; i < count; i++) w[i] = (int)rint(row[i] * factor * (127 / most));
         float one = (float)(most / 127);
-        check_channel(s, index, s->bytes[writer_of(p, index, op->in)], oc, w, (float)(one * step_of(p, op->in) / step_of(p, op->out)),
-                      (float)(bias / step_of(p, op->out)));
+        check_channel(s, index, s->bytes[writer_of(p, index, op->in)], oc, w,
+                      (float)(one * step_of(p, op->in) / step_of(p, op->out)), (float)(bias / step_of(p, op->out)));
     }
     free(w);
     for (int i = 0; i < 5; i++) free(tensor[i]);
