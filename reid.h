@@ -6270,10 +6270,22 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
            (stem || c >= 64);
 }
 
+/* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
+static int reid__wgmma_value(const reid__op *op) { return op->group ? 1 : 2; }
+static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
+    return op->group && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
+}
+
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
 static int reid__gpu_channels(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c;
-    return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, 64) : c;
+    return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, reid__slice(g, op)) : c;
+}
+
+/* INT8: the row of an output channel's weights. Of a row of 16 sums a thread has those at 2 q, 2 q + 1, 2 q + 8 and
+   2 q + 9: they are to be neighbours. */
+static int reid__wgmma_row(int channel) {
+    return (channel & ~15) | (channel & 2) << 2 | (channel >> 1 & 6) | (channel & 1);
 }
 
 /* K of a convolution as it is stored; the stem's kernel is wider. */
@@ -6302,8 +6314,8 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
     return uses == 1 ? found : REID__NONE;
 }
 
-/* Does only a global average take this operation's output, in FP16? Then its launch adds up each row of an image, as
-   the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
+/* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
+   as the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
     int uses = 0, pools = 0;
     for (int k = 0; k < g->plan->op_count; k++) {
@@ -6311,13 +6323,14 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
         uses += (b->in == a->out) + (b->residual == a->out);
         pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
     }
-    return g->half && !g->int8 && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+    return g->half && (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32 && uses == 1 &&
+           pools == 1;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
-   block's last one computes it as more K: g->with of the one is the other. Elsewhere the last one begins with the one
-   before it, whose outputs of a pixel fit a tile: g->inner; not for latency, as K of the two cannot be cut into parts.
-   g->into says so to those that have no launch. */
+   block's last one computes it as more K: g->with of the one is the other; not in INT8, where their scales differ.
+   Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile: g->inner; not for latency,
+   as K of the two cannot be cut into parts. g->into says so to those that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
@@ -6328,9 +6341,10 @@ static void reid__fold(reid__gpu_plan *g) {
         if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
-        if (user == REID__NONE) continue;
+        if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
         if (adds || g->latency || (a->oc != 64 && a->oc != 128)) continue;
+        if (g->int8 && a->oc != reid__slice(g, a)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
@@ -6410,6 +6424,7 @@ static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int a
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
+    int depth, row;                     /* of a slice; of that in bytes */
     int chunks, passes, stages, slots, resident, pair, split, light;
     int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
@@ -6428,39 +6443,43 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
 static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair,
                                         int split) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
+    const reid__op *op = &g->plan->ops[first];
+    int value = reid__wgmma_value(op), slot;
     reid__wgmma_tile t;
-    t.stem = reid__is_stem(g->plan, &g->plan->ops[first]);
+    t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
     t.light = g->latency && !t.stem, t.split = split;
     bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
-    if (t.stem) blocks = reid__ceil_div(g->plan->ops[first].ow, 64), groups = 1; /* a row of outputs */
+    if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64);
+    t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     t.slots = t.stem ? blocks : reid__adds(g, index) && split == 1 ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    a = t.stem ? reid__round_up(g->plan->ops[first].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
-    b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
-    fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
+    slot = value == 2 ? 64 : t.passes ? 128 : t.bn; /* channels */
+    a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
+    b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
+    fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
     t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
     t.pair = pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
-    if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
+    if (split > 1 && (t.stem || g->int8 || split > t.chunks)) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
 }
 
-/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are
-   48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies
-   half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks that share K send each
-   other their sums, 12 bytes a clock, after 400 clocks of waiting. */
+/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock, of bytes
+   twice as many. Assumed are 48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile;
+   a block of a pair copies half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks
+   that share K send each other their sums, 12 bytes a clock, after 400 clocks of waiting. */
 static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
     int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
-    int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48), sent = t->bm * t->bn * 4 / t->split;
+    int slice = 64 + reid__max(t->bm * t->bn * t->row / 4096, copied * t->row / 48);
+    int sent = t->bm * t->bn * 4 / t->split;
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
-    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / 64) * slice;
+    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / t->depth) * slice;
     if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
@@ -6493,6 +6512,14 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
     return best;
 }
 
+/* INT8: what an operation stores. */
+static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
+    const reid__buffer *buffers = g->plan->buffers;
+    if (!g->int8) return;
+    reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
+    reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+}
+
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
@@ -6505,6 +6532,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
     reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
+    reid__define_bytes(g, &g->plan->ops[index], p);
     if (t->stem) {
         const reid__op *pool = &g->plan->ops[index];
         reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
@@ -6529,11 +6557,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", op->group ? 2 * bk : bk);
     if (!g->half) return;
-    if (g->int8) {
-        const reid__buffer *buffers = g->plan->buffers;
-        reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
-        reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
-    }
+    reid__define_bytes(g, op, p);
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
@@ -6671,7 +6695,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
-                reid__option(&p, plan->buffers[op->in].bytes == 1 ? "-DVALUE_U8" : "-DVALUE_F16");
+                reid__option(&p, plan->buffers[plan->ops[reid__launch_first(g, i)].in].bytes == 1 ? "-DVALUE_U8"
+                                                                                                  : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6691,7 +6716,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
     info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
     for (int i = 0; i < 2; i++) {
         int64_t values = (int64_t)g->plan->buffers[touched[i]].floats, per = g->per[touched[i]];
-        if (per > 1) info->bytes -= 4 * (values - 2 * values / per);
+        if (per > 1) info->bytes -= 4 * (values - (g->int8 ? 4 : 2) * values / per);
     }
 }
 
@@ -6702,7 +6727,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].group == 4;
-    g->wgmma = half && !g->int8 ? wgmma : 0;
+    g->wgmma = half ? wgmma : 0;
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6778,30 +6803,34 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
-/* Halves (rows, columns), cut into boxes of (box, 64) with the 128-byte swizzle; what lies outside is read as zero. */
-static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int columns,
-                            int box) {
-    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = 2 * sizes[0];
-    const unsigned boxes[2] = {64, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, 6, 2, address, sizes, &stride, boxes, steps, 0, 3, 3, 0);
+/* Values of 1 or 2 bytes (rows, columns), cut into boxes of (box, width) with the swizzle of as many bytes as they are
+   wide, 128 or 64; what lies outside is read as zero. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                            int columns, int box, int width) {
+    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
+    const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
+    return cu->TensorMapEncodeTiled(map, value == 1 ? 0 : 6, 2, address, sizes, &stride, boxes, steps, 0,
+                                    value * width == 128 ? 3 : 2, 3, 0);
 }
 
-/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by 64 channels. */
+/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by a slice. */
 static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const reid__op *op, int n, int box,
                            reid__tensor_map *map) {
     const reid__driver *cu = &g->device.cu;
-    int c = g->plan.plan->buffers[op->in].c;
+    int c = g->plan.plan->buffers[op->in].c, value = reid__wgmma_value(op), width = reid__slice(&g->plan, op);
     reid__address address = l->buffer[op->in];
     const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
-    const uint64_t strides[3] = {2 * sizes[0], 2 * sizes[0] * sizes[1], 2 * sizes[0] * sizes[1] * sizes[2]};
+    const uint64_t row = (uint64_t)value * sizes[0];
+    const uint64_t strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
     /* The corners bound where the window's first position goes; the upper ones count from the last pixel. */
     const int lower[2] = {-op->pad_x, -op->pad_y};
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
-    if (op->kh * op->kw * op->stride == 1) return reid__map_matrix(cu, map, address, n * op->oh * op->ow, c, box);
-    return cu->TensorMapEncodeIm2col(map, 6, 4, address, sizes, strides, lower, upper, 64, (unsigned)box, steps, 0, 3,
-                                     3, 0);
+    if (op->kh * op->kw * op->stride == 1)
+        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
+    return cu->TensorMapEncodeIm2col(map, value == 1 ? 0 : 6, 4, address, sizes, strides, lower, upper, (unsigned)width,
+                                     (unsigned)box, steps, 0, value * width == 128 ? 3 : 2, 3, 0);
 }
 
 /* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
@@ -6828,16 +6857,21 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
     reid__address raw = l->buffer[reid__adds(&g->plan, index) ? op->residual : begin->in], to = l->buffer[op->out];
     int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
-    void *parameters[] = {&in, &w, &next, &rest, &out, &raw, &bias, &more_bias, &to, &pixels, &strip};
-    int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
+    reid__address scale = g->weights + g->plan.weight2[first], more_scale = g->weights + g->plan.weight2[index];
+    void *parameters[] = {&in,    &w,         &next,  &rest,       &out, &raw,
+                          &bias,  &more_bias, &scale, &more_scale, &to,  &pixels, &strip};
+    int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
+    if (value == 1) slot = first != index ? 128 : s->bn;
+    int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
     in = next = rest = out = w;
-    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
+    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, value, pixels, oc, 64, slot);
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
     if (!code && !stem && first != index)
-        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair);
+        code = reid__map_matrix(cu, &next, next_weights, value, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair,
+                                depth);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
-        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
+        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], value, pixels, oc, 64, slot);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
@@ -7050,18 +7084,18 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     const reid__op *op = &g->plan->ops[index];
     const reid__buffer *buffers = g->plan->buffers;
     reid__device *d = &l->g->device;
-    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, code = 0;
+    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, wgmma = reid__takes_wgmma(g, op), code = 0;
     reid__address to = l->g->weights + g->weight[index];
     float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
     reid__digest digest;
     reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
     reid__digest_init(&digest);
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
-        n = reid__min(oc - at, (int)(l->chunk / 2) / row);
+        n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
         for (int i = 0; i < n && r == REID_OK && op->group; i++)
-            reid__pack_narrow(bytes + i * row / 4, 1, l->from->rows + i * row, 1, op->ic, taps, 1, 4,
-                              l->from->factors + at + i, scale + at + i);
+            reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
+                              taps, 1, 4, l->from->factors + at + i, scale + at + i);
         if (r == REID_OK && !op->group)
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
         size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);

@@ -86,7 +86,7 @@ plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < firs
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/'
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
-plant conv "bytes cut off, not rounded" 's/__float_as_uint(v + 12582912.0f) & 255/(unsigned)(int)v \& 255/'
+plant conv "bytes cut off, not rounded" 's/__float_as_uint(v + 12582912.0f)/(unsigned)(int)v/'
 plant conv "a residual in its own steps" 's/scale\[OC_PADDED\], v/scale[n], v/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
