@@ -162,6 +162,16 @@ DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
     asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
     return pair;
 }
+DEVICE unsigned reid_pack_u8(int high, int low, unsigned rest) {
+    unsigned bytes;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(high), "r"(low), "r"(rest));
+    return bytes;
+}
+DEVICE unsigned reid_pack_s8(int high, int low, unsigned rest) {
+    unsigned bytes;
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(high), "r"(low), "r"(rest));
+    return bytes;
+}
 DEVICE void reid_stmatrix_x4(unsigned row, const unsigned r[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
                  ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
@@ -556,10 +566,10 @@ DEVICE void block_barrier() {
 }
 
 #if BYTES
-/* To the nearest whole number that a byte can be, in the low bits of the result: see REID__MAGIC in reid.h. */
-DEVICE unsigned nearest(float v) {
-    v = fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f);
-    return __float_as_uint(v + 12582912.0f);
+/* To the nearest whole number that a byte can be, 12582912 more, so that it stands in the low bits of the pattern: see
+   REID__MAGIC in reid.h. */
+DEVICE float nearest(float v) {
+    return fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f) + 12582912.0f;
 }
 #endif
 
@@ -789,8 +799,8 @@ DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bia
 #pragma unroll
     for (int c = 0; c < 8; c++) {
         unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
-        unsigned byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
-        (c < 4 ? out.x : out.y) |= (byte & 255) << c % 4 * 8;
+        float byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        (c < 4 ? out.x : out.y) |= (__float_as_uint(byte) & 255) << c % 4 * 8;
     }
     return out;
 }
@@ -1269,19 +1279,20 @@ struct finish {
 };
 
 #ifdef VALUE_U8
-/* Four channels of a pixel; those of d and two further on. */
+/* Four channels of a pixel; those of d and two further on. A residual's byte becomes a float as low bits of 2^23. */
 template <bool adds> DEVICE unsigned word_of(const int *d, unsigned rest, float4 scale, float4 bias, float rest_scale) {
     const int sums[4] = {d[0], d[1], d[4], d[5]};
     const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
-    unsigned bytes[4];
+    int v[4];
+    if (REST_SIGNED) rest ^= 0x80808080;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        float v = fmaf((float)sums[i], scales[i], biases[i]);
-        unsigned r = rest >> 8 * i & 255;
-        if (adds) v = fmaf(REST_SIGNED ? (float)(signed char)r : (float)r, rest_scale, v);
-        bytes[i] = nearest(v);
+        float sum = fmaf((float)sums[i], scales[i], biases[i]);
+        float r = __uint_as_float(__byte_perm(rest, 0x4b000000, 0x7440 + i)) - (8388608.0f + 128 * REST_SIGNED);
+        v[i] = __float2int_rn(adds ? fmaf(r, rest_scale, sum) : sum);
     }
-    return __byte_perm(__byte_perm(bytes[0], bytes[1], 0x40), __byte_perm(bytes[2], bytes[3], 0x40), 0x5410);
+    return SIGNED ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
+                  : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
 }
 
 template <bool adds> DEVICE void words_of(const int *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
@@ -1456,8 +1467,8 @@ struct consumer {
     DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
 #if BYTES
         float2 s = *(const float2 *)(scale + c), b = *(const float2 *)(bias + c);
-        return reid_f16x2_from_f32((float)(nearest(fmaf(d[0], s.x, b.x)) & 255),
-                                   (float)(nearest(fmaf(d[1], s.y, b.y)) & 255));
+        return reid_f16x2_from_f32(nearest(fmaf(d[0], s.x, b.x)) - 12582912.0f,
+                                   nearest(fmaf(d[1], s.y, b.y)) - 12582912.0f);
 #else
         (void)c, (void)scale, (void)bias; /* the sums began with it */
         return reid_f16x2_from_f32(act(d[0]), act(d[1]));
