@@ -1,5 +1,5 @@
-/* kernels_bytes.c: reid_conv_wgmma of bytes against INT8's definition, on the emulator: every byte of layers of ResNet-50
-   and of odd ones, whatever the tile. Built and run by tests/t_wgmma.sh. */
+/* kernels_bytes.c: reid_conv_wgmma in INT8 against its definition, on the emulator: every byte of layers of ResNet-50,
+   of odd ones, and of the stem with its max pool, whatever the tile. Built and run by tests/t_wgmma.sh. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -125,7 +125,7 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     reid__wgmma_step(&gpu.plan, l->index, t, &p, &s);
     reid__define_conv(&gpu.plan, first, reid__adds(&gpu.plan, l->index), &p);
-    reid__option(&p, "-DVALUE_U8");
+    reid__option(&p, t->stem ? "-DVALUE_F16" : "-DVALUE_U8");
     s.handle = function_of(&p, &s);
     uint8_t *got = (uint8_t *)malloc(bytes);
     lane.buffer[op->out] = emu_upload(NULL, bytes);
@@ -140,6 +140,58 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
            t->groups, t->resident, t->pair, t->light, t->stages, t->chunks, t->passes * t->bn / t->depth, wrong);
     CHECK(wrong == 0);
     free(got);
+}
+
+/* The largest of the stem's bytes under the max pool's window, from the whole sums of its levels:
+   (images, rows, columns, 4) by (64, 7, 8, 4). */
+static uint8_t pooled_of(const int16_t *in, const int16_t *w, const float *scale, const float *bias, int m, int n) {
+    const reid__op *op = &plan.ops[0], *pool = &plan.ops[1];
+    int image = m / (pool->oh * pool->ow), row = gpu.plan.columns * 4;
+    float most = 0;
+    for (int i = 0; i < 9; i++) {
+        int y = m / pool->ow % pool->oh * 2 - pool->pad_y + i / 3, x = m % pool->ow * 2 - pool->pad_x + i % 3;
+        int sum = 0;
+        if (y < 0 || y >= op->oh || x < 0 || x >= op->ow) continue;
+        for (int k = 0; k < 224; k++)
+            sum += in[(image * gpu.plan.rows + 2 * y + k / 32) * row + 8 * x + k % 32] * w[n * 224 + k];
+        most = fmaxf(most, sum_in_double((float)sum, scale[n], bias[n]));
+    }
+    return (uint8_t)lrintf(fminf(most, 255));
+}
+
+/* Random halves that are whole numbers, and those numbers; zero in the fourth channel. */
+static CUdeviceptr whole_halves(size_t count, int most, int16_t **values) {
+    uint16_t *halves = (uint16_t *)malloc(2 * count);
+    *values = (int16_t *)random_bytes(2 * count);
+    for (size_t i = 0; i < count; i++) {
+        (*values)[i] = i % 4 == 3 ? 0 : (int16_t)((*values)[i] % (most + 1));
+        halves[i] = emu_half_from((*values)[i]);
+    }
+    CUdeviceptr p = emu_upload(halves, 2 * count);
+    free(halves);
+    return p;
+}
+
+static void test_stem(int images) {
+    const reid__op *pool = &plan.ops[1];
+    size_t inputs = (size_t)(images * gpu.plan.rows * gpu.plan.columns * 4);
+    layer l = {.index = 1, .pixels = images * pool->oh * pool->ow};
+    size_t outputs = (size_t)(l.pixels * 64);
+    int16_t *in, *w;
+    float scale[64], bias[64];
+    unsigned seed = 3;
+    for (int n = 0; n < 64; n++) scale[n] = 2e-4f + 1e-4f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
+    lane.buffer[plan.ops[0].in] = whole_halves(inputs, 151, &in);
+    gpu.plan.weight[0] = whole_halves(64 * 224, 400, &w);
+    gpu.plan.weight2[0] = emu_upload(scale, sizeof scale), gpu.plan.bias[0] = emu_upload(bias, sizeof bias);
+    l.want = random_bytes(outputs);
+    for (int i = 0; i < (int)outputs; i++) l.want[i] = pooled_of(in, w, scale, bias, i / 64, i % 64);
+    reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu.plan, 1, 90, 0);
+    CHECK(gpu.plan.inner[1] == 0 && t.stem);
+    run_tile(&l, &t, images, 1);
+    NEED(cuMemFree_v2(lane.buffer[plan.ops[0].in]) || cuMemFree_v2(gpu.plan.weight[0]) ||
+         cuMemFree_v2(gpu.plan.weight2[0]) || cuMemFree_v2(gpu.plan.bias[0]));
+    free(in), free(w), free(l.want);
 }
 
 /* An operation's launch, with every tile, or with those that are chosen. */
@@ -209,6 +261,7 @@ int main(int argc, char **argv) {
     if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, 1);
     CHECK(few || gpu.plan.per[plan.ops[find("layer4.2.conv3")].out] == 3);
     plan_of(45, 37, 1), test_op(find("layer2.0.conv2"), 2, 0);
+    plan_of(45, 37, 0), test_stem(2);
     plan_of(45, 37, 0), make_odd(find("layer3.1.conv2"), 80, 48), test_op(find("layer3.1.conv2"), 3, !few);
     plan_of(45, 37, 0), make_odd(find("layer3.0.conv2"), 144, 208), test_op(find("layer3.0.conv2"), 3, 0);
     free(kernels_text);

@@ -118,6 +118,8 @@ plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64
 plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) rest ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/r, rest_scale, sum/r, scales[i], sum/'
+plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
+plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'

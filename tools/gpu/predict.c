@@ -1,4 +1,4 @@
-/* What the model of tiles in reid.h (reid__wgmma_clocks) predicts for a network in FP16, and for the ResNets in INT8, on
+/* What the model of tiles in reid.h (reid__wgmma_clocks) predicts for a network in FP16, and for a ResNet in INT8, on
    Hopper with 132 multiprocessors at 1755 MHz: microseconds of each launch of reid_conv_wgmma. It needs no GPU, and
    measures nothing.
 
@@ -43,7 +43,8 @@ int main(int argc, char **argv) {
     int kinds = plan.arch->family == REID__RESNET ? 3 : 2;
     narrow = plan;
     if (kinds == 3) reid__plan_narrow(&narrow, 4);
-    for (int i = 0; i < kinds; i++) reid__gpu_plan_init(&gpu[i], i == 2 ? &narrow : &plan, &prep, 1, 2, 0, 0, i == 1);
+    for (int i = 0; i < kinds; i++)
+        reid__gpu_plan_init(&gpu[i], i == 2 ? &narrow : &plan, &prep, 1, 2, 0, 0, i == 1);
     printf("%-24s %-32s %-32s %s\n", "microseconds", "as usual", "for latency", kinds == 3 ? "INT8" : "");
     for (int i = 0; i < plan.op_count; i++) {
         char text[3][64] = {"", "", ""};
@@ -51,7 +52,7 @@ int main(int argc, char **argv) {
         printf("%-24s %-32s %-32s %s\n", plan.ops[i].name, text[0], text[1], text[2]);
     }
     for (int i = 0; i < kinds; i++)
-        printf("%s: %.1f for %d of %d launches\n", i == 2 ? "INT8" : i ? "for latency" : "as usual", sums[i].microseconds,
-               sums[i].modelled, sums[i].launches);
+        printf("%s: %.1f for %d of %d launches\n", i == 2 ? "INT8" : i ? "for latency" : "as usual",
+               sums[i].microseconds, sums[i].modelled, sums[i].launches);
     return 0;
 }
