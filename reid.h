@@ -6330,7 +6330,8 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
    block's last one computes it as more K: g->with of the one is the other; not in INT8, where their scales differ.
    Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile: g->inner; not for latency,
-   as K of the two cannot be cut into parts. g->into says so to those that have no launch. */
+   as K of the two cannot be cut into parts, nor in INT8, where outputs would leave no faster. g->into says so to those
+   that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
@@ -6343,8 +6344,7 @@ static void reid__fold(reid__gpu_plan *g) {
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || g->latency || (a->oc != 64 && a->oc != 128)) continue;
-        if (g->int8 && a->oc != reid__slice(g, a)) continue;
+        if (adds || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
@@ -6708,15 +6708,17 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
-/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values. */
+/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values, or four
+   times as many in INT8, whose buffers are counted in floats that hold four. */
 static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, reid_op_info *info) {
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
     info->kernel = g->step[large][index].label;
     info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
     for (int i = 0; i < 2; i++) {
-        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats, per = g->per[touched[i]];
-        if (per > 1) info->bytes -= 4 * (values - (g->int8 ? 4 : 2) * values / per);
+        int64_t each = g->int8 ? 4 : 2, per = g->per[touched[i]];
+        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats * (g->int8 ? 4 : 1);
+        if (per > 1) info->bytes -= 4 * (values - each * values / per);
     }
 }
 

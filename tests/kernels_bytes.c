@@ -252,10 +252,11 @@ int main(int argc, char **argv) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     NEED(reid__driver_load(&gpu.device, NULL));
-    for (size_t i = 0; i < (few ? 2 : sizeof rows / sizeof *rows); i++) {
+    for (size_t i = 0; i < (few ? 3 : sizeof rows / sizeof *rows); i++) {
         plan_of(45, 37, 0);
         int index = find(rows[i].name);
-        CHECK((gpu.plan.inner[index] != REID__NONE) == (plan.ops[index].ic < 256 && strstr(rows[i].name, "conv3")));
+        if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: what the kernel can, and no plan asks for yet */
+            gpu.plan.inner[index] = index - 1, gpu.plan.into[index - 1] = index;
         test_op(index, rows[i].images, rows[i].all);
     }
     if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, 1);
