@@ -161,11 +161,13 @@
        folded in double, become rint(w * 127 / max|w|). With the exact sum of their products an output is
            v = fma(sum, scale, bias), v = fma(residual, residual_scale, v), q = rint(v) cut off where bytes end
        in FP32, ties to even, where scale = max|w| / 127 * input step / output step, bias is in steps of the output, and
-       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution is FP32, on a
-       GPU FP16, its output rint(v * (1 / step)); the last pools add up bytes and multiply by the step; heads are FP32.
-       All CPUs give the same bits; a GPU those that follow from its first convolution, and no launch there computes
-       two operations. What it costs in accuracy says `reid eval --compare fp32,int8`: on a ResNet-50 of random numbers
-       at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs.
+       so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution does the same
+       with levels less the one nearest to their mean (zeros around them are up to half a level off) and whole weights
+       rint(w / one), w times the preset's scale / std, one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 *
+       49)): no sum leaves 2^24, so that FP32, and halves with FP32 sums, are exact. scale is one / output step, and
+       bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
+       All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
+       on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs.
 
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
@@ -1824,6 +1826,15 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
     return REID_OK;
 }
 
+/* The level nearest to the mean of a channel of the network. */
+static double reid__mean_level(const reid__preset *p, int c) { return rint(p->mean[c] / p->scale); }
+
+/* INT8: the network's input are levels less that one, whole numbers. Zeros around them are then half a level off. */
+static void reid__prep_levels(reid__prep *p) {
+    for (int c = 0; c < 3; c++)
+        for (int v = 0; v < 256; v++) p->lut[c][v] = (float)(v - reid__mean_level(&p->preset, c));
+}
+
 /* (pixels, 3) uint8 RGB to float, in the order of the network's channels. */
 static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float *out, int pixels) {
     int first = p->preset.bgr ? 2 : 0;
@@ -2675,6 +2686,11 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
+/* INT8: a convolution, of which the first has no group. */
+static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
+    return op->kind == REID__CONV && buffers[op->out].bytes == 1;
+}
+
 static void reid__assign_offsets(reid__plan *p) {
     p->early_floats = reid__assign_arena(p, 0);
     p->late_floats = reid__assign_arena(p, 1);
@@ -2689,7 +2705,7 @@ static void reid__assign_offsets(reid__plan *p) {
         if (op->group) k = reid__narrow_depth(op, reid__is_stem(p, op));
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
-        if (op->group == 4) op->weight2 = at, at += (size_t)reid__padded(n);
+        if (reid__makes_bytes(p->buffers, op)) op->weight2 = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
             op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
@@ -3032,7 +3048,8 @@ typedef struct reid__kernels {
     int group;                              /* of the operations that `narrow` computes; 0: all are FP32 */
     reid__gemm fp32, narrow;
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    void (*store)(const float *in, float factor, void *out, int count); /* times the factor. NULL: values are FP32 */
+    /* To values that are not FP32: bf16, or what INT8's sums are in steps. NULL: they are */
+    void (*store)(const float *in, const float *scale, const float *bias, void *out, int count);
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
@@ -3126,7 +3143,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #undef REID__PASS
 #undef REID__KEEP
 
-/* INT8. What is FP32 in it takes the multiply-adds of the vectors, so that all instruction sets give the same bits. */
+/* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
 #define REID__PASS scalar_int8
 #define REID__BASE scalar
 #define REID__INT8
@@ -3441,6 +3458,27 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
     }
 }
 
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
+   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
+   3, taps). */
+static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
 /* G g on one axis: a filter of 3 to what it weighs at 0, 1, -1, 2, -2 and infinity. */
 static void reid__winograd_filter(const double *g, int step, double *u, int u_step) {
     double even = g[0] + g[2 * step], odd = g[step], wide = g[0] + 4 * g[2 * step];
@@ -3480,6 +3518,7 @@ typedef struct reid__loader {
     float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
     double *factors;    /* staging: gamma / sqrt(variance + eps) */
     const reid__buffer *buffers; /* the plan's: INT8's ranges */
+    const reid__preset *preset;
 } reid__loader;
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
@@ -3515,7 +3554,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
-    int stem = op->kind == REID__CONV && ic == 3;
+    int stem = op->kind == REID__CONV && ic == 3, levels = stem && reid__makes_bytes(l->buffers, op);
     float *scale = packed - op->weight + op->weight2; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
@@ -3529,8 +3568,12 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         else if (op->group)
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->group, factors + at, scale + at);
-        else
-            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
+        else if (levels)
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
+                              packed - op->weight + op->bias + at);
+        if (!op->winograd && !op->group)
+            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps,
+                             factors && !levels ? factors + at : NULL);
     }
     reid__digest_final(&d, digest);
     return REID_OK;
@@ -3592,7 +3635,7 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
 /* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
                                     reid_error *e) {
-    double in = reid__byte_step(&l->buffers[op->in]), out = reid__byte_step(&l->buffers[op->out]);
+    double in = op->group ? reid__byte_step(&l->buffers[op->in]) : 1, out = reid__byte_step(&l->buffers[op->out]);
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
         if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
@@ -3619,7 +3662,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
         if (r == REID_OK)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
                                   depthwise ? pad_n : nr, factors, weight, digests[0], e);
-        if (r == REID_OK && op->group == 4) {
+        if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
             memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
             return reid__pack_steps(l, op, packed + op->weight2, bias, e);
         }
@@ -3978,21 +4021,21 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     if (op->group) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
-    t->bias = j->net->weights + op->bias + column;
+    t->bias = t->act == op->act ? j->net->weights + op->bias + column : j->net->zeros; /* INT8's stem adds it last */
     t->scale = j->net->weights + op->weight2 + column;
     reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
 }
 
-/* A panel of INT8's stem: in FP32 to `block`, then to bytes. t: reid__inputs. */
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
 static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out];
     int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    float inverse = (float)(1 / reid__byte_step(out));
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width;
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
     reid__conv_panel(j, rows, panel, t);
     for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, inverse, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -4337,7 +4380,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
         float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
         memset(line, 0, (size_t)row * sizeof *line);
         reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
-        if (b->bytes < 4) j->net->kernels->store(line, 1, to, row);
+        if (b->bytes < 4) j->net->kernels->store(line, NULL, NULL, to, row);
     }
     char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
     char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
@@ -4967,20 +5010,22 @@ static const reid__kernels REID__F(kernels) = {
 
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
-static void REID__F(store)(const float *in, float factor, void *out, int count) {
+static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
+    (void)scale, (void)bias;
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
-        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v) * REID__SET1(factor));
+        __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
 #endif
 
 #ifdef REID__INT8
-/* FP32 to bytes, a multiple of REID__LANES values. */
-static void REID__F(store)(const float *in, float factor, void *out, int count) {
+/* FP32 sums to bytes, a multiple of REID__LANES values. */
+static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
     for (int v = 0; v < count; v += REID__W)
-        REID__PUT((uint8_t *)out + v, REID__F(clamp)(REID__LOAD(in + v) * REID__SET1(factor), 0));
+        REID__F(emit)(REID__LOAD(in + v), REID__LOAD(scale + v), REID__LOAD(bias + v), NULL, REID__SET1(0.0f), 0, 0,
+                      (uint8_t *)out + v);
 }
 
 #if REID__W == 1
@@ -6314,10 +6359,22 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
            (stem || c >= 64);
 }
 
+/* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
+static int reid__wgmma_value(const reid__op *op) { return op->group ? 1 : 2; }
+static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
+    return op->group && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
+}
+
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
 static int reid__gpu_channels(const reid__gpu_plan *g, const reid__op *op) {
     int c = g->plan->buffers[op->in].c;
-    return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, 64) : c;
+    return reid__is_stem(g->plan, op) ? 4 : reid__takes_wgmma(g, op) ? reid__round_up(c, reid__slice(g, op)) : c;
+}
+
+/* INT8: the row of an output channel's weights. Of a row of 16 sums a thread has those at 2 q, 2 q + 1, 2 q + 8 and
+   2 q + 9: they are to be neighbours. */
+static int reid__wgmma_row(int channel) {
+    return (channel & ~15) | (channel & 2) << 2 | (channel >> 1 & 6) | (channel & 1);
 }
 
 /* K of a convolution as it is stored; the stem's kernel is wider. */
@@ -6346,8 +6403,8 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
     return uses == 1 ? found : REID__NONE;
 }
 
-/* Does only a global average take this operation's output, in FP16? Then its launch adds up each row of an image, as
-   the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
+/* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
+   as the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
     int uses = 0, pools = 0;
     for (int k = 0; k < g->plan->op_count; k++) {
@@ -6355,13 +6412,15 @@ static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
         uses += (b->in == a->out) + (b->residual == a->out);
         pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
     }
-    return g->half && !g->int8 && a->kind == REID__CONV && a->ow <= 32 && uses == 1 && pools == 1;
+    return g->half && (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32 && uses == 1 &&
+           pools == 1;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
-   block's last one computes it as more K: g->with of the one is the other. Elsewhere the last one begins with the one
-   before it, whose outputs of a pixel fit a tile: g->inner; not for latency, as K of the two cannot be cut into parts.
-   g->into says so to those that have no launch. */
+   block's last one computes it as more K: g->with of the one is the other; not in INT8, where their scales differ.
+   Elsewhere the last one begins with the one before it, whose outputs of a pixel fit a tile: g->inner; not for latency,
+   as K of the two cannot be cut into parts, nor in INT8, where outputs would leave no faster. g->into says so to those
+   that have no launch. */
 static void reid__fold(reid__gpu_plan *g) {
     const reid__plan *p = g->plan;
     for (int i = 0; i < p->op_count; i++) g->with[i] = g->inner[i] = g->into[i] = REID__NONE;
@@ -6372,9 +6431,9 @@ static void reid__fold(reid__gpu_plan *g) {
         if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
-        if (user == REID__NONE) continue;
+        if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || g->latency || (a->oc != 64 && a->oc != 128)) continue;
+        if (adds || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
@@ -6454,6 +6513,7 @@ static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int a
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
 typedef struct reid__wgmma_tile {
     int blocks, groups, bm, bn, across; /* across: tiles side by side */
+    int depth, row;                     /* of a slice; of that in bytes */
     int chunks, passes, stages, slots, resident, pair, split, light;
     int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
@@ -6472,39 +6532,43 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
 static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair,
                                         int split) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
+    const reid__op *op = &g->plan->ops[first];
+    int value = reid__wgmma_value(op), slot;
     reid__wgmma_tile t;
-    t.stem = reid__is_stem(g->plan, &g->plan->ops[first]);
+    t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
     t.light = g->latency && !t.stem, t.split = split;
     bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
-    if (t.stem) blocks = reid__ceil_div(g->plan->ops[first].ow, 64), groups = 1; /* a row of outputs */
+    if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
-    t.chunks = reid__ceil_div(reid__gpu_row(g, first), 64);
+    t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     t.slots = t.stem ? blocks : reid__adds(g, index) && split == 1 ? 4 : 2;
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    a = t.stem ? reid__round_up(g->plan->ops[first].kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * 128;
-    b = t.bn * 128, kept = t.chunks * b + t.passes * t.bn / 64 * 16384;
-    fixed = 2 * 8192 * (t.slots + (t.passes ? blocks * t.bn / 64 : 0));
+    slot = value == 2 ? 64 : t.passes ? 128 : t.bn; /* channels */
+    a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
+    b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
+    fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
     t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
     t.pair = pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
-    if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
+    if (split > 1 && (t.stem || g->int8 || split > t.chunks)) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
 }
 
-/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock. Assumed are
-   48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile; a block of a pair copies
-   half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks that share K send each
-   other their sums, 12 bytes a clock, after 400 clocks of waiting. */
+/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock, of bytes
+   twice as many. Assumed are 48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile;
+   a block of a pair copies half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks
+   that share K send each other their sums, 12 bytes a clock, after 400 clocks of waiting. */
 static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
     int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
-    int slice = 64 + reid__max(t->bm * t->bn / 32, copied * 128 / 48), sent = t->bm * t->bn * 4 / t->split;
+    int slice = 64 + reid__max(t->bm * t->bn * t->row / 4096, copied * t->row / 48);
+    int sent = t->bm * t->bn * 4 / t->split;
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
-    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / 64) * slice;
+    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / t->depth) * slice;
     if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
@@ -6537,6 +6601,14 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
     return best;
 }
 
+/* INT8: what an operation stores. */
+static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
+    const reid__buffer *buffers = g->plan->buffers;
+    if (!g->int8) return;
+    reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
+    reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+}
+
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
@@ -6549,6 +6621,7 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
     reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
     reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
+    reid__define_bytes(g, &g->plan->ops[index], p);
     if (t->stem) {
         const reid__op *pool = &g->plan->ops[index];
         reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
@@ -6573,11 +6646,7 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
     reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", op->group ? 2 * bk : bk);
     if (!g->half) return;
-    if (g->int8) {
-        const reid__buffer *buffers = g->plan->buffers;
-        reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
-        reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
-    }
+    reid__define_bytes(g, op, p);
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
 }
@@ -6715,7 +6784,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             }
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
-                reid__option(&p, plan->buffers[op->in].bytes == 1 ? "-DVALUE_U8" : "-DVALUE_F16");
+                reid__option(&p, plan->buffers[plan->ops[reid__launch_first(g, i)].in].bytes == 1 ? "-DVALUE_U8"
+                                                                                                  : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
@@ -6727,15 +6797,17 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
 }
 
-/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values. */
+/* What differs from the CPU's. Sums of a row are FP32 whatever the precision: twice the bytes of other values, or four
+   times as many in INT8, whose buffers are counted in floats that hold four. */
 static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, reid_op_info *info) {
     const reid__op *op = &g->plan->ops[index];
     const int touched[2] = {op->in, op->out};
     info->kernel = g->step[large][index].label;
     info->computed_by = g->into[index] == REID__NONE ? index : g->into[index];
     for (int i = 0; i < 2; i++) {
-        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats, per = g->per[touched[i]];
-        if (per > 1) info->bytes -= 4 * (values - 2 * values / per);
+        int64_t each = g->int8 ? 4 : 2, per = g->per[touched[i]];
+        int64_t values = (int64_t)g->plan->buffers[touched[i]].floats * (g->int8 ? 4 : 1);
+        if (per > 1) info->bytes -= 4 * (values - each * values / per);
     }
 }
 
@@ -6746,7 +6818,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].group == 4;
-    g->wgmma = half && !g->int8 ? wgmma : 0;
+    g->wgmma = half ? wgmma : 0;
     reid__fold(g);
     reid__gpu_buffers(g);
     reid__gpu_weights(g);
@@ -6822,30 +6894,34 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
-/* Halves (rows, columns), cut into boxes of (box, 64) with the 128-byte swizzle; what lies outside is read as zero. */
-static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int rows, int columns,
-                            int box) {
-    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = 2 * sizes[0];
-    const unsigned boxes[2] = {64, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, 6, 2, address, sizes, &stride, boxes, steps, 0, 3, 3, 0);
+/* Values of 1 or 2 bytes (rows, columns), cut into boxes of (box, width) with the swizzle of as many bytes as they are
+   wide, 128 or 64; what lies outside is read as zero. */
+static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
+                            int columns, int box, int width) {
+    const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
+    const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
+    return cu->TensorMapEncodeTiled(map, value == 1 ? 0 : 6, 2, address, sizes, &stride, boxes, steps, 0,
+                                    value * width == 128 ? 3 : 2, 3, 0);
 }
 
-/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by 64 channels. */
+/* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by a slice. */
 static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const reid__op *op, int n, int box,
                            reid__tensor_map *map) {
     const reid__driver *cu = &g->device.cu;
-    int c = g->plan.plan->buffers[op->in].c;
+    int c = g->plan.plan->buffers[op->in].c, value = reid__wgmma_value(op), width = reid__slice(&g->plan, op);
     reid__address address = l->buffer[op->in];
     const uint64_t sizes[4] = {(uint64_t)c, (uint64_t)op->iw, (uint64_t)op->ih, (uint64_t)n};
-    const uint64_t strides[3] = {2 * sizes[0], 2 * sizes[0] * sizes[1], 2 * sizes[0] * sizes[1] * sizes[2]};
+    const uint64_t row = (uint64_t)value * sizes[0];
+    const uint64_t strides[3] = {row, row * sizes[1], row * sizes[1] * sizes[2]};
     const unsigned step = (unsigned)op->stride, steps[4] = {1, step, step, 1};
     /* The corners bound where the window's first position goes; the upper ones count from the last pixel. */
     const int lower[2] = {-op->pad_x, -op->pad_y};
     const int upper[2] = {(op->ow - 1) * op->stride - op->pad_x - op->iw + 1,
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
-    if (op->kh * op->kw * op->stride == 1) return reid__map_matrix(cu, map, address, n * op->oh * op->ow, c, box);
-    return cu->TensorMapEncodeIm2col(map, 6, 4, address, sizes, strides, lower, upper, 64, (unsigned)box, steps, 0, 3,
-                                     3, 0);
+    if (op->kh * op->kw * op->stride == 1)
+        return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
+    return cu->TensorMapEncodeIm2col(map, value == 1 ? 0 : 6, 4, address, sizes, strides, lower, upper, (unsigned)width,
+                                     (unsigned)box, steps, 0, value * width == 128 ? 3 : 2, 3, 0);
 }
 
 /* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
@@ -6872,16 +6948,21 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__tensor_map in, w, next, rest, out; /* rest: what is added, or the input of what is folded in */
     reid__address raw = l->buffer[reid__adds(&g->plan, index) ? op->residual : begin->in], to = l->buffer[op->out];
     int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
-    void *parameters[] = {&in, &w, &next, &rest, &out, &raw, &bias, &more_bias, &to, &pixels, &strip};
-    int code = reid__map_matrix(cu, &w, weights, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair);
+    reid__address scale = g->weights + g->plan.weight2[first], more_scale = g->weights + g->plan.weight2[index];
+    void *parameters[] = {&in,    &w,         &next,  &rest,       &out, &raw,
+                          &bias,  &more_bias, &scale, &more_scale, &to,  &pixels, &strip};
+    int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
+    if (value == 1) slot = first != index ? 128 : s->bn;
+    int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
     in = next = rest = out = w;
-    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, pixels, oc, 64);
+    if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, value, pixels, oc, 64, slot);
     if (!code && !stem) code = reid__map_input(g, l, begin, n, s->bm, &in);
     if (!code && !stem && first != index)
-        code = reid__map_matrix(cu, &next, next_weights, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair);
+        code = reid__map_matrix(cu, &next, next_weights, value, oc, reid__gpu_row(&g->plan, index), 128 >> s->pair,
+                                depth);
     if (!code && with != REID__NONE) code = reid__map_input(g, l, &g->plan.plan->ops[with], n, s->bm, &rest);
     else if (!code && op->residual != REID__NONE)
-        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], pixels, oc, 64);
+        code = reid__map_matrix(cu, &rest, l->buffer[op->residual], value, pixels, oc, 64, slot);
     if (code) return reid__gpu_check(&g->device, code, "a tensor map", e);
     int64_t across = reid__blocks(width, s->bn), unit = s->pair ? 2 : s->split > 1 ? s->split : across;
     int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
@@ -7043,7 +7124,7 @@ static reid_result reid__gpu_pack_matrix(const reid__gpu_loader *l, int half, re
 }
 
 /* A convolution: (OC, K) for tensor cores, (K, OC) otherwise, K = (row, column, channel) as it is stored. */
-static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid_error *e) {
+static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, reid__address factors, reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     int c = reid__gpu_channels(g, op), oc = reid__padded(op->oc);
@@ -7051,7 +7132,7 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     int k = reid__gpu_row(g, index), step = g->half ? 1 : oc;
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
-    return reid__gpu_pack_matrix(l, g->half, l->factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
+    return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
 static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
@@ -7086,30 +7167,34 @@ static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, con
     return reid__gpu_check(d, code, op->name, e);
 }
 
-/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, with its scales and biases in steps; of the first one
-   only what 1 is in steps. From the host, whose memory may be used again when a copy returns. */
+/* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
+   From the host, whose memory may be used again when a copy returns. */
 static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     const reid__buffer *buffers = g->plan->buffers;
     reid__device *d = &l->g->device;
-    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, code = 0;
+    int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, wgmma = reid__takes_wgmma(g, op), code = 0;
     reid__address to = l->g->weights + g->weight[index];
     float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
     reid__digest digest;
     reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
     reid__digest_init(&digest);
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
-        n = reid__min(oc - at, (int)(l->chunk / 2) / row);
+        n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK; i++)
-            reid__pack_narrow(bytes + i * row / 4, 1, l->from->rows + i * row, 1, op->ic, taps, 1, 4,
-                              l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK)
-            code = d->cu.MemcpyHtoDAsync(to + (size_t)at * (size_t)row, bytes, (size_t)(n * row), l->stream);
+        for (int i = 0; i < n && r == REID_OK && op->group; i++)
+            reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
+                              taps, 1, 4, l->from->factors + at + i, scale + at + i);
+        if (r == REID_OK && !op->group)
+            reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
+        size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
+        if (r == REID_OK && op->group) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
+    if (r == REID_OK && !code && !op->group) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
@@ -7130,12 +7215,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
-    if (op->group == 4) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (g->int8 && op->kind == REID__CONV) {
-        float inverse = (float)(1 / reid__byte_step(&g->plan->buffers[op->out]));
-        int code = l->g->device.cu.MemcpyHtoDAsync(base + g->weight2[index], &inverse, sizeof inverse, l->stream);
-        if (code) return reid__gpu_check(&l->g->device, code, op->name, e);
-    }
+    if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
     if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
         r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
     if (op->kind == REID__POOL) {
@@ -7144,7 +7224,7 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
         r = reid__gpu_pack_linear(l, index, wants, digests, e);
     } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
         if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, e);
+        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
         reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
         if (r == REID_OK && op->kind == REID__DEPTHWISE)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
@@ -9061,6 +9141,7 @@ static reid_result reid__choose_network(reid__build *b) {
     ctx->prep->lines = ctx->net.kernels->lines;
     int group = desc->precision == REID_INT8 ? 4 : ctx->net.kernels->group;
     if (group) reid__plan_narrow(ctx->plan, group);
+    if (group == 4) reid__prep_levels(ctx->prep);
     r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
     if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
@@ -9138,7 +9219,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
         l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
-        l->buffers = ctx->plan->buffers;
+        l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }

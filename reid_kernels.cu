@@ -49,6 +49,13 @@
    Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
    values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
 
+/* What products are added up in. */
+#ifdef VALUE_U8
+typedef int sum_t;
+#else
+typedef float sum_t;
+#endif
+
 #define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -155,6 +162,16 @@ DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
     asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
     return pair;
 }
+DEVICE unsigned reid_pack_u8(int high, int low, unsigned rest) {
+    unsigned bytes;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(high), "r"(low), "r"(rest));
+    return bytes;
+}
+DEVICE unsigned reid_pack_s8(int high, int low, unsigned rest) {
+    unsigned bytes;
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(bytes) : "r"(high), "r"(low), "r"(rest));
+    return bytes;
+}
 DEVICE void reid_stmatrix_x4(unsigned row, const unsigned r[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
                  ::"r"(row), "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3]) : "memory");
@@ -221,21 +238,30 @@ template <int groups> DEVICE void reid_wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(groups) : "memory");
 }
 /* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
-DEVICE void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
+#ifdef VALUE_U8
+#define SUM "+r"
+#define PRODUCT "k32.s32.u8.s8"
+#define SCALES ", p; }"
+#else
+#define SUM "+f"
+#define PRODUCT "k16.f32.f16.f16"
+#define SCALES ", p, 1, 1, 0, 0; }"
+#endif
+DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory"); }
 /* The list of sums, as operands and as text. */
-#define SUMS4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define SUMS4(d, i) SUM(d[i]), SUM(d[i + 1]), SUM(d[i + 2]), SUM(d[i + 3])
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
 #define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
 #define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
 #define TEXT32 TEN("") TEN("1") TEN("2") "%30,%31"
 #define TEXT64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
-template <int n> DEVICE void reid_wgmma(float *d, unsigned long long a, unsigned long long b, bool accumulate);
+template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate);
 #define REID_WGMMA(n, sums, text, p0, p1, p2)                                                                          \
-    template <> DEVICE void reid_wgmma<n>(float *d, unsigned long long a, unsigned long long b, bool accumulate) {     \
+    template <> DEVICE void reid_wgmma<n>(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate) {     \
         asm volatile("{ .reg .pred p; setp.ne.b32 p, " p2 ", 0;\n"                                                     \
-                     "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" text "}, " p0 ", " p1                  \
-                     ", p, 1, 1, 0, 0; }" : sums : "l"(a), "l"(b), "r"((int)accumulate) : "memory");                   \
+                     "wgmma.mma_async.sync.aligned.m64n" #n PRODUCT " {" text "}, " p0 ", " p1 SCALES                  \
+                     : sums : "l"(a), "l"(b), "r"((int)accumulate) : "memory");                                        \
     }
 REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
 REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
@@ -524,6 +550,9 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef SPLIT
 #define SPLIT 1
 #endif
+#ifndef BYTES
+#define BYTES 0
+#endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
 /* All threads of the block, or of its cluster. */
@@ -535,6 +564,14 @@ DEVICE void block_barrier() {
     __syncthreads();
 #endif
 }
+
+#if BYTES
+/* To the nearest whole number that a byte can be, 12582912 more, so that it stands in the low bits of the pattern: see
+   REID__MAGIC in reid.h. */
+DEVICE float nearest(float v) {
+    return fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f) + 12582912.0f;
+}
+#endif
 
 /* The sum of what the blocks of a cluster have at this place. */
 DEVICE float join(const float *part) {
@@ -727,11 +764,6 @@ DEVICE void mma16(float d[4], const unsigned a[4], const unsigned b[2]) {
 }
 #ifdef VALUE_U8 /* sm_80 and newer; the fragments are the same bytes, of twice the depth */
 DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma_m16n8k32(d, a, b); }
-typedef int sum_t;
-DEVICE int first_sum(const float *, int) { return 0; } /* the bias comes after them */
-#else
-typedef float sum_t;
-DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
 #endif
 #endif
 
@@ -740,10 +772,9 @@ DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
    are in shared memory: one is multiplied while the others arrive by cp.async. sm_75 has neither cp.async nor the k16
    MMA: pieces go through registers, and an MMA of depth 16 is two of depth 8, which add in the same order.
 
-   VALUE_U8: bytes times signed bytes, the sums are whole numbers. `scale` is what 1 in a sum of a channel is in steps
-   of the output, and behind the channels what 1 in a residual is. BYTES: the outputs are bytes, also of INT8's first
-   convolution, whose `in` is halves and whose scale[0] is one over the step. SIGNED: -128 ... 127; REST_SIGNED: the
-   residual is.
+   BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves are INT8's first
+   convolution, whose sums FP32 holds. `scale` is what 1 in a sum of a channel is in steps of the output, and behind the
+   channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
@@ -756,21 +787,10 @@ DEVICE float first_sum(const float *bias, int n) { return bias[n]; }
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 
 #if BYTES
-/* To the nearest whole number that a byte can be. The sum's low bits are that number's: see REID__MAGIC in reid.h. */
-DEVICE unsigned to_byte(float v) {
-    v = fmaxf(fminf(v, SIGNED ? 127.0f : 255.0f), SIGNED ? -128.0f : 0.0f);
-    return __float_as_uint(v + 12582912.0f) & 255;
-}
-
 /* A sum of channel n in steps of the output; rest: the residual's byte. */
 DEVICE float in_steps(sum_t sum, const float *scale, const float *bias, int n, int rest) {
-#ifdef VALUE_U8
     float v = fmaf((float)sum, scale[n], bias[n]);
     return RESIDUAL ? fmaf((float)rest, scale[OC_PADDED], v) : v;
-#else
-    (void)bias, (void)n, (void)rest;
-    return act(sum) * scale[0];
-#endif
 }
 
 /* Eight channels of a pixel, from n on. */
@@ -779,8 +799,8 @@ DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bia
 #pragma unroll
     for (int c = 0; c < 8; c++) {
         unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
-        unsigned byte = to_byte(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
-        (c < 4 ? out.x : out.y) |= byte << c % 4 * 8;
+        float byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        (c < 4 ? out.x : out.y) |= (__float_as_uint(byte) & 255) << c % 4 * 8;
     }
     return out;
 }
@@ -826,7 +846,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
-                acc[i][j][c] = !part && n < OC_PADDED ? first_sum(bias, n) : 0;
+                acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? bias[n] : 0); /* bytes: it comes after them */
             }
 
     auto copy_slice = [&](int slice) {
@@ -939,10 +959,15 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #ifdef REID_CONV_WGMMA
 /* Hopper's own way. A block stays on its multiprocessor and takes tile after tile of BM pixels by BN channels, those of
    the same pixels side by side, so that their inputs are read from memory once. Of its three warpgroups two multiply; a
-   thread of the third one copies the operands into a ring of STAGES slices of 64 k, (BM, 64) of the input and (BN, 64)
+   thread of the third one copies the operands into a ring of STAGES slices of BK k, (BM, BK) of the input and (BN, BK)
    of the weights, by tensor maps: im2col mode walks the pixels of a window's position with its stride and its zeros.
-   Other threads copy residuals. Everything in shared memory has rows of 64 halves, whose 16-byte pieces are exchanged
-   by the row number: the 128-byte swizzle of copies and of wgmma. A ring's place is handed over by mbarriers.
+   Other threads copy residuals. Everything in shared memory has rows of 64 halves, or of 128 or 64 bytes, whose 16-byte
+   pieces are exchanged by the row number: the 128- or 64-byte swizzle of copies and of wgmma. A ring's place is handed
+   over by mbarriers.
+
+   BYTES, VALUE_U8, SIGNED, REST_SIGNED and scales: as in reid_conv_f16; more_scale is that of NEXT. The weights of 16
+   output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool is
+   of halves, of which bytes are stored. Not with MORE_C or SPLIT.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
@@ -970,7 +995,14 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    strips look at, both compute one. Each warpgroup has a ring of its own.
 
    Shared memory, in this order: the slices, resident weights, those of NEXT, its inputs, slots, mbarriers. */
+#ifdef VALUE_U8
+#define VALUE 1
+#define BK (IC < 128 ? 64 : 128)
+#else
+#define VALUE 2
 #define BK 64
+#endif
+#define SLICE_ROW (BK * VALUE) /* bytes */
 #define BM (64 * BLOCKS_M * GROUPS)
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
 #define C_CHUNKS ((IC + BK - 1) / BK) /* what is missing in the last one is zero in the weights, too */
@@ -981,21 +1013,24 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define WEIGHT_CHUNKS (STEM ? (KH * KW * 4 + BK - 1) / BK : CHUNKS)
 #define RINGS (STEM ? 2 : 1)
 #define STEM_BYTES (KH * ROW_BYTES + 16 * BM) /* the windows of what is past a row's end are inside, too */
-#define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * BK * 2)
-#define B_BYTES (BN * BK * 2)
+#define A_BYTES (STEM ? (STEM_BYTES + 1023) / 1024 * 1024 : BM * SLICE_ROW)
+#define B_BYTES (BN * SLICE_ROW)
 #define STAGE_BYTES (A_BYTES + (RESIDENT ? 0 : B_BYTES))
-#define BLOCK_BYTES (64 * BK * 2)
+#define BLOCK_BYTES (64 * SLICE_ROW)
 #define PASSES (NEXT / 128)
-#define NEXT_CHUNKS (NEXT ? BN / BK : 0)
-#define NEXT_BYTES (128 * BK * 2)
+#define NEXT_ROW (NEXT ? BN / BK : 1) /* slices of K of NEXT */
+#define NEXT_CHUNKS (NEXT ? NEXT_ROW : 0)
+#define NEXT_BYTES (128 * SLICE_ROW)
 #define RING_CHUNKS (CHUNKS + (RESIDENT ? 0 : PASSES * NEXT_CHUNKS)) /* of a tile */
 #define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS / SPLIT ? STAGES : CHUNKS / SPLIT)
 #define SHARE (BN / 2 / SPLIT) /* sums of a thread */
-#define OUT_N (NEXT ? 128 : BN) /* channels that are stored at once */
+#define OUT_N (NEXT ? 128 : BN) /* channels of a tile's outputs, at once */
+#define SLOT_N (VALUE == 1 ? OUT_N : 64)
+#define SLOT_BYTES (64 * SLOT_N * VALUE)
 #define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
 #define SLOTS_AT (INNER_AT + 2 * NEXT_CHUNKS * BLOCKS_M * BLOCK_BYTES)
-#define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * BLOCK_BYTES)
+#define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
 /* What cuTensorMapEncode... filled in. */
 struct __align__(64) tensor_map {
@@ -1016,7 +1051,7 @@ struct layout {
         return base + INNER_AT + (group * NEXT_CHUNKS + chunk) * BLOCKS_M * BLOCK_BYTES;
     }
     DEVICE unsigned resident() const { return barrier(2 * STAGES); }
-    DEVICE unsigned slot(int group, int i) const { return base + SLOTS_AT + (group * SLOTS + i) * BLOCK_BYTES; }
+    DEVICE unsigned slot(int group, int i) const { return base + SLOTS_AT + (group * SLOTS + i) * SLOT_BYTES; }
     DEVICE unsigned turn(int group) const { return barrier(2 * STAGES + 1 + group); }
     DEVICE unsigned filled(int group, int i) const { return barrier(2 * STAGES + 3 + group * SLOTS + i); }
     DEVICE unsigned stored(int group, int i) const { return barrier(2 * STAGES + 3 + (2 + group) * SLOTS + i); }
@@ -1062,11 +1097,11 @@ DEVICE void give_back(unsigned empty) {
 #endif
 }
 
-/* (rows, 64) of weights; PAIR: this block's half of them, to both. */
+/* (rows, BK) of weights; PAIR: this block's half of them, to both. */
 DEVICE void load_weights(unsigned to, const tensor_map *weights, int k, int n, int rows, unsigned full) {
 #if PAIR
     int half = (int)reid_cluster_rank() * (rows / 2);
-    reid_tensor_load_2d_multicast(to + half * 128, weights, k, n + half, full, 3);
+    reid_tensor_load_2d_multicast(to + half * SLICE_ROW, weights, k, n + half, full, 3);
 #else
     reid_tensor_load_2d(to, weights, k, n, full);
 #endif
@@ -1096,7 +1131,7 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
         for (int k = 0; k < WEIGHT_CHUNKS; k++)
             reid_tensor_load_2d(l.weights(k), weights, k * BK, blockIdx.x % TILES_N * BN, l.resident());
         for (int k = 0; k < PASSES * NEXT_CHUNKS; k++)
-            reid_tensor_load_2d(l.next(k), next, k % (BN / BK) * BK, k / (BN / BK) * 128, l.resident());
+            reid_tensor_load_2d(l.next(k), next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, l.resident());
     }
     auto begin_slice = [&](int tile, int k, int stage) {
         reid_mbarrier_arrive_expect_tx(l.full(stage), STAGE_BYTES);
@@ -1127,7 +1162,7 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
         for (int k = 0; k < RING_CHUNKS - CHUNKS; k++, s.advance(1)) {
             wait_for(l.empty(s.at), s.parity ^ 1);
             reid_mbarrier_arrive_expect_tx(l.full(s.at), NEXT_BYTES);
-            load_weights(l.stage(s.at) + A_BYTES, next, k % (BN / BK) * BK, k / (BN / BK) * 128, 128, l.full(s.at));
+            load_weights(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, 128, l.full(s.at));
         }
     }
 }
@@ -1162,20 +1197,27 @@ DEVICE void copy_residuals(const tensor_map *residual, layout l, int tiles, int 
     cursor<SLOTS> s;
     wait_for_last();
     for (int tile = first_tile(group); tile < tiles; tile += tile_step())
-        for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / 64); i++, s.advance(1)) {
-            int pass = i / (BLOCKS_M * (OUT_N / 64)), block = i / (OUT_N / 64) % BLOCKS_M;
+        for (int i = 0; i < (NEXT ? PASSES : 1) * BLOCKS_M * (OUT_N / SLOT_N); i++, s.advance(1)) {
+            int pass = i / (BLOCKS_M * (OUT_N / SLOT_N)), block = i / (OUT_N / SLOT_N) % BLOCKS_M;
             wait_for(l.stored(group, s.at), s.parity ^ 1);
-            reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), BLOCK_BYTES);
+            reid_mbarrier_arrive_expect_tx(l.filled(group, s.at), SLOT_BYTES);
             reid_tensor_load_2d(l.slot(group, s.at), residual,
-                                (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / 64) * 64,
+                                (NEXT ? pass : column_of(tile)) * OUT_N + i % (OUT_N / SLOT_N) * SLOT_N,
                                 pixel_of(tile, group) + block * 64, l.filled(group, s.at));
         }
 }
 
-/* Where an operand lies, for wgmma: rows of 128 bytes, swizzled, eight of them 1024 bytes (PTX manual, "Matrix
-   Descriptor Format"). */
+/* Where an operand lies, for wgmma: rows of 128 or 64 bytes, swizzled, the distance of eight of them (PTX manual,
+   "Matrix Descriptor Format"). */
 DEVICE unsigned long long operand(unsigned address) {
-    return (unsigned long long)((address & 0x3ffff) >> 4) | 64ull << 32 | 1ull << 62;
+    return (unsigned long long)((address & 0x3ffff) >> 4) | (SLICE_ROW / 2ull) << 32 | (SLICE_ROW == 128 ? 1ull : 2ull)
+           << 62;
+}
+
+/* Where that swizzle has put a piece of a row of so many bytes. */
+template <int bytes> DEVICE unsigned place(int row, int piece) {
+    unsigned at = (unsigned)(row * bytes + piece * 16);
+    return at ^ at / 128 % (bytes / 16) * 16;
 }
 
 /* Without swizzle: pieces of 16 bytes, neighbours along K 16 bytes apart, along M as well. */
@@ -1185,29 +1227,29 @@ DEVICE unsigned long long windows(unsigned address) {
 
 /* A warpgroup's sums, (64 BLOCKS_M pixels, n channels). */
 template <int n> struct sums {
-    float d[BLOCKS_M][n / 2];
+    sum_t d[BLOCKS_M][n / 2];
     DEVICE void hold() {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * n / 2; i++) reid_wgmma_hold(d[i / (n / 2)][i % (n / 2)]);
     }
-    /* To the bias of the channels from n0 on. */
+    /* To the bias of the channels from n0 on; that of bytes comes after them. */
     DEVICE void begin(const float *bias, const float *more_bias, int n0, int channels) {
 #pragma unroll
         for (int j = 0; j < n / 8; j++) {
             int c = n0 + j * 8 + threadIdx.x % 4 * 2;
-            float2 b = c < channels ? *(const float2 *)(bias + c) : make_float2(0, 0);
+            float2 b = !BYTES && c < channels ? *(const float2 *)(bias + c) : make_float2(0, 0);
             if (more_bias && c < channels) b = make_float2(b.x + more_bias[c], b.y + more_bias[c + 1]);
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
-                d[i][4 * j] = d[i][4 * j + 2] = b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = b.y;
+                d[i][4 * j] = d[i][4 * j + 2] = (sum_t)b.x, d[i][4 * j + 1] = d[i][4 * j + 3] = (sum_t)b.y;
         }
     }
-    /* A slice: 64 more k for the blocks at a, (64, 64) each, and the channels at b, (n, 64). */
+    /* A slice: BK more k for the blocks at a, (64, BK) each, and the channels at b, (n, BK). */
     DEVICE void add_slice(unsigned a, unsigned b) {
         hold();
         reid_wgmma_fence();
 #pragma unroll
-        for (int step = 0; step < BK / 16; step++)
+        for (int step = 0; step < SLICE_ROW / 32; step++)
 #pragma unroll
             for (int i = 0; i < BLOCKS_M; i++)
                 reid_wgmma<n>(d[i], operand(a + i * BLOCK_BYTES + step * 32), operand(b + step * 32), true);
@@ -1229,30 +1271,75 @@ template <int n> struct sums {
     }
 };
 
-/* A warp's sums of 16 pixels by 64 channels, to halves in a slot, over the residual if `adds`. wgmma leaves them as
-   8 x 8 matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next
-   8. */
-template <bool adds> DEVICE void put_sums(const float *d, unsigned slot) {
-    int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
-    unsigned rest[4][4];
+/* How sums become outputs: of the channels from n on, below `end`. rest: what 1 in a residual's byte is. */
+struct finish {
+    const float *scale, *bias;
+    float rest;
+    int n, end;
+};
+
+#ifdef VALUE_U8
+/* Four channels of a pixel; those of d and two further on. A residual's byte becomes a float as low bits of 2^23. */
+template <bool adds> DEVICE unsigned word_of(const int *d, unsigned rest, float4 scale, float4 bias, float rest_scale) {
+    const int sums[4] = {d[0], d[1], d[4], d[5]};
+    const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
+    int v[4];
+    if (REST_SIGNED) rest ^= 0x80808080;
 #pragma unroll
-    for (int j = 0; j < 4 && adds; j++)
-        reid_ldmatrix_x4(rest[j], slot + row * 128 + ((j * 2 + lane / 16) ^ row % 8) * 16);
+    for (int i = 0; i < 4; i++) {
+        float sum = fmaf((float)sums[i], scales[i], biases[i]);
+        float r = __uint_as_float(__byte_perm(rest, 0x4b000000, 0x7440 + i)) - (8388608.0f + 128 * REST_SIGNED);
+        v[i] = __float2int_rn(adds ? fmaf(r, rest_scale, sum) : sum);
+    }
+    return SIGNED ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
+                  : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
+}
+
+template <bool adds> DEVICE void words_of(const int *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        unsigned r[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float low = d[8 * j + 2 * i], high = d[8 * j + 2 * i + 1];
-            if (adds) {
-                low += reid_f32_from_f16((unsigned short)(rest[j][i] & 0xffff));
-                high += reid_f32_from_f16((unsigned short)(rest[j][i] >> 16));
-            }
-            r[i] = reid_f16x2_from_f32(act(low), act(high));
-        }
-        reid_stmatrix_x4(slot + row * 128 + ((j * 2 + lane / 16) ^ row % 8) * 16, r);
+    for (int i = 0; i < 4; i += 2) { /* two rows of 16 channels each */
+        int c = f.n + (2 * j + i / 2) * 16 + threadIdx.x % 4 * 4;
+        float4 none = make_float4(0, 0, 0, 0), scale = c < f.end ? *(const float4 *)(f.scale + c) : none;
+        float4 bias = c < f.end ? *(const float4 *)(f.bias + c) : none;
+        r[i] = word_of<adds>(d + 16 * j + 4 * i, rest[i], scale, bias, f.rest);
+        r[i + 1] = word_of<adds>(d + 16 * j + 4 * i + 2, rest[i + 1], scale, bias, f.rest);
     }
 }
+#else
+template <bool adds> DEVICE void words_of(const float *d, int j, const unsigned *rest, const finish &, unsigned *r) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float low = d[8 * j + 2 * i], high = d[8 * j + 2 * i + 1];
+        if (adds) {
+            low += reid_f32_from_f16((unsigned short)(rest[i] & 0xffff));
+            high += reid_f32_from_f16((unsigned short)(rest[i] >> 16));
+        }
+        r[i] = reid_f16x2_from_f32(act(low), act(high));
+    }
+}
+#endif
+
+/* A warp's sums of 16 pixels by `channels`, to values in a slot, over the residual if `adds`. wgmma leaves them as 8x8
+   matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next 8. Of
+   bytes a word has four channels, and a matrix 16. */
+template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned slot, const finish &f) {
+    int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
+    unsigned rest[channels * VALUE / 32][4];
+#pragma unroll
+    for (int j = 0; j < channels * VALUE / 32 && adds; j++)
+        reid_ldmatrix_x4(rest[j], slot + place<channels * VALUE>(row, j * 2 + lane / 16));
+#pragma unroll
+    for (int j = 0; j < channels * VALUE / 32; j++) {
+        unsigned r[4];
+        words_of<adds>(d, j, rest[j], f, r);
+        reid_stmatrix_x4(slot + place<channels * VALUE>(row, j * 2 + lane / 16), r);
+    }
+}
+
+/* Of a row of an image, in the channels that a lane has. */
+struct __align__(16 / VALUE) row_sum {
+    float v[4 / VALUE];
+};
 
 /* What a warpgroup goes by. */
 struct consumer {
@@ -1288,24 +1375,28 @@ struct consumer {
     }
 
     /* The rows of an image that end among the 64 pixels of a slot, which begin with the tile's pixel `first`: a lane
-       has two channels, from c on. `carry` is what a row has of the slot before. */
-    DEVICE void sum_rows(unsigned slot, int first, int m0, int c, float2 &carry) {
-        int lane = threadIdx.x % 32;
-        for (int row = threadIdx.x / 32 % 4; row < TILE_PIXELS / OW; row += 4) {
+       has two channels, or four, from c on. `carry` is what a row has of the slot before. */
+    DEVICE void sum_rows(unsigned slot, int first, int m0, int c, row_sum &carry) {
+        int lane = threadIdx.x % 32, own = c + lane * (4 / VALUE);
+        for (int row = threadIdx.x / 32 % 4; row < TILE_PIXELS / OW && lane * 4 < SLOT_N * VALUE; row += 4) {
             int from = max(row * OW - first, 0), end = row * OW + OW - first;
-            float2 total = row * OW < first ? carry : make_float2(0, 0);
+            row_sum total = row * OW < first ? carry : row_sum();
             if (end <= 0) continue;
             for (int m = from; m < min(end, 64); m++) {
-                unsigned v = *(unsigned *)(shared + (slot - l.base) + m * 128 + (lane / 4 ^ m % 8) * 16 + lane % 4 * 4);
-                total.x += reid_f32_from_f16((unsigned short)(v & 0xffff));
-                total.y += reid_f32_from_f16((unsigned short)(v >> 16));
+                unsigned at = slot - l.base + place<SLOT_N * VALUE>(m, lane / 4) + lane % 4 * 4;
+                unsigned v = *(unsigned *)(shared + at);
+#pragma unroll
+                for (int k = 0; k < 4 / VALUE; k++)
+                    total.v[k] += VALUE == 1 ? (float)(v >> 8 * k & 255)
+                                             : reid_f32_from_f16((unsigned short)(v >> 16 * k));
             }
             if (end > 64) carry = from < 64 ? total : carry;
-            else if (m0 + row * OW < pixels && c + lane * 2 < OC_PADDED)
-                *(float2 *)((float *)to + (long long)(m0 / OW + row) * OC_PADDED + c + lane * 2) = total;
+            else if (m0 + row * OW < pixels && own < OC_PADDED)
+                *(row_sum *)((float *)to + (long long)(m0 / OW + row) * OC_PADDED + own) = total;
         }
     }
 
+#if SPLIT > 1
     /* SPLIT: this block's share of the channels from n0 and the pixels from m0 on. A thread has the same outputs in all
        blocks; a pair of its sums, of neighbouring channels, comes after the other. */
     DEVICE void store_share(const sums<BN> &acc, const value_t *residual, int n0, int m0) {
@@ -1339,12 +1430,14 @@ struct consumer {
         arrive_everywhere(l.stored(group, 0));
         o.parity ^= 1;
     }
+#endif
 
-    /* Sums of the channels from n0 and the pixels from m0 on, through slots. */
-    template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, int n0, int m0) {
-        float2 carry[n / 64] = {};
+    /* Sums of the channels from f.n and the pixels from m0 on, through slots. */
+    template <int n> DEVICE void store(const sums<n> &acc, const tensor_map *out, finish f, int m0) {
+        const int slots = n / SLOT_N, n0 = f.n; /* side by side */
+        row_sum carry[slots] = {};
 #pragma unroll
-        for (int i = 0; i < BLOCKS_M * (n / 64); i++) {
+        for (int i = 0; i < BLOCKS_M * slots; i++) {
             int before = (o.at + SLOTS - 1) % SLOTS;
             if (RESIDUAL) {
                 wait_for(l.filled(group, o.at), o.parity);
@@ -1352,25 +1445,52 @@ struct consumer {
                 if (leader()) reid_bulk_wait_read<SLOTS - 1>();
                 reid_bar_sync(1 + group, 128); /* the slot is free */
             }
-            put_sums<RESIDUAL>(acc.d[i / (n / 64)] + i % (n / 64) * 32, l.slot(group, o.at));
+            f.n = n0 + i % slots * SLOT_N;
+            put_sums<RESIDUAL, SLOT_N>(acc.d[i / slots] + i % slots * (SLOT_N / 2), l.slot(group, o.at), f);
             reid_fence_proxy_async();
             reid_bar_sync(1 + group, 128);
-            int c = n0 + i % (n / 64) * 64, m = i / (n / 64) * 64;
+            int m = i / slots * 64;
             if (leader()) {
-                if (!ROW_SUMS) reid_tensor_store_2d(out, c, m0 + m, l.slot(group, o.at));
+                if (!ROW_SUMS) reid_tensor_store_2d(out, f.n, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
                 if (RESIDUAL) reid_bulk_wait_read<1>();
                 if (RESIDUAL && stores) reid_mbarrier_arrive(l.stored(group, before));
             }
-            if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, c, carry[i % (n / 64)]);
+            if (ROW_SUMS) sum_rows(l.slot(group, o.at), m, m0, f.n, carry[i % slots]);
             stores = true;
             o.advance(1);
         }
     }
 
 #if STEM
+    /* Two channels from c on, of which the sums are; bytes as halves, too. */
+    DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
+#if BYTES
+        float2 s = *(const float2 *)(scale + c), b = *(const float2 *)(bias + c);
+        return reid_f16x2_from_f32(nearest(fmaf(d[0], s.x, b.x)) - 12582912.0f,
+                                   nearest(fmaf(d[1], s.y, b.y)) - 12582912.0f);
+#else
+        (void)c, (void)scale, (void)bias; /* the sums began with it */
+        return reid_f16x2_from_f32(act(d[0]), act(d[1]));
+#endif
+    }
+
+    /* Eight outputs from the value `at` on. */
+    DEVICE void store_eight(long long at, uint4 v) {
+#if BYTES
+        const unsigned words[4] = {v.x, v.y, v.z, v.w};
+        unsigned bytes[2] = {0, 0};
+#pragma unroll
+        for (int i = 0; i < 8; i++)
+            bytes[i / 4] |= (unsigned)reid_f32_from_f16((unsigned short)(words[i / 2] >> i % 2 * 16)) << i % 4 * 8;
+        *(uint2 *)((unsigned char *)to + at) = make_uint2(bytes[0], bytes[1]);
+#else
+        *(uint4 *)((value_t *)to + at) = v;
+#endif
+    }
+
     /* A row of the max pool, of outputs of which `best` is the largest of three rows, as wgmma leaves them. */
-    DEVICE void store_pooled(const unsigned (*best)[16], value_t *row) {
+    DEVICE void store_pooled(const unsigned (*best)[16], long long row) {
         int t = threadIdx.x % 128, lane = t % 32, pixel = t / 32 * 16 + lane % 16;
         reid_bar_sync(1 + group, 128); /* what was here has been read */
 #pragma unroll
@@ -1387,15 +1507,15 @@ struct consumer {
                 v = k ? make_uint4(reid_max_f16x2(v.x, u.x), reid_max_f16x2(v.y, u.y), reid_max_f16x2(v.z, u.z),
                                    reid_max_f16x2(v.w, u.w)) : u;
             }
-            *(uint4 *)(row + at * 8) = v;
+            store_eight(row + at * 8, v);
         }
     }
 
     /* Strips of the max pool. Three rows of outputs are joined where they come out of the sums. */
-    DEVICE void pool_strips(const float *bias, int strips, int rows) {
+    DEVICE void pool_strips(const float *scale, const float *bias, int strips, int rows) {
         for (int strip = first_tile(group); strip < strips; strip += tile_step()) {
             int first = strip % strips_of(rows) * rows;
-            value_t *image = (value_t *)to + (long long)(strip / strips_of(rows)) * POOL_H * POOL_W * OC_PADDED;
+            long long image = (long long)(strip / strips_of(rows)) * POOL_H;
             unsigned best[BLOCKS_M][16], now[BLOCKS_M][16];
             for (int row = 0; row <= 2 * rows; row++) {
                 sums<BN> acc;
@@ -1405,12 +1525,12 @@ struct consumer {
 #pragma unroll
                 for (int i = 0; i < BLOCKS_M * 16; i++) {
                     const float *d = acc.d[i / 16] + i % 16 * 2;
-                    now[i / 16][i % 16] = reid_f16x2_from_f32(act(d[0]), act(d[1]));
+                    now[i / 16][i % 16] = halves_of(d, i % 16 / 2 * 8 + threadIdx.x % 4 * 2, scale, bias);
                     unsigned &b = best[i / 16][i % 16];
                     b = row ? reid_max_f16x2(b, now[i / 16][i % 16]) : now[i / 16][i % 16];
                 }
                 if (row % 2 || !row || pooled >= POOL_H) continue;
-                store_pooled(best, image + pooled * (POOL_W * OC_PADDED));
+                store_pooled(best, (image + pooled) * (POOL_W * OC_PADDED));
 #pragma unroll
                 for (int i = 0; i < BLOCKS_M * 16; i++) best[i / 16][i % 16] = now[i / 16][i % 16];
             }
@@ -1419,39 +1539,46 @@ struct consumer {
 #endif
 
     /* The sums go on into a 1x1 convolution, as its input. */
-    DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, const float *bias, int m0) {
+    DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, finish f, finish after, int m0) {
 #pragma unroll
-        for (int i = 0; i < BLOCKS_M * (BN / 64); i++)
-            put_sums<false>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * 32,
-                            l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES);
+        for (int i = 0; i < BLOCKS_M * NEXT_CHUNKS; i++) {
+            f.n = i / BLOCKS_M * BK;
+            put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2),
+                                l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES, f);
+        }
         reid_fence_proxy_async();
         reid_bar_sync(1 + group, 128);
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next;
-            next.begin(bias, 0, pass * 128, NEXT);
+            after.n = pass * 128;
+            next.begin(after.bias, 0, after.n, NEXT);
             multiply(next, NEXT_CHUNKS, pass, GROUPS == 1 && !RESIDENT && pass == PASSES - 1);
-            store(next, out, pass * 128, m0);
+            store(next, out, after, m0);
         }
     }
 };
 
 /* A warpgroup: sums, epilogue and stores of its tiles. */
-DEVICE void compute_tiles(const tensor_map *out, const float *bias, const float *more_bias, const value_t *raw,
-                          consumer c, int tiles) {
+DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const value_t *raw, consumer c, int tiles) {
     const layout l = c.l;
     int group = c.group, part = own_part(), count = first_slice(part + 1) - first_slice(part);
     int ring = count + RING_CHUNKS - CHUNKS; /* slices of a tile */
     unsigned turn = 1 - group;
     if (GROUPS == 1) c.s.advance(group * ring);
     for (int tile = first_tile(group); tile < tiles; tile += tile_step(), turn ^= 1) {
-        int n0 = column_of(tile) * BN, m0 = pixel_of(tile, group);
+        int m0 = pixel_of(tile, group);
         sums<BN> acc;
-        acc.begin(bias, MORE_C ? more_bias : 0, n0, part ? 0 : OC_PADDED);
+        f.n = column_of(tile) * BN;
+        acc.begin(f.bias, MORE_C ? more.bias : 0, f.n, part ? 0 : OC_PADDED);
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
         c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
-        if (SPLIT > 1) c.store_share(acc, raw, n0, m0);
-        else if (NEXT) c.go_on(acc, out, more_bias, m0);
-        else c.store(acc, out, n0, m0);
+#if SPLIT > 1
+        c.store_share(acc, raw, f.n, m0);
+#elif NEXT
+        c.go_on(acc, out, f, more, m0);
+#else
+        c.store(acc, out, f, m0);
+#endif
         if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
     }
     if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
@@ -1462,7 +1589,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const __grid_constant__ tensor_map next, const __grid_constant__ tensor_map rest,
                 const __grid_constant__ tensor_map out,
                 const value_t *raw, const float *__restrict__ bias,
-                const float *__restrict__ more_bias, void *__restrict__ to, int pixels, int rows) {
+                const float *__restrict__ more_bias, const float *__restrict__ scale,
+                const float *__restrict__ more_scale, void *__restrict__ to, int pixels, int rows) {
     layout l = {reid_shared_address(shared), 0};
     let_next_begin();
     int group = threadIdx.x / 128, across = (pixels + TILE_PIXELS - 1) / TILE_PIXELS;
@@ -1507,9 +1635,12 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         l.ring = STEM ? group : 0;
         consumer c = {l, group, {}, {}, false, to, pixels};
 #if STEM
-        c.pool_strips(bias, tiles, rows);
+        c.pool_strips(scale, bias, tiles, rows);
 #else
-        compute_tiles(&out, bias, more_bias, raw, c, tiles);
+        const bool adds = BYTES && RESIDUAL;
+        finish f = {scale, bias, adds && !NEXT ? scale[OC_PADDED] : 0, 0, OC_PADDED};
+        finish more = {more_scale, more_bias, adds && NEXT ? more_scale[NEXT] : 0, 0, NEXT};
+        compute_tiles(&out, f, more, raw, c, tiles);
 #endif
     }
     if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and others may still reach into it */

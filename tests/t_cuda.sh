@@ -18,7 +18,8 @@ REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
 # bias, batch norm and ReLU.
 for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
 
-run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+# INT8 to the bit of the CPU's: by wgmma, and by mma.sync.
+for arch in 90 80; do REID_EMULATOR_ARCH=$arch run "$programs/cuda_net" int8 resnet50 "$out/ranges"; done
 REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
 
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.

@@ -2,12 +2,13 @@
 # Every kernel of reid_kernels.cu against its definition: on the emulator for several chips, once checking every access;
 # and compiled by the real nvcc where there is one, without spills and local memory (t_nvrtc.sh has all chips).
 #     sh tests/t_kernels.sh
-# KERNEL_PARTS names another program, tests/kernels_PART.c: t_wgmma.sh has Hopper's.
+# KERNEL_PARTS names other programs, tests/kernels_PART.c: t_wgmma.sh has Hopper's.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
 parts=${KERNEL_PARTS-conv rest image pack}
-out=$PWD/build/tests/t_${KERNEL_PARTS:-kernels}
+out=${KERNEL_PARTS:-kernels}
+out=$PWD/build/tests/t_${out%% *}
 mkdir -p "$out"
 make -s emulator || exit 1
 emulator=$PWD/build/emulator
@@ -44,7 +45,7 @@ done
 collect
 for part in $parts; do
     archs="75 80 90"
-    [ $part = wgmma ] && archs=90
+    case $part in wgmma | bytes) archs=90 ;; esac
     for arch in $archs; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
     job "kernels_$part: checking every access" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
 done
@@ -86,7 +87,7 @@ plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < firs
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
-plant conv "bytes cut off, not rounded" 's/__float_as_uint(v + 12582912.0f) & 255/(unsigned)(int)v \& 255/'
+plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
 plant conv "a residual in its own steps" 's/scale\[OC_PADDED\], v/scale[n], v/'
 plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
 plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
@@ -111,6 +112,15 @@ plant wgmma "parts added last one first" 's/from\[\(i\|(i + 1)\) \* 128\]/from[(
 plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' ONLY=parts
 plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' ONLY=parts
 plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=parts
+plant bytes "sums that are no neighbours" 's/{d\[0\], d\[1\], d\[4\], d\[5\]}/{d[0], d[1], d[2], d[3]}/'
+plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
+plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
+plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
+plant bytes "a residual without its sign" 's/if (REST_SIGNED) rest ^= 0x80808080;//'
+plant bytes "a residual in its own steps" 's/r, rest_scale, sum/r, scales[i], sum/'
+plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
+plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
+plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The real NVRTC compiles every program of the networks for every chip that reid.h supports, as reid_pack_kernels does:
 # no compile error, no message, no stack, no local memory. It needs NVRTC, found as the library finds it, but no GPU.
-#     sh tests/t_nvrtc.sh           resnet50 in FP16 for one chip a generation, everything for sm_90: a minute
+#     sh tests/t_nvrtc.sh           resnet50 in FP16 for one chip a generation, everything for sm_90, INT8 for two: a
+#                                   minute
 #     sh tests/t_nvrtc.sh --all     everything for all chips: three minutes
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -74,7 +75,7 @@ for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
             *-latency-*-) continue ;;
             esac
             case $network-$precision-$arch-${1-} in
-            resnet50-int8-sm_80-) line $network $precision $arch 224 224 ;;
+            resnet50-int8-sm_[89]0-) line $network $precision $arch 224 224 ;;
             *-int8-sm_75-* | efficientnet*-int8-* | *-int8-*-) ;; # there is none, or it is left out
             resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_120-* | *-sm_90-* | *--all)
                 line $network $precision $arch 224 224

@@ -226,11 +226,12 @@ template <int groups> __device__ __forceinline__ void reid_wgmma_wait() {
 }
 /* The compiler moves no use of the sum over this place: it knows no asynchronous results. */
 __device__ __forceinline__ void reid_wgmma_hold(float &sum) { asm volatile("" : "+f"(sum)::"memory"); }
-#define SUMS4(d, i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
-#define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
-#define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
-#define SUMS128(d) SUMS64(d), SUMS16(d, 64), SUMS16(d, 80), SUMS16(d, 96), SUMS16(d, 112)
+__device__ __forceinline__ void reid_wgmma_hold(int &sum) { asm volatile("" : "+r"(sum)::"memory"); }
+#define SUMS4(t, d, i) "+" t(d[i]), "+" t(d[i + 1]), "+" t(d[i + 2]), "+" t(d[i + 3])
+#define SUMS16(t, d, i) SUMS4(t, d, i), SUMS4(t, d, i + 4), SUMS4(t, d, i + 8), SUMS4(t, d, i + 12)
+#define SUMS32(t, d) SUMS16(t, d, 0), SUMS16(t, d, 16)
+#define SUMS64(t, d) SUMS32(t, d), SUMS16(t, d, 32), SUMS16(t, d, 48)
+#define SUMS128(t, d) SUMS64(t, d), SUMS16(t, d, 64), SUMS16(t, d, 80), SUMS16(t, d, 96), SUMS16(t, d, 112)
 #define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
 #define TEXT32 TEN("") TEN("1") TEN("2") "%30,%31"
 #define TEXT64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
@@ -254,18 +255,30 @@ template <int n> __device__ void reid_wgmma_registers(float *d, const unsigned a
                      "{" p0 "," p1 "," p2 "," p3 "}, " p4 ", p, 1, 1, 0; }" : sums                                     \
                      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"((int)accumulate) : "memory");           \
     }
-REID_WGMMA(8, SUMS4(d, 0), "%0,%1,%2,%3", "%4", "%5", "%6", "%7", "%8", "%9")
-REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")
-REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
-REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130", "%131", "%132", "%133")
+/* d (64xn, s32) = a (64x32, u8) * b (32xn, s8) likewise. */
+template <int n> __device__ void reid_wgmma(int *d, unsigned long long a, unsigned long long b, bool accumulate);
+#define REID_WGMMA_BYTES(n, sums, text, p0, p1, p2)                                                                    \
+    template <> __device__ __forceinline__ void reid_wgmma<n>(int *d, unsigned long long a, unsigned long long b,      \
+                                                              bool accumulate) {                                       \
+        asm volatile("{ .reg .pred p; setp.ne.b32 p, " p2 ", 0;\n"                                                     \
+                     "wgmma.mma_async.sync.aligned.m64n" #n "k32.s32.u8.s8 {" text "}, " p0 ", " p1 ", p; }" : sums    \
+                     : "l"(a), "l"(b), "r"((int)accumulate) : "memory");                                               \
+    }
+REID_WGMMA_BYTES(64, SUMS32("r", d), TEXT32, "%32", "%33", "%34")
+REID_WGMMA_BYTES(128, SUMS64("r", d), TEXT64, "%64", "%65", "%66")
+REID_WGMMA(8, SUMS4("f", d, 0), "%0,%1,%2,%3", "%4", "%5", "%6", "%7", "%8", "%9")
+REID_WGMMA(64, SUMS32("f", d), TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")
+REID_WGMMA(128, SUMS64("f", d), TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
+REID_WGMMA(256, SUMS128("f", d), TEXT128, "%128", "%129", "%130", "%131", "%132", "%133")
 #endif
 
 /* Where a K-major operand lies (PTX manual, "Matrix Descriptor Format"). Without swizzle it is made of 8x8 core
    matrices of 128 contiguous bytes; `leading` is the distance of neighbours along K, `stride` along M or N. With the
    128-byte swizzle a row is 64 halves, whose 16-byte pieces are exchanged by the row number, `leading` is ignored, and
-   eight rows are 1024 bytes, aligned to as many. */
+   eight rows are 1024 bytes, aligned to as many; with the 64-byte swizzle (2) rows are half as long, and neighbours are
+   exchanged alike. */
 __device__ __forceinline__ unsigned long long reid_wgmma_descriptor(unsigned shared, unsigned leading, unsigned stride,
-                                                                    bool swizzle_128) {
+                                                                    unsigned swizzle) {
     return (unsigned long long)((shared & 0x3ffff) >> 4) | (unsigned long long)(leading >> 4) << 16 |
-           (unsigned long long)(stride >> 4) << 32 | (swizzle_128 ? 1ull << 62 : 0);
+           (unsigned long long)(stride >> 4) << 32 | (unsigned long long)swizzle << 62;
 }

@@ -258,6 +258,38 @@ PRODUCT(unit_wgmma_128_swizzled, 128, true, false)
 PRODUCT(unit_wgmma_128_swizzled_registers, 128, true, true)
 PRODUCT(unit_wgmma_256_swizzled, 256, true, false)
 
+/* ---- the same of bytes: out (64 rows, n columns) = a (64, K) * b (n, K)', rows of 128 or 64 bytes, swizzled ---- */
+template <int n, int K>
+__device__ __forceinline__ void product_of_bytes(const unsigned char *a, const unsigned char *b, int *out) {
+    unsigned base = reid_shared_address(reid_shared), row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    int d[n / 2];
+    for (unsigned i = threadIdx.x; i < (64 + n) * (K / 16); i += blockDim.x) {
+        unsigned at = i * 16; /* of the second matrix, too: 64 rows are whole patterns */
+        at ^= (K == 128 ? at / 128 % 8 : at / 128 % 4) * 16;
+        *(uint4 *)(reid_shared + at) = *(const uint4 *)(i < 64 * (K / 16) ? a + i * 16 : b + (i - 64 * (K / 16)) * 16);
+    }
+    reid_fence_proxy_async();
+    __syncthreads();
+    for (int i = 0; i < n / 2; i++) d[i] = 1000; /* the first step does not add to it */
+    reid_wgmma_fence();
+#pragma unroll
+    for (unsigned k = 0; k < K; k += 32)
+        reid_wgmma<n>(d, reid_wgmma_descriptor(base + k, 0, 8 * K, K == 128 ? 1 : 2),
+                      reid_wgmma_descriptor(base + 64 * K + k, 0, 8 * K, K == 128 ? 1 : 2), k > 0);
+    reid_wgmma_commit();
+    reid_wgmma_wait<0>();
+    for (unsigned i = 0; i < n / 2; i++)
+        out[(row + i / 2 % 2 * 8) * n + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2] = d[i];
+}
+#define PRODUCT_OF_BYTES(name, n, K)                                                                                   \
+    extern "C" __global__ void __launch_bounds__(128) name(const unsigned char *a, const unsigned char *b, int *out) { \
+        product_of_bytes<n, K>(a, b, out);                                                                             \
+    }
+PRODUCT_OF_BYTES(unit_wgmma_64_bytes, 64, 128)
+PRODUCT_OF_BYTES(unit_wgmma_128_bytes, 128, 128)
+PRODUCT_OF_BYTES(unit_wgmma_64_short_bytes, 64, 64)
+PRODUCT_OF_BYTES(unit_wgmma_128_short_bytes, 128, 64)
+
 /* ---- bugs: one warpgroup, n 8, two steps in two groups ---- */
 enum {
     WGMMA_FINE,
@@ -287,7 +319,7 @@ __device__ __forceinline__ void multiply(const unsigned short *a, const unsigned
     if (bug == WGMMA_LOST_WARP && threadIdx.x / 32 == 2) return;
     for (unsigned k = 0; k < 4; k++) {
         unsigned at = base + (bug == WGMMA_OUTSIDE && k == 3 ? 8192 : 0);
-        reid_wgmma<8>(d, descriptor_of(at, k, 64, false) + (bug == WGMMA_SWIZZLE ? 1ull << 63 : 0),
+        reid_wgmma<8>(d, descriptor_of(at, k, 64, false) + (bug == WGMMA_SWIZZLE ? 3ull << 62 : 0),
                       descriptor_of(base + 8192, k, 8, false), true);
         if (bug != WGMMA_NO_COMMIT) reid_wgmma_commit();
         if (bug == WGMMA_WRITES_SUMS && k == 1) d[2] = 0.0f;

@@ -70,7 +70,8 @@ enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMUL
    mma: a, b, d (in and out).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
    stmatrix: value and count likewise, a.   wgmma.wait_group: value (groups that may stay in flight).
    wgmma: first and second (descriptors of A and B), a (registers instead of A's descriptor, or NULL), d, count (n),
-   value (0: d is not added to).   setmaxnreg: value, count (1: inc, 0: dec). */
+   width (1: of bytes, and the sums' bits are integers'), value (0: d is not added to).
+   setmaxnreg: value, count (1: inc, 0: dec). */
 struct reid_emulator_lane {
     unsigned value, lane, width, count;
     const unsigned *a, *b;

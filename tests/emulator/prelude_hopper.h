@@ -218,6 +218,16 @@ REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long l
     lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
+/* wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.s8, both operands K-major, in shared memory. */
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma(int *d, unsigned long long a, unsigned long long b, bool accumulate,
+                                 REID_EMULATOR_LINE) {
+    static_assert((reid_n % 16 == 0 || reid_n == 8 || reid_n == 24) && reid_n >= 8 && reid_n <= 256, "n is 8, 24 or a "
+                  "multiple of 16 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.first = a, lane.second = b, lane.d = (float *)d, lane.count = reid_n, lane.value = accumulate, lane.width = 1;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
 template <int reid_n>
 REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsigned long long b, bool accumulate,
                                            REID_EMULATOR_LINE) {
@@ -229,6 +239,7 @@ REID_EMULATOR_FN void reid_wgmma_registers(float *d, const unsigned a[4], unsign
 
 /* Keeps the compiler from moving a use of the sum; here nothing moves. */
 REID_EMULATOR_FN void reid_wgmma_hold(float &) {}
+REID_EMULATOR_FN void reid_wgmma_hold(int &) {}
 
 /* setmaxnreg.{inc,dec}.sync.aligned.u32 */
 template <int reid_count> REID_EMULATOR_FN void reid_setmaxnreg_inc(REID_EMULATOR_LINE) {

@@ -43,6 +43,14 @@ REID_EMULATOR_FN unsigned reid_max_f16x2(unsigned a, unsigned b) {
 }
 #endif
 
+/* cvt.pack.sat.u8.s32.b32, cvt.pack.sat.s8.s32.b32: low, high, then the lower half of rest. */
+REID_EMULATOR_FN unsigned reid_pack_u8(int high, int low, unsigned rest) {
+    return (unsigned)max(min(low, 255), 0) | (unsigned)max(min(high, 255), 0) << 8 | rest << 16;
+}
+REID_EMULATOR_FN unsigned reid_pack_s8(int high, int low, unsigned rest) {
+    return ((unsigned)max(min(low, 127), -128) & 255) | ((unsigned)max(min(high, 127), -128) & 255) << 8 | rest << 16;
+}
+
 /* ---- one special-function instruction each; a GPU's last bits differ ---- */
 REID_EMULATOR_FN float reid_exp2_approx(float a) { return exp2f(a); }  /* ex2.approx.ftz.f32 */
 REID_EMULATOR_FN float reid_rcp_approx(float a) { return 1.0f / a; }   /* rcp.approx.ftz.f32 */

@@ -44,6 +44,18 @@ __device__ __forceinline__ unsigned reid_max_f16x2(unsigned a, unsigned b) {
 }
 #endif
 
+/* Two whole numbers cut off to what a byte can be, 0 ... 255 or -128 ... 127, then the lower half of rest. */
+__device__ __forceinline__ unsigned reid_pack_u8(int high, int low, unsigned rest) {
+    unsigned r;
+    asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(high), "r"(low), "r"(rest));
+    return r;
+}
+__device__ __forceinline__ unsigned reid_pack_s8(int high, int low, unsigned rest) {
+    unsigned r;
+    asm("cvt.pack.sat.s8.s32.b32 %0, %1, %2, %3;" : "=r"(r) : "r"(high), "r"(low), "r"(rest));
+    return r;
+}
+
 /* The first, the second of a pair of fp16 as fp32. */
 __device__ __forceinline__ float reid_f32_from_f16x2_low(unsigned a) { return reid_f32_from_f16((unsigned short)a); }
 __device__ __forceinline__ float reid_f32_from_f16x2_high(unsigned a) {

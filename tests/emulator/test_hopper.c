@@ -100,6 +100,29 @@ static void test_wgmma(const char *name, unsigned n) {
     }
 }
 
+/* a (64, depth) of 0 ... 255 times b (n, depth) of -128 ... 127. */
+static void test_wgmma_bytes(const char *name, unsigned n, unsigned depth) {
+    static uint8_t a[64 * 128];
+    static int8_t b[128 * 128];
+    static int out[64 * 128];
+    unsigned random = n + depth, shared = (64 + n) * depth;
+    int wrong = 0;
+    for (unsigned i = 0; i < sizeof a; i++) a[i] = (uint8_t)emu_next_random(&random);
+    for (unsigned i = 0; i < sizeof b; i++) b[i] = (int8_t)emu_next_random(&random);
+    a[0] = a[1] = 255, b[0] = b[1] = -128;
+    CUdeviceptr da = emu_upload(a, sizeof a), db = emu_upload(b, sizeof b), dout = emu_upload(NULL, 64 * n * 4);
+    void *params[] = {&da, &db, &dout};
+    OK(emu_launch_1d(function(name, shared), 1, 128, shared, params));
+    emu_download(out, dout, 64 * n * 4);
+    for (unsigned i = 0; i < 64 * n; i++) {
+        int sum = 0;
+        for (unsigned k = 0; k < depth; k++) sum += a[i / n * depth + k] * b[i % n * depth + k];
+        wrong += out[i] != sum;
+    }
+    CHECK_IS(wrong, 0);
+    NEED(cuMemFree_v2(da) || cuMemFree_v2(db));
+}
+
 /* ---- stmatrix ---- */
 
 static void test_stmatrix(void) {
@@ -197,7 +220,7 @@ static const emu_bug bugs[] = {
     {"wgmma_overwrites", OUTPUT, "shared memory offset 18"},
     {"wgmma_lost_warp", "the four warps of a warpgroup did not do the same", "did not do the same"},
     {"wgmma_outside", "wgmma reads row", "wgmma reads row"},
-    {"wgmma_swizzle", "with swizzle 2", "with swizzle 2"},
+    {"wgmma_swizzle", "with swizzle 3", "with swizzle 3"},
     {"stmatrix_misaligned", "thread (6,0,0): stmatrix row at shared offset 104", "stmatrix row at shared offset 104"},
     {"pipeline_no_empty", "arrives too often", "arrives too often"},
     {"pipeline_early_release", NULL, "shared memory offset"},
@@ -248,6 +271,8 @@ int main(int argc, char **argv) {
     test_wgmma("unit_wgmma_64", 64), test_wgmma("unit_wgmma_64_registers", 64);
     test_wgmma("unit_wgmma_128_swizzled", 128), test_wgmma("unit_wgmma_128_swizzled_registers", 128);
     test_wgmma("unit_wgmma_256_swizzled", 256);
+    test_wgmma_bytes("unit_wgmma_64_bytes", 64, 128), test_wgmma_bytes("unit_wgmma_128_bytes", 128, 128);
+    test_wgmma_bytes("unit_wgmma_64_short_bytes", 64, 64), test_wgmma_bytes("unit_wgmma_128_short_bytes", 128, 64);
     test_stmatrix();
     for (int steps = 1; steps < 9; steps += 2) CHECK_IS(run_pipeline("unit_pipeline", steps), 0);
     emu_stop(module);

@@ -64,6 +64,26 @@ static uint16_t larger(uint16_t a, uint16_t b) {
     return x > y || (x == y && !signbit(x)) ? a : b;
 }
 
+static void test_pack(void) {
+    enum { COUNT = 1024 };
+    int in[COUNT][4], n = COUNT, wrong = 0;
+    uint8_t out[COUNT][2][4];
+    unsigned random = 1;
+    for (int i = 0; i < COUNT * 4; i++) in[i / 4][i % 4] = (int)(emu_next_random(&random) % 1024) - 512;
+    in[0][0] = INT32_MAX, in[0][3] = INT32_MIN;
+    CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout, &n};
+    OK(emu_launch_1d(function("unit_pack"), COUNT / 128, 128, 0, params));
+    emu_download(out, dout, sizeof out);
+    for (int i = 0; i < COUNT * 4; i++) {
+        int v = in[i / 4][i % 4];
+        wrong += out[i / 4][0][i % 4] != (v < 0 ? 0 : v > 255 ? 255 : v);
+        wrong += (int8_t)out[i / 4][1][i % 4] != (v < -128 ? -128 : v > 127 ? 127 : v);
+    }
+    CHECK_IS(wrong, 0);
+    NEED(cuMemFree_v2(din));
+}
+
 static void test_max(void) {
     enum { COUNT = 65536 };
     uint32_t *values = (uint32_t *)malloc(COUNT * 12), *b = values + COUNT, *got = values + 2 * COUNT;
@@ -207,6 +227,7 @@ int main(int argc, char **argv) {
     module = emu_module_of(sample, units, NULL);
     test_halves();
     if (emu_device_arch() >= 80) test_max();
+    test_pack();
     test_math();
     test_bits();
     test_atomics();

@@ -19,6 +19,15 @@ extern "C" __global__ void unit_max(const unsigned *a, const unsigned *b, unsign
 #endif
 }
 
+/* Four numbers to bytes, and to signed ones. */
+extern "C" __global__ void unit_pack(const int *in, unsigned *out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n) return;
+    const int *v = in + 4 * i;
+    out[2 * i] = reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0x7fff));
+    out[2 * i + 1] = reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0x7fff));
+}
+
 /* Fragments come from and go to memory as the test has laid them out: a[lane][4], b[lane][2], d[lane][4]. */
 extern "C" __global__ void unit_mma_k8(const unsigned *a, const unsigned *b, float *d) {
     int lane = threadIdx.x;

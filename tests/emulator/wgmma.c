@@ -1,6 +1,7 @@
 /* wgmma.c: a warpgroup's asynchronous matrix multiply (PTX manual, "Asynchronous Warpgroup Level Matrix Instructions"):
-   d (64xn, fp32) += a (64x16, fp16) * b (16xn, fp16), both K-major. Each of the four warps does its 16 rows on its own,
-   at its wait for the group, and reads shared memory only then. Until then the accumulators hold a NaN pattern. */
+   d (64xn, fp32) += a (64x16, fp16) * b (16xn, fp16), or d (s32) += a (64x32, u8) * b (32xn, s8), both K-major: a step
+   is 32 bytes along K. Each of the four warps does its 16 rows on its own, at its wait for the group, and reads shared
+   memory only then. Until then the accumulators hold a NaN pattern. */
 #include <immintrin.h>
 
 #include "emulator.h"
@@ -18,7 +19,7 @@ typedef struct product {
     unsigned long long a, b; /* descriptors */
     unsigned registers[LANES][4], n, group;
     sums *into;
-    int from_registers, accumulate, line;
+    int from_registers, accumulate, bytes, line;
 } product;
 
 struct emu_tensor { /* of a warp */
@@ -33,31 +34,31 @@ struct emu_tensor { /* of a warp */
 
 /* ---- operands in shared memory: "Shared Memory Matrix Layout", "Matrix Descriptor Format" ---- */
 
-enum { NO_SWIZZLE = 0, SWIZZLE_128 = 1 };
+enum { NO_SWIZZLE = 0, SWIZZLE_128 = 1, SWIZZLE_64 = 2 };
 
 static unsigned field(unsigned long long descriptor, unsigned bit) {
     return (unsigned)(descriptor >> bit & 0x3fff) << 4;
 }
 
 static void check_descriptor(unsigned long long d, int line) {
-    unsigned swizzle = (unsigned)(d >> 62), start = field(d, 0);
+    unsigned swizzle = (unsigned)(d >> 62), start = field(d, 0), row = swizzle == SWIZZLE_64 ? 64 : 128;
     if (d >> 14 & 3 || d >> 30 & 3 || d >> 46 & 7 || d >> 52 & 1023)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor, 0x%llx, with reserved bits", d);
-    if (swizzle != NO_SWIZZLE && swizzle != SWIZZLE_128)
+    if (swizzle > SWIZZLE_64)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor with swizzle %u: the emulator knows 0 "
-                  "(none) and 1 (128 bytes)", swizzle);
-    if (d >> 49 & 7 || (swizzle == SWIZZLE_128 && start % 1024 >= 128))
+                  "(none), 1 (128 bytes) and 2 (64 bytes)", swizzle);
+    if (d >> 49 & 7 || (swizzle != NO_SWIZZLE && start % (8 * row) >= row))
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "a wgmma descriptor of shared offset %u: the emulator knows "
-                  "patterns that begin at multiples of 1024 bytes, with base offset 0",
-                  start - REID_EMULATOR_SHARED_BASE);
+                  "patterns that begin at multiples of %u bytes, with base offset 0",
+                  start - REID_EMULATOR_SHARED_BASE, 8 * row);
 }
 
-/* The shared offset of the 8 halves at columns 8 `half` to 8 `half` + 7 (along K) of a row (along M or N). */
+/* The shared offset of the 16 bytes that are half `half` of a step (along K) of a row (along M or N). */
 static unsigned chunk_of(unsigned long long d, unsigned row, unsigned half) {
     unsigned at = field(d, 0) + row / 8 * field(d, 32);
     if (d >> 62 == NO_SWIZZLE) return at + half * field(d, 16) + row % 8 * 16 - REID_EMULATOR_SHARED_BASE;
-    at += row % 8 * 128 + half * 16;
-    return (at ^ (at >> 7 & 7) << 4) - REID_EMULATOR_SHARED_BASE;
+    at += row % 8 * (d >> 62 == SWIZZLE_128 ? 128 : 64) + half * 16;
+    return (at ^ (at >> 7 & (d >> 62 == SWIZZLE_128 ? 7 : 3)) << 4) - REID_EMULATOR_SHARED_BASE;
 }
 
 static void touch(emu_worker *w, unsigned long long d, unsigned from, unsigned rows, int how, int line) {
@@ -94,6 +95,35 @@ static void load_a(const emu_worker *w, unsigned warp, const product *p, float a
         at[0] = _mm_cvtss_f32(both);
         at[1] = _mm_cvtss_f32(_mm_shuffle_ps(both, both, 1));
     }
+}
+
+/* One sum of a step: 32 products of bytes. */
+static int32_t dot_bytes(const uint8_t a[32], const int8_t b[32]) {
+    __m256i sum = _mm256_setzero_si256();
+    for (unsigned half = 0; half < 32; half += 16) {
+        __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(a + half)));
+        __m256i y = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)(const void *)(b + half)));
+        sum = _mm256_add_epi32(sum, _mm256_madd_epi16(x, y));
+    }
+    __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+    four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+    return _mm_cvtsi128_si32(four) + _mm_extract_epi32(four, 1);
+}
+
+static void multiply_bytes(emu_worker *w, unsigned warp, const product *p) {
+    uint8_t a[16][32];
+    int8_t b[MAX_N][32];
+    for (unsigned i = 0; i < 32; i++)
+        memcpy(&a[i / 2][i % 2 * 16], w->instance->shared + chunk_of(p->a, warp % 4 * 16 + i / 2, i % 2), 16);
+    for (unsigned i = 0; i < p->n * 2; i++)
+        memcpy(&b[i / 2][i % 2 * 16], w->instance->shared + chunk_of(p->b, i / 2, i % 2), 16);
+    for (unsigned row = 0; row < 16; row++)
+        for (unsigned column = 0; column < p->n; column++) {
+            int32_t sum = 0;
+            if (p->accumulate) memcpy(&sum, &p->into->rows[row][column], 4);
+            sum += dot_bytes(a[row], b[column]);
+            memcpy(&p->into->rows[row][column], &sum, 4);
+        }
 }
 
 /* b[k][row]: of eight rows and both halves at a time, whose 8x8 halves are turned by merging neighbours three times. */
@@ -251,7 +281,8 @@ static void issue(emu_worker *w, emu_tensor *t, unsigned warp) {
     int line = lanes[0].line;
     product *p = new_product(t, line);
     *p = (product){.a = first->first, .b = first->second, .n = first->count, .group = t->groups,
-                   .from_registers = first->a != NULL, .accumulate = first->value != 0, .line = line};
+                   .from_registers = first->a != NULL, .accumulate = first->value != 0, .bytes = first->width != 0,
+                   .line = line};
     for (unsigned i = 0; i < LANES; i++) {
         const struct reid_emulator_lane *o = lanes[i].operands;
         if (o->first != p->a || o->second != p->b || o->count != p->n || o->value != first->value ||
@@ -259,7 +290,8 @@ static void issue(emu_worker *w, emu_tensor *t, unsigned warp) {
             emu_fault(CUDA_ERROR_LAUNCH_FAILED, lanes[i].line, NULL, "wgmma with other operands than lane 0's");
         if (o->a) memcpy(p->registers[i], o->a, sizeof p->registers[i]);
     }
-    remember(t, p->a * 3 + p->b * 5 + p->n * 4 + (unsigned)p->accumulate * 2 + (unsigned)p->from_registers);
+    remember(t, p->a * 3 + p->b * 5 + p->n * 8 + (unsigned)p->bytes * 4 + (unsigned)p->accumulate * 2 +
+                (unsigned)p->from_registers);
     if (!p->from_registers) check_descriptor(p->a, line);
     check_descriptor(p->b, line);
     touch_operands(w, warp, p, EMU_ASYNC_READ, line);
@@ -272,7 +304,8 @@ static void wait(emu_worker *w, emu_tensor *t, unsigned warp, unsigned groups_le
     unsigned done = 0;
     for (; done < t->count && t->list[done].group + groups_left < t->groups; done++) {
         product *p = &t->list[done];
-        multiply(w, warp, p);
+        if (p->bytes) multiply_bytes(w, warp, p);
+        else multiply(w, warp, p);
         touch_operands(w, warp, p, EMU_ASYNC_DONE, line);
         if (--p->into->uses == 0) give_sums(p->into, line);
     }
