@@ -87,7 +87,8 @@ static CUresult check_guards(const emu_worker *w) {
     char text[200];
     const unsigned char *shared = w->instance->shared;
     unsigned i = w->shared_bytes, last = REID_EMULATOR_SHARED_BYTES - 1;
-    if (i <= last && shared && !EMU_ASAN && (shared[i] != BEYOND_BYTE || memcmp(shared + i, shared + i + 1, last - i))) {
+    if (shared && !EMU_ASAN && i <= last &&
+        (shared[i] != BEYOND_BYTE || memcmp(shared + i, shared + i + 1, last - i) != 0)) {
         while (shared[i] == BEYOND_BYTE) i++;
         emu_report("kernel %s: wrote shared memory %u bytes past the end of the launch's %u bytes", w->kernel->name,
                    i - w->shared_bytes, w->shared_bytes);
