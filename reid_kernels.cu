@@ -21,7 +21,7 @@
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
-   reid_conv_wgmma  | on Hopper, one convolution or two        | half of that, 2MNK        | 384        | see there
+   reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
