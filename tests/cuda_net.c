@@ -141,14 +141,14 @@ static void bits_of(const char *network, int height, int width, int count, int f
 /* The same for desc.latency: sums in parts, the same ones in every batch. */
 static void test_latency(void) {
     need(getenv("LATENCY") != NULL, "LATENCY is not set");
-    bits_of("resnet50-multiscale", 33, 32, 5, 3, 2, REID_FP16);
-    bits_of("efficientnet_b0", 33, 40, 3, 2, 2, REID_FP16);
+    bits_of("resnet50-multiscale", 33, 32, 3, 2, 2, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, 2, 1, 2, REID_FP16);
 }
 
 static void test_bits(void) {
-    bits_of("efficientnet_b0", 33, 40, PICTURES, 4, 3, REID_FP16);
-    bits_of("efficientnet_b0", 33, 40, 9, 6, 2, REID_FP32);
-    bits_of("resnet50-multiscale", 33, 32, 9, 6, 2, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, 9, 4, 3, REID_FP16);
+    bits_of("efficientnet_b0", 33, 40, 5, 3, 2, REID_FP32);
+    bits_of("resnet50-multiscale", 33, 32, 5, 3, 2, REID_FP16);
 }
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */

@@ -1,6 +1,8 @@
 #!/bin/sh
 # The CUDA executor on the emulator: bits, pictures, queries; networks on other chips, and with every buffer an
 # allocation of its own; broken executors, which must be seen; the reid command on a GPU.
+#     sh tests/t_cuda.sh
+#     sh tests/t_cuda.sh --all     also INT8 by mma.sync on sm_80, whose kernels t_kernels has alone
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda
 . tests/cuda_lib.sh
@@ -19,7 +21,8 @@ REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
 for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
 
 # INT8 to the bit of the CPU's: by wgmma, and by mma.sync.
-for arch in 90 80; do REID_EMULATOR_ARCH=$arch run "$programs/cuda_net" int8 resnet50 "$out/ranges"; done
+run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+[ "${1-}" = --all ] && REID_EMULATOR_ARCH=80 run "$programs/cuda_net" int8 resnet50 "$out/ranges"
 REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
 
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.

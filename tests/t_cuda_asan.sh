@@ -1,6 +1,9 @@
 #!/bin/sh
 # Networks on the CUDA executor under AddressSanitizer, on the emulator built with it: two at a small size, one of them
-# for latency, and ResNet-50 at 193x101 once; GOLDEN_SIZE=224x224 takes that size.
+# for latency.
+#     sh tests/t_cuda_asan.sh
+#     sh tests/t_cuda_asan.sh --all        and ResNet-50 at 193x101, which t_cuda_resnet has without;
+#                                          GOLDEN_SIZE=224x224 takes that size
 cd "$(dirname "$0")/.." || exit 1
 out=build/tests/t_cuda_asan
 . tests/cuda_lib.sh
@@ -15,6 +18,6 @@ emulator=$emulator/asan cache=$PWD/$out/cache # machine code of this mode
 mkdir -p -m 700 "$cache"
 LATENCY=1 run "$out/cuda_net" small resnet50-multiscale
 run "$out/cuda_net" small efficientnet_b0
-GOLDEN_SIZE=${GOLDEN_SIZE:-193x101} GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50
+[ "${1-}" = --all ] && GOLDEN_SIZE=${GOLDEN_SIZE:-193x101} GOLDEN_PRECISION=fp16 run "$out/cuda_net" golden resnet50
 cat "$out/log"
 finish

@@ -1,8 +1,7 @@
 #!/bin/sh
 # The real NVRTC compiles every program of the networks for every chip that reid.h supports, as reid_pack_kernels does:
 # no compile error, no message, no stack, no local memory. It needs NVRTC, found as the library finds it, but no GPU.
-#     sh tests/t_nvrtc.sh           resnet50 in FP16 for one chip a generation, everything for sm_90, INT8 for two: a
-#                                   minute
+#     sh tests/t_nvrtc.sh           resnet50 in FP16 for one chip a generation, everything for sm_90: a minute
 #     sh tests/t_nvrtc.sh --all     everything for all chips: three minutes
 set -u
 cd "$(dirname "$0")/.." || exit 1
@@ -75,7 +74,7 @@ for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
             *-latency-*-) continue ;;
             esac
             case $network-$precision-$arch-${1-} in
-            resnet50-int8-sm_[89]0-) line $network $precision $arch 224 224 ;;
+            resnet50-int8-sm_90-) line $network $precision $arch 224 224 ;;
             *-int8-sm_75-* | efficientnet*-int8-* | *-int8-*-) ;; # there is none, or it is left out
             resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_120-* | *-sm_90-* | *--all)
                 line $network $precision $arch 224 224
@@ -92,7 +91,7 @@ done
 awk '{ new += $6; seconds += $7 } END { printf "%d programs compiled in %.1f CPU seconds, %.2f each\n", new, seconds,
        seconds / (new ? new : 1) }' "$out/table"
 [ "${1-}" = --all ] ||
-    echo "left out: sm_86, sm_89, sm_100, FP32 and the other networks but for sm_90, latency but resnet50's there," \
+    echo "left out: sm_86, sm_89, sm_100; FP32, INT8 and the other networks but for sm_90; latency but resnet50's there," \
         "256x128; --all does it"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed -eq 0 ]
