@@ -4022,7 +4022,7 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    if (!op->group && reid__makes_bytes(j->net->plan->buffers, op)) t->bias = j->net->zeros; /* it comes with the scale */
+    if (!op->group && reid__makes_bytes(j->net->plan->buffers, op)) t->bias = j->net->zeros; /* it comes later */
     t->scale = j->net->weights + op->weight2 + column;
     reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
 }
