@@ -103,10 +103,12 @@ void emu_bulk_multicast(emu_worker *w, emu_bulk *first, unsigned mbarrier, unsig
     }
 }
 
-void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line) {
+void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, unsigned mask, int line) {
     emu_worker *w = emu_worker_now();
     plain_copy(w, &w->loads, (uintptr_t)from, to, bytes, line);
-    emu_bulk_issue_load(w, &w->loads.list[w->loads.count - 1], mbarrier);
+    emu_bulk *c = &w->loads.list[w->loads.count - 1];
+    if (mask) emu_bulk_multicast(w, c, mbarrier, mask & 0xffff);
+    else emu_bulk_issue_load(w, c, mbarrier);
 }
 
 const emu_bulk *emu_bulk_load_for(const emu_worker *w, unsigned mbarrier) {

@@ -100,8 +100,14 @@ static unsigned char *word(emu_worker *w, unsigned address, int how, int line) {
 
 /* ---- what kernels call ---- */
 
+static void arrive_there(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned bytes, int line) {
+    emu_worker *at = resolve(w, &address, "mbarrier.arrive", line);
+    if (at == w) emu_mbarrier_call(op, address, bytes, line);
+    else emu_mbarrier_remote(at, op, address, bytes, line);
+}
+
 unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsigned value, int line) {
-    emu_worker *w = emu_worker_now(), *at;
+    emu_worker *w = emu_worker_now();
     unsigned loaded = 0;
     switch (op) {
     case REID_EMULATOR_RANK: return w->rank;
@@ -114,10 +120,9 @@ unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsig
         return (value + 1) << REID_EMULATOR_RANK_BIT | (address & ADDRESS_MASK);
     case REID_EMULATOR_LOAD: memcpy(&loaded, word(w, address, EMU_READ, line), 4); break;
     case REID_EMULATOR_STORE: memcpy(word(w, address, EMU_WRITE, line), &value, 4); break;
-    case REID_EMULATOR_REMOTE_ARRIVE:
-        at = resolve(w, &address, "mbarrier.arrive", line);
-        if (at == w) emu_mbarrier_call(REID_EMULATOR_ARRIVE, address, 1, line);
-        else emu_mbarrier_remote(at, address, line);
+    case REID_EMULATOR_REMOTE_ARRIVE: arrive_there(w, REID_EMULATOR_ARRIVE, address, 0, line); break;
+    case REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX:
+        arrive_there(w, REID_EMULATOR_ARRIVE_EXPECT_TX, address, value, line);
         break;
     }
     return loaded;

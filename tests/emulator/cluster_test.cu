@@ -53,7 +53,8 @@ enum {
     NO_EXPECT,
     MASK_TOO_LARGE,
     EMPTY_MASK,
-    EARLY_EXIT
+    EARLY_EXIT,
+    EXPECTS_LESS
 };
 
 template <int bug> __device__ __forceinline__ void tell(unsigned *out) {
@@ -141,6 +142,31 @@ extern "C" __global__ void unit_im2col(const __grid_constant__ tensor_map map, f
     cluster_barrier();
 }
 
+/* The first block sends rows of 32 words to those of the mask, whose mbarriers it tells how much to expect; out: what
+   came to each, or 7. */
+template <int bug> __device__ __forceinline__ void send(const unsigned *in, unsigned *out, int mask, int rounds) {
+    unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared), bar = base + 1024;
+    unsigned rank = reid_cluster_rank(), size = reid_cluster_size();
+    words[threadIdx.x] = 7;
+    if (threadIdx.x == 0) {
+        reid_mbarrier_init(bar, 1);
+        reid_fence_mbarrier_init();
+    }
+    reid_fence_proxy_async();
+    cluster_barrier();
+    for (int i = 0; i < rounds; i++) {
+        if (threadIdx.x == 0 && rank == 0) {
+            for (unsigned k = 0; k < size; k++)
+                if (mask >> k & 1)
+                    reid_cluster_mbarrier_arrive_expect_tx(reid_cluster_map(bar, k), bug == EXPECTS_LESS ? 64 : 128);
+            reid_bulk_load_multicast(base, in + i * 32, 128, bar, (unsigned short)mask);
+        }
+        if (mask >> rank & 1) wait_for(bar, (unsigned)i % 2);
+        out[(blockIdx.x * rounds + i) * 32 + threadIdx.x] = words[threadIdx.x];
+        cluster_barrier();
+    }
+}
+
 #define TELL(name, bug)                                                                                                \
     extern "C" __global__ void name(unsigned *out) { tell<bug>(out); }
 TELL(tell_fine, FINE)
@@ -156,6 +182,12 @@ TELL(tell_misaligned, MISALIGNED)
 TELL(tell_not_a_cta_address, NOT_A_CTA_ADDRESS)
 TELL(tell_arrives_too_often, ARRIVES_TOO_OFTEN)
 TELL(tell_no_arrival, NO_ARRIVAL)
+#define SEND(name, bug)                                                                                                \
+    extern "C" __global__ void name(const unsigned *in, unsigned *out, int mask, int rounds) {                         \
+        send<bug>(in, out, mask, rounds);                                                                              \
+    }
+SEND(send_fine, FINE)
+SEND(send_expects_less, EXPECTS_LESS)
 #define SHARE(name, bug)                                                                                               \
     extern "C" __global__ void name(const __grid_constant__ tensor_map map, float *out, int rounds) {                  \
         share<bug>(map, out, rounds);                                                                                  \

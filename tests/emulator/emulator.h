@@ -299,14 +299,16 @@ void emu_wgmma_end(emu_worker *worker);
 
 /* ---- mbarrier.c, bulk.c ---- */
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);
-void emu_mbarrier_remote(emu_worker *worker, unsigned address, int line); /* another block arrives */
+/* Another block arrives, or does so and expects bytes. */
+void emu_mbarrier_remote(emu_worker *worker, enum reid_emulator_mbarrier op, unsigned address, unsigned value,
+                         int line);
 void emu_mbarrier_fence(void);
 unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
 void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
 void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
 int emu_mbarrier_land(emu_worker *worker); /* no thread can go on: lands a copy; 0: there is none */
 int emu_mbarrier_poll(emu_worker *worker); /* lets test_wait end; 0: deadlock */
-void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, int line);
+void emu_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier, unsigned mask, int line);
 void emu_bulk_store(void *to, unsigned from, unsigned bytes, int line);
 void emu_bulk_commit(void);
 void emu_bulk_wait(unsigned groups_left, int read_only, int line);

@@ -52,6 +52,13 @@ __device__ __forceinline__ void reid_bulk_load(unsigned to, const void *from, un
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier) : "memory");
 }
+/* To every block of the mask, at the same place, counted by its mbarrier at the same place. */
+__device__ __forceinline__ void reid_bulk_load_multicast(unsigned to, const void *from, unsigned bytes,
+                                                         unsigned mbarrier, unsigned short mask) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+                 "[%0], [%1], %2, [%3], %4;"
+                 ::"r"(to), "l"(from), "r"(bytes), "r"(mbarrier), "h"(mask) : "memory");
+}
 __device__ __forceinline__ void reid_bulk_store(void *to, unsigned from, unsigned bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes)
                  : "memory");
@@ -194,6 +201,10 @@ __device__ __forceinline__ void reid_cluster_store(unsigned address, unsigned va
 }
 __device__ __forceinline__ void reid_cluster_mbarrier_arrive(unsigned mbarrier) { /* of any block */
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_cluster_mbarrier_arrive_expect_tx(unsigned mbarrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%0], %1;" ::"r"(mbarrier),
+                 "r"(bytes) : "memory");
 }
 __device__ __forceinline__ bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) { /* of this one */
     unsigned over;

@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 4                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 5                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 #define REID_EMULATOR_RANK_BIT 24 /* a .shared::cluster address: rank + 1 is above it, 0 for the block itself */
@@ -59,7 +59,8 @@ enum reid_emulator_cluster {
     REID_EMULATOR_MAP,   /* a .shared address and a rank to a .shared::cluster address */
     REID_EMULATOR_LOAD,  /* four bytes */
     REID_EMULATOR_STORE,
-    REID_EMULATOR_REMOTE_ARRIVE /* at an mbarrier */
+    REID_EMULATOR_REMOTE_ARRIVE,          /* at an mbarrier */
+    REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX /* there, and expects so many bytes */
 };
 
 /* Undefined behaviour that g++'s own checks found in a kernel. */
@@ -99,12 +100,14 @@ struct reid_emulator_calls {
     unsigned (*mbarrier)(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line); /* wait: done? */
     void (*fence_mbarrier_init)(void);
     void (*fence_proxy_async)(void);
-    void (*bulk_load)(unsigned destination, const void *source, unsigned bytes, unsigned mbarrier, int line);
+    /* mask: of the blocks of the cluster that get it, by rank; 0: this one. */
+    void (*bulk_load)(unsigned destination, const void *source, unsigned bytes, unsigned mbarrier, unsigned mask,
+                      int line);
     void (*bulk_store)(void *destination, unsigned source, unsigned bytes, int line);
     void (*bulk_commit)(void);
     void (*bulk_wait)(unsigned groups_left, int read_only, int line); /* read_only: until the sources have been read */
     /* A box of a tensor map; rank coordinates, innermost first; offsets: rank - 2 of them, or NULL in tile mode. mask:
-       of the blocks that get it, by rank; 0: this one. */
+       as above. */
     void (*tensor_load)(unsigned destination, const void *map, unsigned rank, const int *coordinates,
                         const int *offsets, unsigned mbarrier, unsigned mask, int line);
     void (*tensor_store)(const void *map, unsigned rank, const int *coordinates, unsigned source, int line);

@@ -134,8 +134,9 @@ static void arrive(emu_worker *w, emu_mbarrier *m, int line) {
     complete_if_due(w, m, line);
 }
 
-void emu_mbarrier_remote(emu_worker *w, unsigned address, int line) {
-    emu_mbarrier *m = need(w, address, "mbarrier.arrive", line);
+void emu_mbarrier_remote(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line) {
+    emu_mbarrier *m = need(w, address, op_name(op), line);
+    if (op == REID_EMULATOR_ARRIVE_EXPECT_TX) expect(m, value, line);
     if (w->cells) emu_check_landing(w, m->arrived);
     arrive(w, m, line);
 }

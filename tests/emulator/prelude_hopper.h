@@ -39,7 +39,12 @@ REID_EMULATOR_FN void reid_fence_proxy_async(void) { reid_emulator.fence_proxy_a
 /* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes */
 REID_EMULATOR_FN void reid_bulk_load(unsigned to, const void *from, unsigned bytes, unsigned mbarrier,
                                      REID_EMULATOR_LINE) {
-    reid_emulator.bulk_load(to, from, bytes, mbarrier, line);
+    reid_emulator.bulk_load(to, from, bytes, mbarrier, 0, line);
+}
+/* ....multicast::cluster: to every block of the mask, at the same place, counted by its mbarrier at the same place */
+REID_EMULATOR_FN void reid_bulk_load_multicast(unsigned to, const void *from, unsigned bytes, unsigned mbarrier,
+                                               unsigned short mask, REID_EMULATOR_LINE) {
+    reid_emulator.bulk_load(to, from, bytes, mbarrier, mask | 0x10000u, line);
 }
 /* cp.async.bulk.global.shared::cta.bulk_group */
 REID_EMULATOR_FN void reid_bulk_store(void *to, unsigned from, unsigned bytes, REID_EMULATOR_LINE) {
@@ -97,7 +102,7 @@ REID_EMULATOR_FN void reid_tensor_load_im2col_5d(unsigned to, const void *map, i
     const int at[5] = {c, w, h, d, n}, offsets[3] = {offset_w, offset_h, offset_d};
     reid_emulator.tensor_load(to, map, 5, at, offsets, mbarrier, 0, line);
 }
-/* ....multicast::cluster: to every block of the mask, at the same place, counted by its mbarrier at the same place */
+/* ....multicast::cluster, as of bulk copies */
 REID_EMULATOR_FN void reid_tensor_load_2d_multicast(unsigned to, const void *map, int x, int y, unsigned mbarrier,
                                                     unsigned short mask, REID_EMULATOR_LINE) {
     const int at[2] = {x, y};
@@ -176,9 +181,12 @@ REID_EMULATOR_FN unsigned reid_cluster_load(unsigned address, REID_EMULATOR_LINE
 REID_EMULATOR_FN void reid_cluster_store(unsigned address, unsigned value, REID_EMULATOR_LINE) {
     reid_emulator.cluster(REID_EMULATOR_STORE, address, value, line); /* st.shared::cluster.u32 */
 }
-/* mbarrier.arrive.release.cluster.shared::cluster; mbarrier.try_wait.parity.acquire.cluster */
+/* mbarrier.arrive and .arrive.expect_tx with .release.cluster.shared::cluster; .try_wait.parity.acquire.cluster */
 REID_EMULATOR_FN void reid_cluster_mbarrier_arrive(unsigned mbarrier, REID_EMULATOR_LINE) {
-    reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE, mbarrier, 1, line);
+    reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE, mbarrier, 0, line);
+}
+REID_EMULATOR_FN void reid_cluster_mbarrier_arrive_expect_tx(unsigned mbarrier, unsigned bytes, REID_EMULATOR_LINE) {
+    reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX, mbarrier, bytes, line);
 }
 REID_EMULATOR_FN bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
     return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT, mbarrier, parity, line) != 0;

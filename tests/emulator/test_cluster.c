@@ -129,6 +129,24 @@ static void test_im2col(void) {
     NEED(cuMemFree_v2(din));
 }
 
+/* How many words are wrong that the first block sends to those of the mask, or -1 for a fault. */
+static int run_send(const char *name, int mask) {
+    enum { SIZE = 4 };
+    unsigned in[ROUNDS][32], out[SIZE][ROUNDS][32];
+    int rounds = ROUNDS, wrong = 0;
+    for (unsigned i = 0; i < ROUNDS * 32; i++) in[i / 32][i % 32] = 100 + i;
+    CUdeviceptr din = emu_upload(in, sizeof in), dout = emu_upload(NULL, sizeof out);
+    void *params[] = {&din, &dout, &mask, &rounds};
+    if (launch_1d(emu_function_of(module, name, 2048), SIZE, SIZE, 32, params)) return -1;
+    emu_download(out, dout, sizeof out);
+    for (unsigned i = 0; i < SIZE * ROUNDS * 32; i++) {
+        unsigned block = i / (ROUNDS * 32), at = i % (ROUNDS * 32);
+        wrong += out[block][at / 32][at % 32] != (mask >> block & 1 ? in[at / 32][at % 32] : 7);
+    }
+    NEED(cuMemFree_v2(din));
+    return wrong;
+}
+
 /* ---- distributed shared memory ---- */
 
 static int run_tell(const char *name) {
@@ -162,6 +180,8 @@ static const emu_bug bugs[] = {
     {"tell_not_a_cta_address", "an mbarrier at shared offset", "an mbarrier at shared offset"},
     {"tell_arrives_too_often", OUTPUT, "of shared memory offset"},
     {"tell_no_arrival", "(phase 0: 1 of 4 arrivals pending", "(phase 0: 1 of 4 arrivals pending"},
+    {"send_fine", "right", "right"},
+    {"send_expects_less", "transaction count -64", "transaction count -64"},
     {"share_fine", "right", "right"},
     {"share_no_first_barrier", "which may not have begun: there is no barrier.cluster", "may not have begun"},
     {"share_no_last_barrier", ENDS, ENDS},
@@ -176,7 +196,8 @@ static int run(const char *name, const char *cubin) {
     emu_start();
     NEED(cuModuleLoadData(&module, cubin));
     int wrong = 0;
-    for (int i = 0; i < 30 && !wrong; i++) wrong = *name == 't' ? run_tell(name) : run_share(name, 2);
+    for (int i = 0; i < 30 && !wrong; i++)
+        wrong = *name == 't' ? run_tell(name) : strncmp(name, "send", 4) ? run_share(name, 2) : run_send(name, 13);
     fprintf(stderr, wrong > 0 ? OUTPUT "\n" : wrong ? "" : "the output is right\n");
     return wrong != 0;
 }
@@ -191,6 +212,7 @@ int main(int argc, char **argv) {
     test_barrier();
     test_im2col();
     for (unsigned size = 1; size <= MOST; size++) CHECK_IS(run_share("share_fine", size), 0);
+    for (int mask = 1; mask < 16; mask++) CHECK_IS(run_send("send_fine", mask), 0);
     emu_stop(module);
     free(cubin);
     return emu_done("test_cluster");
