@@ -388,7 +388,7 @@ typedef struct reid_desc {
     int raw;                  /* 1: leave out L2 normalisation */
     int latency;              /* 1: for calls with one image: a GPU cuts sums into parts that it computes side by side,
                                  which has other bits (in the fingerprint) and costs speed in large batches. On a CPU
-                                 the fingerprint is all that changes, and INT8's sums stay whole */
+                                 the fingerprint is all that changes; INT8's convolutions keep their bits */
     int allow_unused;         /* 1: tensors that the network does not have are logged instead of refused; not layers,
                                  which are another network's */
 
@@ -6503,10 +6503,11 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
 /* Blocks of a cluster that share K of a tile, whatever the batch: as many as leave no image's tile without a
    multiprocessor, and each part four slices or more. */
 static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
-    int tile = reid__choose_tile(g, op, arch, 0), slices = reid__gpu_depth(g, op) / reid__gpu_bk(g), split = 1;
+    int tile = reid__choose_tile(g, op, arch, 0), split = 1;
+    int slices = reid__gpu_depth(g, op) / (op->group ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
-    if (!g->latency || arch < 90 || g->per[op->out] > 1 || op->group == 4) return 1; /* sums of bytes stay whole */
+    if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
     while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
     return split;
 }
@@ -6543,7 +6544,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
     t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
     t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
-    t.slots = t.stem ? blocks : reid__adds(g, index) && split == 1 ? 4 : 2;
+    t.slots = t.stem ? blocks : (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
     slot = value == 2 ? 64 : t.passes ? 128 : t.bn; /* channels */
     a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
@@ -6554,7 +6555,7 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int 
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
-    if (split > 1 && (t.stem || g->int8 || split > t.chunks)) t.stages = 0;
+    if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
@@ -6586,14 +6587,17 @@ static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, in
     return cost;
 }
 
-/* The best tile. For latency its parts of K are those that are best for one image, whatever the batch. */
+/* The best tile: of four, of those in pairs, and of six that cut K into parts. For latency the parts are those that are
+   best for one image, whatever the batch; sums of bytes have the same bits in any. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     const reid__op *op = &g->plan->ops[index];
     int split = g->latency && large ? reid__choose_wgmma_tile(g, index, arch, 0).split : 0;
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    for (int i = 0; i < (g->latency ? 8 : 4 * g->wgmma); i++) { /* the last four in pairs */
-        if (g->latency) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << i / 2);
+    int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
+    for (int i = 0; i < 14; i++) {
+        if (i >= 8 ? !parts : g->latency ? i > 1 : i >= 4 * g->wgmma) continue;
+        if (i >= 8) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << (i - 6) / 2);
         else t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
         if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */

@@ -49,14 +49,18 @@
    Pixels of a batch (M) fit 31 bits, and so do the values of one image and of one weight tensor: what may be more, the
    values of a batch, is counted in 64. gridDim.y is the image in some kernels, and ends at 65535. */
 
+#define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
+
 /* What products are added up in. */
 #ifdef VALUE_U8
 typedef int sum_t;
+DEVICE unsigned bits_of(int sum) { return (unsigned)sum; }
+DEVICE int sum_of(unsigned bits) { return (int)bits; }
 #else
 typedef float sum_t;
+DEVICE unsigned bits_of(float sum) { return __float_as_uint(sum); }
+DEVICE float sum_of(unsigned bits) { return __uint_as_float(bits); }
 #endif
-
-#define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
 
 /* --------------------------------------------------------------------------------------------------------------------
    Instructions. Each inline-PTX instruction is one function, for which an emulator can supply a meaning on the CPU.
@@ -574,12 +578,12 @@ DEVICE float nearest(float v) {
 #endif
 
 /* The sum of what the blocks of a cluster have at this place. */
-DEVICE float join(const float *part) {
+DEVICE sum_t join(const sum_t *part) {
 #if SPLIT > 1
     unsigned at = reid_shared_address(part);
-    float sum = __uint_as_float(reid_cluster_load(reid_cluster_map(at, 0)));
+    sum_t sum = sum_of(reid_cluster_load(reid_cluster_map(at, 0)));
 #pragma unroll
-    for (int i = 1; i < SPLIT; i++) sum += __uint_as_float(reid_cluster_load(reid_cluster_map(at, i)));
+    for (int i = 1; i < SPLIT; i++) sum += sum_of(reid_cluster_load(reid_cluster_map(at, i)));
     return sum;
 #else
     return *part;
@@ -799,7 +803,7 @@ DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bia
 #pragma unroll
     for (int c = 0; c < 8; c++) {
         unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
-        float byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        float byte = nearest(in_steps(join(sums + c), scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
         (c < 4 ? out.x : out.y) |= (__float_as_uint(byte) & 255) << c % 4 * 8;
     }
     return out;
@@ -967,7 +971,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 
    BYTES, VALUE_U8, SIGNED, REST_SIGNED and scales: as in reid_conv_f16; more_scale is that of NEXT. The weights of 16
    output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool is
-   of halves, of which bytes are stored. Not with MORE_C or SPLIT.
+   of halves, of which bytes are stored. Not with MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
@@ -1278,46 +1282,72 @@ struct finish {
     int n, end;
 };
 
+/* Channels of a word: how their sums become values. */
+#define PER_WORD (4 / VALUE)
+struct word {
 #ifdef VALUE_U8
-/* Four channels of a pixel; those of d and two further on. A residual's byte becomes a float as low bits of 2^23. */
-template <bool adds> DEVICE unsigned word_of(const int *d, unsigned rest, float4 scale, float4 bias, float rest_scale) {
-    const int sums[4] = {d[0], d[1], d[4], d[5]};
-    const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
-    int v[4];
-    if (REST_SIGNED) rest ^= 0x80808080;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float sum = fmaf((float)sums[i], scales[i], biases[i]);
-        float r = __uint_as_float(__byte_perm(rest, 0x4b000000, 0x7440 + i)) - (8388608.0f + 128 * REST_SIGNED);
-        v[i] = __float2int_rn(adds ? fmaf(r, rest_scale, sum) : sum);
+    float4 scale, bias;
+    float rest;
+#endif
+    DEVICE word(const finish &f, int c) {
+#ifdef VALUE_U8
+        scale = c < f.end ? *(const float4 *)(f.scale + c) : make_float4(0, 0, 0, 0);
+        bias = c < f.end ? *(const float4 *)(f.bias + c) : make_float4(0, 0, 0, 0);
+        rest = f.rest;
+#else
+        (void)f, (void)c; /* the sums began with the bias */
+#endif
     }
-    return SIGNED ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
-                  : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
+    /* Those of a pixel, with its residuals if `adds`. A residual's byte becomes a float as low bits of 2^23. */
+    template <bool adds> DEVICE unsigned of(const sum_t (&sums)[PER_WORD], unsigned residuals) const {
+#ifdef VALUE_U8
+        const float scales[4] = {scale.x, scale.y, scale.z, scale.w}, biases[4] = {bias.x, bias.y, bias.z, bias.w};
+        int v[4];
+        if (REST_SIGNED) residuals ^= 0x80808080;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            float sum = fmaf((float)sums[i], scales[i], biases[i]);
+            float r = __uint_as_float(__byte_perm(residuals, 0x4b000000, 0x7440 + i)) -
+                      (8388608.0f + 128 * REST_SIGNED);
+            v[i] = __float2int_rn(adds ? fmaf(r, rest, sum) : sum);
+        }
+        return SIGNED ? reid_pack_s8(v[1], v[0], reid_pack_s8(v[3], v[2], 0))
+                      : reid_pack_u8(v[1], v[0], reid_pack_u8(v[3], v[2], 0));
+#else
+        float low = sums[0], high = sums[1];
+        if (adds) {
+            low += reid_f32_from_f16((unsigned short)(residuals & 0xffff));
+            high += reid_f32_from_f16((unsigned short)(residuals >> 16));
+        }
+        return reid_f16x2_from_f32(act(low), act(high));
+#endif
+    }
+};
+
+/* A thread's sums go to words of as many channels: which of d are those of word j of its pixel, `below` of the one
+   eight further on. */
+DEVICE int sum_at(int j, int below, int i) {
+#ifdef VALUE_U8
+    return j * 8 + below * 2 + i / 2 * 4 + i % 2; /* a row of 16 channels is two of wgmma's */
+#else
+    return j * 4 + below * 2 + i;
+#endif
 }
 
-template <bool adds> DEVICE void words_of(const int *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
+template <bool adds> DEVICE void words_of(const sum_t *d, int j, const unsigned *rest, const finish &f, unsigned *r) {
 #pragma unroll
-    for (int i = 0; i < 4; i += 2) { /* two rows of 16 channels each */
-        int c = f.n + (2 * j + i / 2) * 16 + threadIdx.x % 4 * 4;
-        float4 none = make_float4(0, 0, 0, 0), scale = c < f.end ? *(const float4 *)(f.scale + c) : none;
-        float4 bias = c < f.end ? *(const float4 *)(f.bias + c) : none;
-        r[i] = word_of<adds>(d + 16 * j + 4 * i, rest[i], scale, bias, f.rest);
-        r[i + 1] = word_of<adds>(d + 16 * j + 4 * i + 2, rest[i + 1], scale, bias, f.rest);
-    }
-}
-#else
-template <bool adds> DEVICE void words_of(const float *d, int j, const unsigned *rest, const finish &, unsigned *r) {
+    for (int i = 0; i < 4; i += 2) {
+        int row = 2 * j + i / 2;
+        const word w(f, f.n + (row * 4 + threadIdx.x % 4) * PER_WORD);
 #pragma unroll
-    for (int i = 0; i < 4; i++) {
-        float low = d[8 * j + 2 * i], high = d[8 * j + 2 * i + 1];
-        if (adds) {
-            low += reid_f32_from_f16((unsigned short)(rest[i] & 0xffff));
-            high += reid_f32_from_f16((unsigned short)(rest[i] >> 16));
+        for (int below = 0; below < 2; below++) {
+            sum_t sums[PER_WORD];
+#pragma unroll
+            for (int k = 0; k < PER_WORD; k++) sums[k] = d[sum_at(row, below, k)];
+            r[i + below] = w.of<adds>(sums, rest[i + below]);
         }
-        r[i] = reid_f16x2_from_f32(act(low), act(high));
     }
 }
-#endif
 
 /* A warp's sums of 16 pixels by `channels`, to values in a slot, over the residual if `adds`. wgmma leaves them as 8x8
    matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next 8. Of
@@ -1397,35 +1427,36 @@ struct consumer {
     }
 
 #if SPLIT > 1
-    /* SPLIT: this block's share of the channels from n0 and the pixels from m0 on. A thread has the same outputs in all
-       blocks; a pair of its sums, of neighbouring channels, comes after the other. */
-    DEVICE void store_share(const sums<BN> &acc, const value_t *residual, int n0, int m0) {
+    /* SPLIT: this block's share of the channels from f.n and the pixels from m0 on. A thread has the same outputs in
+       all blocks; its sums go word by word. */
+    DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
         int lane = threadIdx.x % 32, part = own_part();
         unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 4; /* [SPLIT][SHARE][128] */
         wait_for_cluster(l.stored(group, 0), o.parity ^ 1);
 #pragma unroll
-        for (int i = 0; i < BN / 2; i++)
+        for (int i = 0; i < BN / 2; i++) {
+            int of = sum_at(i / PER_WORD / 2, i / PER_WORD % 2, i % PER_WORD);
             reid_cluster_store(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE),
-                               __float_as_uint(acc.d[0][i]));
+                               bits_of(acc.d[0][of]));
+        }
         arrive_everywhere(l.filled(group, 0));
         wait_for_cluster(l.filled(group, 0), o.parity);
-        const float *from = (const float *)(shared + (parts - l.base));
+        const sum_t *from = (const sum_t *)(shared + (parts - l.base));
 #pragma unroll
-        for (int i = 0; i < SHARE; i += 2) {
-            int c = n0 + (part * SHARE + i) / 4 * 8 + lane % 4 * 2;
-            int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + i % 4 * 4;
+        for (int i = 0; i < SHARE; i += PER_WORD) {
+            int word_index = (part * SHARE + i) / PER_WORD, c = f.n + (word_index / 2 * 4 + lane % 4) * PER_WORD;
+            int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + word_index % 2 * 8;
             long long at = (long long)m * OC_PADDED + c;
-            float low = from[i * 128], high = from[(i + 1) * 128];
+            sum_t sums[PER_WORD];
 #pragma unroll
-            for (int k = 1; k < SPLIT; k++)
-                low += from[(k * SHARE + i) * 128], high += from[(k * SHARE + i + 1) * 128];
-            if (m >= pixels || c >= OC_PADDED) continue;
-            if (RESIDUAL) {
-                unsigned rest = *(const unsigned *)(residual + at);
-                low += reid_f32_from_f16((unsigned short)(rest & 0xffff));
-                high += reid_f32_from_f16((unsigned short)(rest >> 16));
+            for (int j = 0; j < PER_WORD; j++) {
+                sums[j] = from[(i + j) * 128];
+#pragma unroll
+                for (int k = 1; k < SPLIT; k++) sums[j] += from[(k * SHARE + i + j) * 128];
             }
-            *(unsigned *)((value_t *)to + at) = reid_f16x2_from_f32(act(low), act(high));
+            if (m >= pixels || c >= OC_PADDED) continue;
+            unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
+            *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums, residuals);
         }
         arrive_everywhere(l.stored(group, 0));
         o.parity ^= 1;
@@ -1573,7 +1604,7 @@ DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const va
         if (GROUPS == 1) wait_for(l.turn(group), turn); /* a parity tells no more than one round of the ring */
         c.multiply(acc, count, -1, GROUPS == 1 && (!NEXT || RESIDENT));
 #if SPLIT > 1
-        c.store_share(acc, raw, f.n, m0);
+        c.store_share(acc, raw, f, m0);
 #elif NEXT
         c.go_on(acc, out, f, more, m0);
 #else

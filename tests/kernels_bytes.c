@@ -135,9 +135,10 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
     emu_download(got, lane.buffer[op->out], bytes);
     for (size_t i = 0; i < count && per == 1; i++) wrong += got[i] != l->want[i];
     if (per > 1) wrong = wrong_row_sums(l, (const float *)(void *)got, per);
-    printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d light %d stages %d "
-           "chunks %d + %d: %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh, op->ow, images, t->bm, t->bn,
-           t->groups, t->resident, t->pair, t->light, t->stages, t->chunks, t->passes * t->bn / t->depth, wrong);
+    printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d light %d "
+           "stages %d chunks %d + %d: %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh, op->ow, images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
+           t->passes * t->bn / t->depth, wrong);
     CHECK(wrong == 0);
     free(got);
 }
@@ -194,8 +195,18 @@ static void test_stem(int images) {
     free(in), free(w), free(l.want);
 }
 
-/* An operation's launch, with every tile, or with those that are chosen. */
-static void test_op(int index, int images, int all) {
+typedef enum which { CHOSEN, ALL, PARTS } which;
+
+/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all, the last four in
+   pairs; of those that cut K into parts, for latency. Without stages: it does not fit. */
+static reid__wgmma_tile next_tile(int index, which of, int i) {
+    if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
+    if (of == PARTS) return reid__wgmma_fit(&gpu.plan, index, 1, 1 + i % 2, 0, 2 << i / 2);
+    return reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
+}
+
+/* An operation's launch with each tile. */
+static void test_op(int index, int images, which of) {
     int first = reid__launch_first(&gpu.plan, index), tiles = 0;
     const reid__op *op = &plan.ops[index], *begin = &plan.ops[first];
     uint8_t *in = random_bytes(stored(begin->in, images));
@@ -204,11 +215,10 @@ static void test_op(int index, int images, int all) {
     upload_layer(&l);
     lane.buffer[begin->in] = emu_upload(in, stored(begin->in, images));
     if (op->residual != REID__NONE) lane.buffer[op->residual] = emu_upload(l.rest, (size_t)(l.pixels * op->oc));
-    for (int i = 0; i < (all ? 8 : 2); i++) { /* the last four in pairs; the best for small batches and large ones */
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1)
-                                 : reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
-        if (t.stages < 2 || (i / 4 && !t.pair)) continue;
-        run_tile(&l, &t, images, 1 + i);
+    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
+        reid__wgmma_tile t = next_tile(index, of, i);
+        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
+        run_tile(&l, &t, images, of == PARTS ? t.split : 1 + i); /* so few that a cluster has several tiles */
         tiles++;
     }
     CHECK(tiles > 0);
@@ -245,9 +255,10 @@ static void make_odd(int index, int ic, int oc) {
 
 /* `few`, and where every access is checked: only the smallest ones. */
 int main(int argc, char **argv) {
-    static const struct { const char *name; int images, all; } rows[] = {
-        {"layer1.0.conv3", 1, 0}, {"layer1.0.downsample.0", 3, 0}, {"layer1.1.conv3", 3, 1}, {"layer2.1.conv3", 3, 1},
-        {"layer2.0.downsample.0", 3, 0}, {"layer3.0.conv2", 3, 1}, {"layer3.0.conv3", 1, 0}};
+    static const struct { const char *name; int images; which of; } rows[] = {
+        {"layer1.0.conv3", 1, CHOSEN}, {"layer1.0.downsample.0", 3, CHOSEN}, {"layer1.1.conv3", 3, ALL},
+        {"layer2.1.conv3", 3, ALL}, {"layer2.0.downsample.0", 3, CHOSEN}, {"layer3.0.conv2", 3, ALL},
+        {"layer3.0.conv3", 1, CHOSEN}};
     int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
@@ -257,14 +268,16 @@ int main(int argc, char **argv) {
         int index = find(rows[i].name);
         if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: what the kernel can, and no plan asks for yet */
             gpu.plan.inner[index] = index - 1, gpu.plan.into[index - 1] = index;
-        test_op(index, rows[i].images, rows[i].all);
+        test_op(index, rows[i].images, rows[i].of);
     }
-    if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, 1);
+    if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, ALL);
     CHECK(few || gpu.plan.per[plan.ops[find("layer4.2.conv3")].out] == 3);
-    plan_of(45, 37, 1), test_op(find("layer2.0.conv2"), 2, 0);
+    plan_of(45, 37, 1), test_op(find("layer2.0.conv2"), 2, CHOSEN), test_op(find("layer2.0.conv2"), 3, PARTS);
+    if (!few) test_op(find("layer2.1.conv1"), 5, PARTS), test_op(find("layer3.1.conv3"), 5, PARTS);
     plan_of(45, 37, 0), test_stem(2);
-    plan_of(45, 37, 0), make_odd(find("layer3.1.conv2"), 80, 48), test_op(find("layer3.1.conv2"), 3, !few);
-    plan_of(45, 37, 0), make_odd(find("layer3.0.conv2"), 144, 208), test_op(find("layer3.0.conv2"), 3, 0);
+    plan_of(45, 37, 0), make_odd(find("layer3.1.conv2"), 80, 48);
+    test_op(find("layer3.1.conv2"), 3, few ? CHOSEN : ALL);
+    plan_of(45, 37, 0), make_odd(find("layer3.0.conv2"), 144, 208), test_op(find("layer3.0.conv2"), 3, CHOSEN);
     free(kernels_text);
     return emu_done("kernels_bytes");
 }

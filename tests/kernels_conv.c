@@ -137,8 +137,9 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
 
 static float sum_in_double(double a, double b, double c) { return (float)(a * b + c); }
 
-/* Bytes times signed bytes, exactly: every output byte. rest: 0, or a residual of bytes (1), of signed ones (2). */
-static void test_bytes(const conv *c, const tile *s, int rest, int is_signed) {
+/* Bytes times signed bytes, exactly: every output byte, however many blocks share K. rest: 0, or a residual of bytes
+   (1), of signed ones (2). */
+static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, int split) {
     int oh = (c->ih + 2 * c->pad - c->k) / c->stride + 1, ow = (c->iw + 2 * c->pad - c->k) / c->stride + 1;
     int pixels = c->images * oh * ow, depth = c->k * c->k * c->ic, wrong = 0, most = 0;
     const constant constants[] = {
@@ -146,7 +147,8 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed) {
         {"OUT_STRIDE", c->oc}, {"CHANNEL", 0}, {"KH", c->k}, {"KW", c->k}, {"STRIDE", c->stride},
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", 1}, {"RESIDUAL", rest != 0}, {"SCALE", 0}, {"BM", s->bm},
         {"BN", s->bn}, {"BK", 64}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n},
-        {"ROW_SUMS", 0}, {"BYTES", 1}, {"SIGNED", is_signed}, {"REST_SIGNED", rest == 2}, {NULL, 0}};
+        {"ROW_SUMS", 0}, {"BYTES", 1}, {"SIGNED", is_signed}, {"REST_SIGNED", rest == 2}, {"SPLIT", split},
+        {NULL, 0}};
     int copies = 64 * s->stages * (s->bm + s->bn), stored = 4 * s->bm * (s->bn + 4);
     unsigned shared = (unsigned)(copies > stored ? copies : stored), seed = 9;
     size_t in_count = (size_t)(c->images * c->ih * c->iw * c->ic), out_count = (size_t)(pixels * c->oc);
@@ -163,8 +165,8 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed) {
     CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
     CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
     void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
-    run_kernel(kernel_of("reid_conv_f16", 2, constants, shared), (pixels + s->bm - 1) / s->bm,
-               (c->oc + s->bn - 1) / s->bn, 32 * s->warps_m * s->warps_n, shared, params);
+    run_clusters(kernel_of("reid_conv_f16", 2, constants, shared), (pixels + s->bm - 1) / s->bm * split,
+                 (c->oc + s->bn - 1) / s->bn, 32 * s->warps_m * s->warps_n, shared, params, split);
     emu_download(out, d_out, out_count);
     for (int at = 0; at < pixels * c->oc; at++) {
         int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
@@ -179,7 +181,7 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed) {
         long want = lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
         wrong += out[at] != (uint8_t)want, most += want > 10 && want < 100;
     }
-    printf("%-16s %-20s tile %3d x %-3d bytes wrong: %d\n", "INT8", c->name, s->bm, s->bn, wrong);
+    printf("%-16s %-20s tile %3d x %-3d split %d bytes wrong: %d\n", "INT8", c->name, s->bm, s->bn, split, wrong);
     CHECK(wrong == 0 && most > pixels); /* not all of them cut off */
     NEED(cuMemFree_v2(d_in) || cuMemFree_v2(d_rest) || cuMemFree_v2(d_w) || cuMemFree_v2(d_scale) ||
          cuMemFree_v2(d_bias)); /* emu_download has freed d_out */
@@ -207,8 +209,9 @@ int main(void) {
         static const conv bytes[] = {{"1x1", 7, 5, 64, 80, 1, 1, 0, 1, 0, 0, 2, 0},
                                      {"3x3", 8, 9, 64, 48, 3, 1, 1, 1, 0, 0, 2, 0},
                                      {"3x3 stride 2", 9, 7, 128, 64, 3, 2, 1, 1, 0, 0, 1, 0}};
-        test_bytes(&bytes[i], &tiles[i], i, 0);
-        test_bytes(&bytes[(i + 1) % 3], &tiles[i], 0, 1);
+        test_bytes(&bytes[i], &tiles[i], i, 0, 1);
+        test_bytes(&bytes[(i + 1) % 3], &tiles[i], 0, 1, 1);
+        if (emu_device_arch() >= 90 && i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
     }
     free(kernels_text);
     return emu_done("kernels_conv");

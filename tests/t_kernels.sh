@@ -107,17 +107,18 @@ plant wgmma "parts of other blocks that are not waited for" \
     's/wait_for_cluster(l.filled(group, 0), o.parity);//' ONLY=parts
 plant wgmma "parts over those that another block still adds" \
     's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' ONLY=parts
-plant wgmma "parts added last one first" 's/from\[\(i\|(i + 1)\) \* 128\]/from[((SPLIT - 1) * SHARE + \1) * 128]/g
+plant wgmma "parts added last one first" 's/from\[(i + j) \* 128\]/from[((SPLIT - 1) * SHARE + i + j) * 128]/
     s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' ONLY=parts
 plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' ONLY=parts
 plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' ONLY=parts
 plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=parts
-plant bytes "sums that are no neighbours" 's/{d\[0\], d\[1\], d\[4\], d\[5\]}/{d[0], d[1], d[2], d[3]}/'
+plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 + i % 2;/j * 8 + below * 4 + i;/'
+plant bytes "parts in the order of halves" 's/bits_of(acc.d\[0\]\[of\])/bits_of(acc.d[0][i])/'
 plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
 plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
 plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
-plant bytes "a residual without its sign" 's/if (REST_SIGNED) rest ^= 0x80808080;//'
-plant bytes "a residual in its own steps" 's/r, rest_scale, sum/r, scales[i], sum/'
+plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
+plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
 plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'

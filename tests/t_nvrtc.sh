@@ -70,11 +70,11 @@ for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
     for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
         for precision in fp16 fp32 int8 fp16-latency fp32-latency; do
             case $network-$precision-$arch-${1-} in
-            resnet50-fp16-latency-sm_90- | resnet50-fp32-latency-sm_90-) ;;
+            resnet50-fp16-latency-sm_90- | resnet50-fp32-latency-sm_90- | resnet50-int8-latency-sm_90-) ;;
             *-latency-*-) continue ;;
             esac
             case $network-$precision-$arch-${1-} in
-            resnet50-int8-sm_90-) line $network $precision $arch 224 224 ;;
+            resnet50-int8-sm_90- | resnet50-int8-latency-sm_90-) line $network $precision $arch 224 224 ;;
             *-int8-sm_75-* | efficientnet*-int8-* | *-int8-*-) ;; # there is none, or it is left out
             resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_120-* | *-sm_90-* | *--all)
                 line $network $precision $arch 224 224

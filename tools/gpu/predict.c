@@ -15,7 +15,8 @@ typedef struct total {
 
 static reid__plan plan, narrow; /* narrow: INT8's */
 static reid__prep prep;
-static reid__gpu_plan gpu[3]; /* as usual, for latency, INT8 */
+static const char *const kinds[] = {"as usual", "for latency", "INT8", "INT8 for latency"};
+static reid__gpu_plan gpu[4];
 
 /* Adds an operation's launch, if it has one, and writes what is predicted for it. */
 static void predict(const reid__gpu_plan *g, int index, int batch, total *sum, char *text, size_t size) {
@@ -34,25 +35,30 @@ int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "resnet50";
     int batch = argc > 2 ? atoi(argv[2]) : 1, height = argc > 4 ? atoi(argv[3]) : 224;
     int width = argc > 4 ? atoi(argv[4]) : 224, found = 0;
-    total sums[3] = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}};
+    total sums[4];
+    memset(sums, 0, sizeof sums);
     for (int i = 0; i < REID__ARCHS && !found; i++)
         if (strcmp(reid__archs[i].name, name) == 0)
             found = reid__plan_build(&plan, &reid__archs[i], height, width, 2,
                                      reid__archs[i].multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
     if (!found || batch < 1) return fprintf(stderr, "usage: predict [NETWORK [BATCH [HEIGHT WIDTH]]]\n"), 2;
-    int kinds = plan.arch->family == REID__RESNET ? 3 : 2;
+    int count = plan.arch->family == REID__RESNET ? 4 : 2;
     narrow = plan;
-    if (kinds == 3) reid__plan_narrow(&narrow, 4);
-    for (int i = 0; i < kinds; i++)
-        reid__gpu_plan_init(&gpu[i], i == 2 ? &narrow : &plan, &prep, 1, 2, 0, 0, i == 1);
-    printf("%-24s %-32s %-32s %s\n", "microseconds", "as usual", "for latency", kinds == 3 ? "INT8" : "");
+    if (count == 4) reid__plan_narrow(&narrow, 4);
+    for (int k = 0; k < count; k++)
+        reid__gpu_plan_init(&gpu[k], k >= 2 ? &narrow : &plan, &prep, 1, 2, 0, 0, k % 2);
+    printf("%-24s", "microseconds");
+    for (int k = 0; k < count; k++) printf(" %-32s", kinds[k]);
     for (int i = 0; i < plan.op_count; i++) {
-        char text[3][64] = {"", "", ""};
-        for (int k = 0; k < kinds; k++) predict(&gpu[k], i, batch, &sums[k], text[k], sizeof text[k]);
-        printf("%-24s %-32s %-32s %s\n", plan.ops[i].name, text[0], text[1], text[2]);
+        printf("\n%-24s", plan.ops[i].name);
+        for (int k = 0; k < count; k++) {
+            char text[64];
+            predict(&gpu[k], i, batch, &sums[k], text, sizeof text);
+            printf(" %-32s", text);
+        }
     }
-    for (int i = 0; i < kinds; i++)
-        printf("%s: %.1f for %d of %d launches\n", i == 2 ? "INT8" : i ? "for latency" : "as usual",
-               sums[i].microseconds, sums[i].modelled, sums[i].launches);
+    for (int k = 0; k < count; k++)
+        printf("\n%s: %.1f for %d of %d launches", kinds[k], sums[k].microseconds, sums[k].modelled, sums[k].launches);
+    printf("\n");
     return 0;
 }
