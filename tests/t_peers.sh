@@ -50,6 +50,12 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-protot
 # shellcheck disable=SC2086 # several words
 check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. tools/peers/ours.c -o "$dir/ours" \
     -lm -lpthread -ldl
+# shellcheck disable=SC2086
+check "gauge.c compiles" gcc -O2 -march=native -D_GNU_SOURCE $warnings tools/peers/gauge.c -o "$dir/gauge" -lpthread
+printf 'run 0 1\nrun 0 1\nstop\n' | "$dir/gauge" 1 rows 0.5 > "$dir/said"
+check "ready, then two times" awk 'NR == 1 && $0 == "ready {}" || NR > 1 && /^[0-9]+\.[0-9]+$/ && $1 > 0.1 { n++ }
+    END { exit n != 3 || NR != 3 }' "$dir/said"
+check "no gauge of no threads" sh -c '! "$1" 0 2> /dev/null' sh "$dir/gauge"
 check "seeded weights" sh -c 'make -s build/seeded && build/seeded --net efficientnet_b0 -o "$1"' sh "$dir/w"
 head -c $((3 * 64 * 48 * 3)) reid.h > "$dir/pixels" # three images of text
 ours() { "$dir/ours" "$dir/w" "$dir/pixels" "$@"; }

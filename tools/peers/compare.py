@@ -7,7 +7,8 @@
 A cell is a network, an input size, a precision, an instruction set, a batch and a number of threads. In each cell every
 peer is a process of its own, pinned to the same CPUs, which has loaded and computed once; its rows are compared with
 the golden. Then they take turns, A B C A B C, at least nine rounds; a turn is one call, or as many as take 100 ms, and
-begins when all other processes sleep. A turn in which something else took the CPU is taken again.
+begins when all other processes sleep. A turn in which something else took the CPU, or after which the machine is
+slower than at its best, is taken again.
 README.md says what is fair about it, and what stands in the JSON.
 """
 import argparse
@@ -40,8 +41,9 @@ LEAST_COSINE = 0.999    # bf16
 TURN_MS = 100
 TICK_MS = 1e3 / os.sysconf("SC_CLK_TCK")
 MOST_DISTURBED = 0.03   # of a turn's time: waiting for a CPU, or stolen by the machine under this one
-MOST_LOST = 0.1         # likewise, in anyone's median: beyond that a cell says nothing
-RETAKES = 3             # of one turn
+MOST_SLOW = 0.08        # by how much slower than at its best the machine may compute, before a turn and after it
+MOST_LOST = 0.1         # of either, in anyone's median: beyond that a cell says nothing
+RETAKES = 5             # of one turn; two a turn in all
 LONG_START_MS = 10e3    # who takes longer is started once
 LONGEST_ANSWER = 900    # seconds
 LIMITS = {"best": {}, "avx2": {"REID_CPU_ISA": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}}
@@ -124,19 +126,44 @@ def ticks(cpus, columns):
     return sum(int(words[i]) for words in lines if int(words[0][3:]) in cpus for i in columns)
 
 
+class Gauge:
+    """How much slower than at its best the machine computes right now: see gauge.c."""
+    least = {}  # ms, by the number of CPUs, of all cells
+
+    def __init__(self, cpus):
+        self.cpus = cpus
+        self.engine = Engine("gauge", [os.path.join(BUILD, "gauge"), str(len(cpus))], os.path.join(BUILD, "rows.gauge"),
+                             cpus, os.environ)
+        for _ in range(200):  # some of them at its best
+            self.slow()
+
+    def slow(self):
+        ms = self.engine.run(0, 1)
+        least = self.least[len(self.cpus)] = min(ms, self.least.get(len(self.cpus), ms))
+        return ms / least - 1
+
+    def stop(self):
+        self.engine.stop()
+
+
 class Patience:
-    """Waits for CPUs that nobody else uses, for so many seconds in a cell and no longer."""
+    """Waits for CPUs that nobody else uses and that are as fast as they can be, for so many seconds in a cell and no
+    longer."""
 
-    def __init__(self, seconds):
-        self.left = seconds
+    def __init__(self, seconds, gauge):
+        self.left, self.gauge = seconds, gauge
 
-    def wait(self, cpus):
+    def quiet(self):
+        busy = ticks(self.gauge.cpus, BUSY)
+        time.sleep(0.1)  # ten ticks
+        return ticks(self.gauge.cpus, BUSY) - busy <= 1 and self.gauge.slow() <= MOST_SLOW
+
+    def wait(self):
         while self.left > 0:
-            began, busy = time.monotonic(), ticks(cpus, BUSY)
-            time.sleep(0.1)  # ten ticks
-            if ticks(cpus, BUSY) - busy <= 1:
+            began = time.monotonic()
+            if self.quiet():
                 return
-            time.sleep(0.4)
+            time.sleep(0.2)
             self.left -= time.monotonic() - began
 
 
@@ -213,31 +240,33 @@ def wait_asleep(engines):
         time.sleep(0.002)
 
 
-def take_turn(engine, engines, warm, count, cpus, most, patience):
+def take_turn(engine, engines, warm, count, most, patience):
     """(share of its time lost, ms a call, the CPU's ms a call) of the least disturbed attempt"""
-    attempts = []
+    attempts, gauge = [], patience.gauge
     for _ in range(1 + RETAKES):
         wait_asleep(engines)
-        patience.wait(cpus)
-        before, stolen = engine.scheduled(), ticks(cpus, STOLEN)
+        patience.wait()
+        before, stolen = engine.scheduled(), ticks(gauge.cpus, STOLEN)
         took = engine.run(warm, count)
         ran, waited = engine.scheduled() - before
-        lost = (waited + (ticks(cpus, STOLEN) - stolen) * TICK_MS) / took
-        attempts.append((lost, took / count, ran / (warm + count)))
-        if lost <= MOST_DISTURBED or engine.retaken >= most:
+        lost = (waited + (ticks(gauge.cpus, STOLEN) - stolen) * TICK_MS) / took
+        wait_asleep(engines)
+        slow = gauge.slow()
+        attempts.append((max(lost, slow), took / count, ran / (warm + count)))
+        if (lost <= MOST_DISTURBED and slow <= MOST_SLOW) or engine.retaken >= most:
             break
         engine.retaken += 1
     return min(attempts)
 
 
-def take_turns(engines, rounds, cpus, patience):
+def take_turns(engines, rounds, patience):
     wait_asleep(engines)
     guess = {e.name: e.run(1, 2) / 2 for e in engines}
     counts = {e.name: max(1, math.ceil(TURN_MS / guess[e.name])) for e in engines}
     warm = int(min(guess.values()) < TURN_MS)  # others emptied the caches: short calls feel it, long ones do not
     for _ in range(rounds):
         for e in engines:
-            turn = take_turn(e, engines, warm, counts[e.name], cpus, rounds, patience)
+            turn = take_turn(e, engines, warm, counts[e.name], 2 * rounds, patience)
             for values, value in zip((e.lost, e.turns, e.cpu), turn):
                 values.append(value)
 
@@ -287,14 +316,14 @@ def fill(cell, engines, args):
     cell["gflops"] = round4(2e-6 * cell["macs"] * cell["batch"] / cell["ours_ms"])
 
 
-def measure_starts(cell, names, args):
+def measure_starts(cell, names, args, gauge):
     """Process start to first rows, and loading to first rows, in turns; with the files in the page cache."""
-    commands, taken, patience = commands_of(args, cell), {n: [] for n in names}, Patience(args.patience)
+    commands, taken, patience = commands_of(args, cell), {n: [] for n in names}, Patience(args.patience, gauge)
     for _ in range(args.starts):
         for name in names:
             if taken[name] and taken[name][0][0] > LONG_START_MS:
                 continue
-            patience.wait(args.cpus[-cell["threads"]:])
+            patience.wait()
             engine = start_engine(name, commands[name], cell, args)
             taken[name].append((engine.found["process_ms"], engine.found["first_ms"]))
             engine.stop()
@@ -302,7 +331,7 @@ def measure_starts(cell, names, args):
                             "load": round4(statistics.median(t[1] for t in times))} for n, times in taken.items()}
 
 
-def run_cell(args, cell, result):
+def run_cell(args, cell, result, gauge):
     cell.update({"errors": {}, "refused": {}})
     engines = start_all(args, cell)
     for e in engines:
@@ -312,7 +341,7 @@ def run_cell(args, cell, result):
                 result["notes"].setdefault(f"{e.name} {cell['precision']} {cell['asked']}", {})[key] = e.found[key]
     names = [e.name for e in engines]
     if engines:
-        take_turns(engines, args.rounds, args.cpus[-cell["threads"]:], Patience(args.patience))
+        take_turns(engines, args.rounds, Patience(args.patience, gauge))
         fill(cell, engines, args)
     for e in engines:
         e.stop()
@@ -321,7 +350,7 @@ def run_cell(args, cell, result):
                                                            "refused")})
         return
     if args.starts and cell["threads"] == args.threads[0] and cell["batch"] in (min(args.batches), max(args.batches)):
-        measure_starts(cell, names, args)
+        measure_starts(cell, names, args, gauge)
     result["cells"].append(cell)
 
 
@@ -526,20 +555,25 @@ def cells_of(args):
 def main():
     args = parse()
     args.ours = build_ours(args)
+    subprocess.run([CC, "-O2", "-march=native", "-D_GNU_SOURCE", os.path.join(HERE, "gauge.c"), "-o",
+                    os.path.join(BUILD, "gauge"), "-lpthread"], check=True)
     for net, size in args.nets:
         subprocess.run([sys.executable, os.path.join(HERE, "networks.py"), net, size, *map(str, args.batches)],
                        check=True)
     result = new_result(args)
     path = args.out or out_path(result["cpu"])
     disagree = 0
+    gauges = {n: Gauge(args.cpus[-n:]) for n in args.threads}
     for cell in cells_of(args):
-        run_cell(args, cell, result)
+        run_cell(args, cell, result, gauges[cell["threads"]])
         disagree += any(why.startswith("DISAGREES") for why in cell["refused"].values())
         print(line_of(cell), flush=True)
         save(result, path)
     if not args.no_instructions and not args.quick:
         count_instructions(args, result)
         save(result, path)
+    for gauge in gauges.values():
+        gauge.stop()
     print("ratio: the fastest peer's median over ours; above 1, ours is faster. Written:", os.path.relpath(path))
     sys.exit(1 if disagree else 0)
 

@@ -1,0 +1,79 @@
+/* gauge: how fast this machine is right now. A neighbour on the other half of a core, or under another system on the
+   same machine, slows every engine down and shows in no counter; compare.py asks this program before and after a turn.
+
+     cc -O2 -march=native -D_GNU_SOURCE tools/peers/gauge.c -o gauge -lpthread
+     ./gauge THREADS [...]
+
+   The protocol is worker.py's: "ready {}", then for each line "run ..." the milliseconds that THREADS threads, each on
+   a CPU of its own, took side by side for a fixed number of multiply-adds in registers, about three. Further arguments,
+   which engines need, are ignored. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { CHAINS = 12, ROUNDS = 1500000, MOST_THREADS = 256 };
+
+typedef float vector __attribute__((vector_size(64))); /* the compiler cuts it where registers are shorter */
+
+typedef struct worker {
+    pthread_t thread;
+    int cpu;
+    float result;
+} worker;
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+/* Chains that do not depend on each other, so that the units are what everyone waits for. */
+static void *multiply(void *argument) {
+    worker *w = argument;
+    vector sums[CHAINS], m = {0};
+    cpu_set_t own;
+    CPU_ZERO(&own);
+    CPU_SET((size_t)w->cpu, &own);
+    sched_setaffinity(0, sizeof own, &own);
+    m += 0.7f;
+    for (int i = 0; i < CHAINS; i++) sums[i] = m + (float)i;
+    for (int round = 0; round < ROUNDS; round++) {
+#pragma GCC unroll 12
+        for (int i = 0; i < CHAINS; i++) sums[i] = sums[i] * m + m; /* in registers only where it is unrolled */
+    }
+    for (int i = 1; i < CHAINS; i++) sums[0] += sums[i];
+    w->result = sums[0][0]; /* so that nothing is left out */
+    return NULL;
+}
+
+/* Milliseconds; negative: a thread could not be made. */
+static double measure(worker *workers, int count) {
+    double began = now_ms();
+    for (int i = 1; i < count; i++)
+        if (pthread_create(&workers[i].thread, NULL, multiply, &workers[i])) return -1;
+    multiply(&workers[0]);
+    for (int i = 1; i < count; i++) pthread_join(workers[i].thread, NULL);
+    return now_ms() - began;
+}
+
+int main(int argc, char **argv) {
+    int threads = argc > 1 ? atoi(argv[1]) : 0, found = 0;
+    worker workers[MOST_THREADS];
+    cpu_set_t all;
+    char line[64];
+    if (threads < 1 || threads > MOST_THREADS) return fprintf(stderr, "usage: gauge THREADS\n"), 2;
+    if (sched_getaffinity(0, sizeof all, &all)) return perror("gauge"), 1;
+    for (int cpu = 0; cpu < CPU_SETSIZE && found < threads; cpu++)
+        if (CPU_ISSET((size_t)cpu, &all)) workers[found++].cpu = cpu;
+    if (found < threads) return printf("refused %d CPUs for %d threads\n", found, threads), 0;
+    puts("ready {}");
+    while (fflush(stdout) == 0 && fgets(line, sizeof line, stdin) && strncmp(line, "run", 3) == 0) {
+        double ms = measure(workers, threads);
+        if (ms < 0) return perror("gauge"), 1;
+        printf("%.4f\n", ms);
+    }
+    return 0;
+}
