@@ -12,7 +12,7 @@ ALL_CFLAGS = -std=c99 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
 LIBRARIES  = -lm -ldl $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
-REID = reid commands options help embed match inspect pack bench bench_peak \
+REID = reid commands options help embed match inspect pack bench bench_peak tune \
        convert dialects networks checkpoint torch_file torch_state foreign_file pickle zip source \
        safetensors_write inputs boxes boxes_json boxes_csv json csv \
        picture sniff jpeg exif pipeline stream models \

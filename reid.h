@@ -67,6 +67,8 @@
        REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
        REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
                                        embeddings are the same to the bit)
+       REID_TILE=1...14                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
+                                       was measured; for `reid bench --tune`
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
@@ -77,7 +79,9 @@
        Conda's and Python's folders. reid_query_gpu tells what was found.
        Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
        in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
-       used costs a warning. Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
+       used costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench
+       --tune` measures them, and `tiles` in the cache corrects the model from then on, without changing a bit.
+       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
        another machine. Caches and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
        normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
@@ -5814,6 +5818,38 @@ static void reid__cache_store(reid__jit *j, const reid__program *p) {
     if (code) reid__cache_warn(j, "writing failed", code);
 }
 
+/* The cache's file of measured tiles, a line for an operation, a batch (1: small ones, 64: large ones) and a tile:
+       reid tiles 1
+       sm_90 resnet50 fp16 224x224 layer2.0.conv2 64 pair,64x128 41250
+   The last number is nanoseconds. Valid: the first line is that one, all have their eight words and end. */
+static int reid__tiles_valid(const char *text, size_t size) {
+    static const char first[] = "reid tiles 1\n";
+    if (strlen(text) != size || strncmp(text, first, sizeof first - 1) != 0) return 0;
+    for (const char *at = text + sizeof first - 1; *at; at++) {
+        int words = 1, digits = 0, other = 0; /* of the last word */
+        for (; *at && *at != '\n'; at++) {
+            if (*at == ' ') words++, digits = other = 0;
+            else if (*at >= '0' && *at <= '9') digits++;
+            else other++;
+        }
+        if (*at != '\n' || words != 8 || digits < 1 || digits > 15 || other) return 0;
+    }
+    return 1;
+}
+
+/* That file, in memory of j->mem; NULL if there is none, or a pack, which holds the model's tiles. */
+static const char *reid__tiles_read(reid__jit *j) {
+    char path[REID__PATH + 8];
+    unsigned char *text;
+    size_t size;
+    snprintf(path, sizeof path, "%s/tiles", j->cache);
+    if (j->pack || !j->cache[0] || reid__cache_make(j->cache)) return NULL;
+    if (reid__read_file(j->mem, path, REID__MAX_TEXT, &text, &size, NULL) != REID_OK) return NULL;
+    if (reid__tiles_valid((const char *)text, size)) return (const char *)text;
+    reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is not used", path);
+    return NULL;
+}
+
 /* --- the text of the kernels --- */
 #if defined(REID_KERNELS_BYTES)
 static const unsigned char reid__kernel_text[] = {
@@ -6221,10 +6257,12 @@ static void reid__jit_free(reid__jit *j) {
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
     int program, bm, bn;       /* a convolution's tile, pixels by channels */
-    int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part */
+    int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
+    int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
+                                  an image whose squeeze factors they share */
     unsigned threads, shared;
     void *handle;
-    char label[40];            /* "reid_conv_f16 128x64" */
+    char label[40];            /* "reid_conv_f16 128x64", the latter by reid__tile_name */
 } reid__step;
 
 /* Launches that belong to no operation. */
@@ -6247,6 +6285,8 @@ typedef struct reid__gpu_plan {
     int half, flip, raw, latency, batch; /* half: what is not FP32 by nature is FP16 */
     int int8;                          /* or bytes, where the plan says so: reid__plan_narrow */
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
+    const char *tiles;                 /* their measured times, see reid__tiles_read; or NULL */
+    int tile;                          /* REID_TILE */
     int with[REID__MAX_OPS], inner[REID__MAX_OPS], into[REID__MAX_OPS]; /* see reid__fold; REID__NONE */
     int per[REID__MAX_BUFFERS];        /* pixels that a value is the sum of: 1, or a row's, see reid__only_pooled */
     reid__buffer buffers[REID__MAX_BUFFERS];      /* the plan's, as long as they live here */
@@ -6587,23 +6627,54 @@ static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, in
     return cost;
 }
 
-/* The best tile: of four, of those in pairs, and of six that cut K into parts. For latency the parts are those that are
-   best for one image, whatever the batch; sums of bytes have the same bits in any. */
-static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
+/* "128x64": pixels by channels; "2*64x64": both warpgroups work on one; "pair,64x128": a cluster's two; "64x64/8": a
+   cluster cuts K into so many parts. */
+static void reid__tile_name(int pair, int groups, int bm, int bn, int split, char name[40]) {
+    int n = groups == 2 ? snprintf(name, 40, "%s2*%dx%d", pair ? "pair," : "", bm / 2, bn)
+                        : snprintf(name, 40, "%s%dx%d", pair ? "pair," : "", bm, bn);
+    if (split > 1) snprintf(name + n, (size_t)(40 - n), "/%d", split);
+}
+
+/* Nanoseconds of an operation's launch with this tile, which somebody has measured; 0: nobody has. */
+static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int large, const reid__wgmma_tile *t) {
+    char line[200], name[40];
+    if (!g->tiles) return 0;
+    reid__tile_name(t->pair, t->groups, t->bm, t->bn, t->split, name);
+    int n = snprintf(line, sizeof line, "\nsm_%d %s %s%s %dx%d %.60s %d %s ", arch, g->plan->arch->name,
+                     g->int8 ? "int8" : "fp16", g->latency ? "-latency" : "", g->plan->height, g->plan->width,
+                     g->plan->ops[index].name, large ? 64 : 1, name);
+    const char *found = n < (int)sizeof line ? strstr(g->tiles, line) : NULL;
+    return found ? (double)strtoll(found + n, NULL, 10) : 0;
+}
+
+/* The best tile: of four, of those in pairs, and of six that cut K into parts, or of those with this `split`. One that
+   was measured comes before those that were not. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, int split,
+                                        int measured) {
     const reid__op *op = &g->plan->ops[index];
-    int split = g->latency && large ? reid__choose_wgmma_tile(g, index, arch, 0).split : 0;
+    int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
+    double least = 0;
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
     for (int i = 0; i < 14; i++) {
         if (i >= 8 ? !parts : g->latency ? i > 1 : i >= 4 * g->wgmma) continue;
         if (i >= 8) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << (i - 6) / 2);
         else t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
         if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
-        if (!best.stages || reid__wgmma_cost(&t, op, arch, large) < reid__wgmma_cost(&best, op, arch, large)) best = t;
+        double cost = measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(&t, op, arch, large);
+        if (measured && g->tile == i + 1) cost = -1;
+        if (!best.stages || cost < least) best = t, least = cost;
     }
     return best;
+}
+
+/* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
+   measured, for the bits depend on them; sums of bytes have the same in any. */
+static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
+    int split = g->latency ? reid__best_tile(g, index, arch, 0, 0, 0).split : 0;
+    return reid__best_tile(g, index, arch, large, split, 1);
 }
 
 /* INT8: what an operation stores. */
@@ -6617,7 +6688,8 @@ static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
-    s->bm = t->bm, s->bn = t->bn, s->pair = t->pair, s->split = t->split, s->threads = 384, s->shared = t->shared;
+    s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
+    s->threads = 384, s->shared = t->shared;
     s->function = "reid_conv_wgmma";
     reid__option(p, "-DREID_CONV_WGMMA");
     reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
@@ -6727,11 +6799,12 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
         break;
     case REID__SQUEEZE:
-        s->function = "reid_squeeze", s->threads = 1024;
+        s->function = "reid_squeeze", s->threads = 1024, s->split = g->wgmma == 2 && !large ? 8 : 0;
         s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
         reid__option(p, "-DREID_SQUEEZE");
         reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
         reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
+        if (s->split) reid__define(p, "SPLIT", s->split);
         break;
     case REID__LINEAR:
         s->function = "reid_linear", s->shared = g->latency ? 128 : 0;
@@ -6743,9 +6816,9 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         break;
     case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
     }
-    if (s->split > 1) snprintf(s->label, sizeof s->label, "%s %dx%d/%d", s->function, s->bm, s->bn, s->split);
-    else if (s->bm) snprintf(s->label, sizeof s->label, "%s %s%dx%d", s->function, s->pair ? "2 " : "", s->bm, s->bn);
-    else snprintf(s->label, sizeof s->label, "%s", s->function);
+    char name[40] = "";
+    if (s->bm) reid__tile_name(s->pair, s->groups, s->bm, s->bn, s->split, name);
+    snprintf(s->label, sizeof s->label, "%s%s%.22s", s->function, s->bm ? " " : "", name);
 }
 
 /* Returns 1 if it writes values of the chosen precision. */
@@ -7005,7 +7078,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
                             reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
     case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
-    case REID__SQUEEZE: return reid__launch(g, s, n, 1, l->stream, squeeze, e);
+    case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
     case REID__MAXPOOL:
         if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
         return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
@@ -9449,9 +9522,12 @@ static reid_result reid__create_cuda(reid__build *b) {
                   "the instructions of older chips");
     reid__gpu_plan_init(&g->plan, ctx->plan, ctx->prep, half, maps ? wgmma : 0, ctx->info.flip, ctx->info.raw,
                         ctx->info.latency && (maps || g->device.arch < 90)); /* maps come with launches of clusters */
+    const char *tile = reid__env("REID_TILE");
+    g->plan.tile = atoi(tile), g->plan.tiles = *tile ? NULL : reid__tiles_read(&b->jit);
     r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__gpu_batch(b);
     if (r == REID_OK) r = reid__gpu_programs(&g->plan, &b->jit, b->e);
+    g->plan.tiles = NULL; /* it goes with b->jit */
     if (r == REID_OK) r = reid__jit_build(&b->jit, ctx->lane_threads, b->e);
     if (r != REID_OK) return r;
     g->lanes = (reid__gpu_lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *g->lanes);

@@ -558,7 +558,7 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #define BYTES 0
 #endif
 
-#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
 /* All threads of the block, or of its cluster. */
 DEVICE void block_barrier() {
 #if PAIR || SPLIT > 1
@@ -568,6 +568,9 @@ DEVICE void block_barrier() {
     __syncthreads();
 #endif
 }
+#endif
+
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
 
 #if BYTES
 /* To the nearest whole number that a byte can be, 12582912 more, so that it stands in the low bits of the pattern: see
@@ -1720,14 +1723,18 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
    Squeeze-excite factors of one image a block: row sums (OH, C) -> mean -> linear, SiLU -> linear, sigmoid. A warp
    computes a hidden unit, its lanes adding up strided parts that a fixed tree joins. A small batch waits for loads and
    for nothing else: as many threads as there are, and loops unrolled so that each has many loads on their way.
+
+   SPLIT: a cluster takes an image, as one block would wait for up to 442 KB of weights. All blocks compute the means,
+   each a share of the hidden units, which it sends to all, and a share of the factors. The sums are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
 extern "C" __global__ void __launch_bounds__(1024)
 reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2, const float *b2, float *factors) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
-    const float *in = sums + (long long)blockIdx.x * OH * C;
-    int t = threadIdx.x, lane = t % 32;
+    int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
+    const float *in = sums + (long long)image * OH * C;
+    block_barrier(); /* SPLIT: all blocks are there, whose memory the others write */
     for (int c = t; c < C; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16
@@ -1735,19 +1742,24 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
         mean[c] = total / (float)(OH * OW);
     }
     __syncthreads();
-    for (int h = t / 32; h < HIDDEN; h += blockDim.x / 32) { /* w1 is (HIDDEN, C) */
+    for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
         float sum = 0.0f;
 #pragma unroll 12
         for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        if (lane == 0) hidden[h] = (sum + b1[h]) * sigmoid(sum + b1[h]);
+        float unit = (sum + b1[h]) * sigmoid(sum + b1[h]);
+#if SPLIT > 1
+        if (lane < SPLIT) reid_cluster_store(reid_cluster_map(reid_shared_address(hidden + h), lane), bits_of(unit));
+#else
+        if (lane == 0) hidden[h] = unit;
+#endif
     }
-    __syncthreads();
-    for (int c = t; c < C; c += blockDim.x) { /* w2 is (HIDDEN, C) */
+    block_barrier();
+    for (int c = C * part / SPLIT + t; c < C * (part + 1) / SPLIT; c += blockDim.x) { /* w2 is (HIDDEN, C) */
         float sum = b2[c];
 #pragma unroll 16
         for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
-        factors[(long long)blockIdx.x * C + c] = sigmoid(sum);
+        factors[(long long)image * C + c] = sigmoid(sum);
     }
 }
 #endif

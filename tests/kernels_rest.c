@@ -42,16 +42,16 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
     drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
 }
 
-static void test_squeeze(int channels, int padded, int hidden, int oh, int ow) {
+static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, int split) {
     const constant constants[] = {{"C", padded}, {"CHANNELS", channels}, {"HIDDEN", hidden}, {"OH", oh}, {"OW", ow},
-                                  {NULL, 0}};
+                                  {"SPLIT", split}, {NULL, 0}};
     unsigned seed = 9, shared = (unsigned)(padded + hidden) * 4;
     tensor sums = tensor_of((size_t)(IMAGES * oh * padded), 0, &seed, ow);
     tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
     tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * padded), 0);
     void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
-    run_kernel(kernel_of("reid_squeeze", 0, constants, shared), IMAGES, 1, 1024, shared, params);
+    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, 1024, shared, params, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {
@@ -72,7 +72,7 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow) {
             compare(&worst, out.host[i * padded + c], 1 / (1 + exp(-sum)));
         }
     }
-    printf("squeeze %d channels, %d hidden: %.1e\n", channels, hidden, worst);
+    printf("squeeze %d channels, %d hidden, %d blocks: %.1e\n", channels, hidden, split, worst);
     CHECK(worst < 1e-6);
     drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2), drop(&out);
 }
@@ -277,8 +277,10 @@ int main(void) {
         for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
         test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */
     }
-    test_squeeze(24, 32, 6, 5, 4);
-    test_squeeze(240, 240, 10, 7, 7);
+    for (int split = 1; split <= (emu_device_arch() < 90 ? 1 : 8); split += 7) {
+        test_squeeze(24, 32, 6, 5, 4, split);
+        test_squeeze(240, 240, 10, 7, 7, split);
+    }
     test_linear(16, 3, 3, 0, 1);
     test_linear(144, 20, 64, 32, 1);
     test_linear(144, 20, 64, 32, 8);

@@ -23,6 +23,7 @@ for value in '' 0 1,0 '1,' ',1' 1,x -1 65537 '1 2'; do
 done
 for value in 0 x 1001 ''; do bad '--rounds takes N, not' -m w.safetensors --rounds "$value"; done
 for value in x -1 nan; do bad '--peak-gflops takes X, not' -m w.safetensors --peak-gflops "$value"; done
+nvidia-smi >/dev/null 2>&1 || bad 'w.safetensors: CUDA needs the NVIDIA driver' -m w.safetensors --tune
 mkdir folder
 bad 'folder: is a folder' -m w.safetensors -o folder
 

@@ -133,6 +133,10 @@ plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % CO
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" '/^reid_depthwise/,/^}/ s/kx < KW; kx++/kx < KW - 1; kx++/'
+plant rest "hidden units that other blocks have not sent" \
+    '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
+plant rest "hidden units written before a block is there" \
+    '/^reid_squeeze/,/^}/ s/^    block_barrier(); \/\* SPLIT: all.*$//'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'

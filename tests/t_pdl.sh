@@ -42,11 +42,13 @@ for network in $networks; do
     done
 done
 
-# Blocks in pairs: others on a smaller chip, the same bits.
-run "$programs/cuda_net" small resnet50
-cp "$out/log" "$out/pairs.said"
-run env REID_CLUSTERS=0 "$programs/cuda_net" small resnet50
-cmp -s "$out/log" "$out/pairs.said" && good || bad 'resnet50: pairs of blocks change bits'
+# Clusters, of two convolutions' blocks or of those that squeeze an image: without them the same bits.
+for network in resnet50 efficientnet_b0; do
+    run "$programs/cuda_net" small $network
+    cp "$out/log" "$out/clusters.said"
+    run env REID_CLUSTERS=0 "$programs/cuda_net" small $network
+    cmp -s "$out/log" "$out/clusters.said" && good || bad "$network: clusters change bits"
+done
 
 # A kernel that does not wait, in text like reid_kernels.cu, must be seen; kernels unoptimised, which compile faster.
 broken() { # broken NAME NETWORK PRECISION SED_SCRIPT

@@ -304,12 +304,67 @@ static void test_winograd(void **state) {
     assert_int_equal(winograd("efficientnet_b0", 224, 224, 2), 0);
 }
 
+/* --- a GPU's tiles --- */
+
+#define TILES "reid tiles 1\n"
+#define PLACE "sm_90 resnet50 fp16 224x224 layer4.1.conv1 "
+
+static void test_tiles_file(void **state) {
+    static const struct { const char *text; int good; } rows[] = {
+        {TILES, 1}, {TILES PLACE "64 64x128 41250\n", 1}, {TILES PLACE "64 64x128 41250\n" PLACE "1 64x128/8 1\n", 1},
+        {TILES "a b c d e f g 999999999999999\n", 1}, {"", 0}, {"reid tiles 1", 0}, {"reid tiles 2\n", 0},
+        {TILES PLACE "64 64x128 41250", 0}, {TILES PLACE "64 64x128 41250\n\n", 0}, {TILES "\n", 0},
+        {TILES PLACE "64 64x128 \n", 0}, {TILES PLACE "64 64x128 -1\n", 0}, {TILES PLACE "64 64x128 1.5\n", 0},
+        {TILES PLACE "64 64x128 1000000000000000\n", 0}, {TILES PLACE "64 64x128 4 1\n", 0},
+        {TILES PLACE "64 64x128\n", 0}, {TILES PLACE "64 64x128 0x4\n", 0}, {"\n" TILES, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(reid__tiles_valid(rows[i].text, strlen(rows[i].text)), rows[i].good);
+    assert_int_equal(reid__tiles_valid(TILES "\0", sizeof TILES), 0);
+}
+
+/* What is chosen for layer4.1.conv1, as text. */
+static const char *tile_with(const char *times, int number, int latency, int large) {
+    static reid__gpu_plan gpu;
+    static reid__prep prep;
+    static char name[40];
+    int index = 0;
+    reid__gpu_plan_init(&gpu, &plan, &prep, 1, 2, 0, 0, latency);
+    gpu.tiles = times, gpu.tile = number;
+    while (strcmp(plan.ops[index].name, "layer4.1.conv1") != 0) index++;
+    reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu, index, 90, large);
+    reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, name);
+    return name;
+}
+
+static void test_tiles(void **state) {
+    static const char measured[] = TILES PLACE "64 64x128 900\n" PLACE "64 2*64x128 800\n" PLACE "64 128x128 801\n"
+        PLACE "1 pair,2*128x128 7\n" "sm_80 resnet50 fp16 224x224 layer4.1.conv1 64 2*128x128 1\n"
+        "sm_90 resnet50 fp16 224x224 layer4.1.conv2 64 2*128x128 1\n";
+    static const char in_latency[] = TILES "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 64x64/8 5\n"
+        "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 64x64/2 1\n";
+    (void)state;
+    build("resnet50", 224, 224, 2, REID_HEAD_NONE);
+    assert_string_equal(tile_with(NULL, 0, 0, 1), "pair,2*64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 1), "2*64x128"); /* the least, of this chip and operation */
+    assert_string_equal(tile_with(NULL, 0, 0, 0), "pair,64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 0), "pair,2*128x128");
+    assert_string_equal(tile_with(measured, 1, 0, 1), "64x128"); /* REID_TILE comes before it */
+    assert_string_equal(tile_with(NULL, 8, 0, 1), "pair,2*128x128");
+    assert_string_equal(tile_with(NULL, 9, 0, 1), tile_with(NULL, 0, 0, 1)); /* parts of K are for latency */
+    assert_string_equal(tile_with(NULL, 0, 1, 0), "2*64x64/8");
+    assert_string_equal(tile_with(measured, 0, 1, 0), "2*64x64/8");   /* other kernels */
+    assert_string_equal(tile_with(in_latency, 0, 1, 0), "64x64/8"); /* not other parts, which have other bits */
+    assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
+    assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--write") == 0) return write_golden();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden), cmocka_unit_test(test_numbers),    cmocka_unit_test(test_last_stride),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_impossible), cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_winograd),
+        cmocka_unit_test(test_winograd), cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "results.h"
 #include "say.h"
 #include "text.h"
+#include "tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -337,6 +338,7 @@ int bench_main(options *o) {
                             : "no model: give its weights with -m FILE");
         return 2;
     }
+    if (o->tune) return tune_main(o);
     if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
         say_error("%s: %s", shown(o->output), why.s);
         text_free(&why);

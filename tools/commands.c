@@ -113,7 +113,9 @@ const command COMMANDS[] = {
      "operation is bound by memory when its bytes at that bandwidth take longer than its multiply-adds; bytes are "
      "counted as if each activation went to memory once and the weights once a batch, so small ones that stay in a "
      "cache can pass 100 %.\n\n"
-     "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR).",
+     "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR). A model of the chip "
+     "chooses how Hopper's convolutions are cut into tiles, until --tune has measured them for this network, input "
+     "size and precision; it takes minutes, as every kernel is compiled in up to 14 ways. Embeddings keep their bits.",
      {"reid bench -m resnet50.safetensors --batches 1,8 --rounds 5",
       "reid bench -m resnet50.safetensors --size 256x128 --batches 4 --ops --rounds 3 --output bench.json",
       "reid bench -m efficientnet_b0.safetensors --batches 1 --start 2 --rounds 3"},

@@ -304,6 +304,9 @@ const option OPTIONS[] = {
     {0, "rounds", "N", "b", set_int, SHARED(rounds), 1, 1000, "timings of each, whose median is told. Default: 9"},
     {0, "ops", NULL, "b", set_flag, SHARED(ops), 0, 0,
      "also every operation, with its kernel and its share of the ceilings"},
+    {0, "tune", NULL, "b", set_flag, SHARED(tune), 0, 0,
+     "measure every tile of Hopper's convolutions instead, and leave the times in the cache, where every later start "
+     "on this chip finds them"},
     {0, "start", "N", "b", set_int, SHARED(starts), 1, 1000,
      "first create the network N times, and tell the milliseconds up to the first embedding"},
     {0, "peak-gflops", "X", "b", set_real, SHARED(peak_gflops), 0, 1000000000,

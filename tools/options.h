@@ -47,7 +47,7 @@ typedef struct options {
 
     int plan, tensors;
 
-    int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops;
+    int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops, tune;
     double peak_gflops, peak_gbs; /* 0: not given */
 
     const char *key;
