@@ -4087,7 +4087,8 @@ static int reid__block_outputs(const reid__job *j) {
     return (op->kh == 1 ? REID__BLOCK_BYTES : 2 * REID__BLOCK_BYTES) / out; /* windows: lines are copied twice */
 }
 
-/* Pixels of the block that begins at m: as many as the cache and the scratch memory hold, in whole tiles. */
+/* Pixels of the block that begins at m: as many as the cache and the scratch memory hold, in whole tiles. The last
+   block takes a few more, which would have to read all weights again: 49 of 7x7 pixels. */
 static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     const reid__op *op = j->op;
     const reid__gemm *gemm = reid__gemm_of(j);
@@ -4098,10 +4099,9 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
         if (reid__uses_grid(op, c)) most = reid__grid_pixels(op, c);
         if (c == 3 && left > op->ow - m % op->ow) left = op->ow - m % op->ow; /* equally far apart in a line only */
     }
-    most = reid__min(most, reid__block_outputs(j));
-    most = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
-    most = reid__max(most / gemm->mr, 1) * gemm->mr;
-    return left < most ? (int)left : most;
+    int room = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    most = reid__max(reid__min(room, reid__block_outputs(j)) / gemm->mr, 1) * gemm->mr;
+    return left <= reid__max(most, reid__min(room, most + most / 4)) ? (int)left : most;
 }
 
 static void reid__conv_part(const reid__job *j, const reid__part *p) {
