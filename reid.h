@@ -1591,6 +1591,26 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
+/* The first of n numbers that is infinite or none, or n: by the bits, not isfinite, which a compiler option can remove.
+   Two at a time: 1 more carries an exponent of ones into the sign. */
+static size_t reid__first_not_finite(const float *x, size_t n) {
+    uint64_t sum = 0, two;
+    size_t i = 0;
+    for (; i + 2 <= n; i += 2) {
+        memcpy(&two, x + i, sizeof two);
+        sum |= (two & 0x7f8000007f800000u) + 0x0080000000800000u;
+    }
+    if (sum & 0x8000000080000000u) i = 0;
+    while (i < n && reid__is_finite(x[i])) i++;
+    return i;
+}
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define REID__AS_STORED(dtype) ((dtype) == REID__F32) /* numbers in memory are as in the file */
+#else
+#define REID__AS_STORED(dtype) 0
+#endif
+
 /* Elements [first, first + count) of t as FP32, all of them finite. Any number of threads may read at once. */
 static reid_result reid__weights_read(const reid__weights *w, const reid__tensor *t, size_t first, size_t count,
                                       float *out, reid_error *e) {
@@ -1603,15 +1623,17 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
         return reid__weights_fail(w, e, REID_ERR_INVALID_ARG, "tensor \"%s\" has no such elements", t->file_name);
     for (; count > 0; first += n, out += n, count -= n) {
         n = count < sizeof chunk / size ? count : sizeof chunk / size;
-        reid_result r = reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, chunk, n * size, e);
+        void *to = REID__AS_STORED(t->dtype) ? (void *)out : (void *)chunk;
+        reid_result r = reid__weights_bytes(w, w->data_start + t->begin + (uint64_t)first * size, to, n * size, e);
         if (r) return r;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < n && to == chunk; i++) {
             uint32_t bits = reid__element_bits(t->dtype, chunk + i * size);
-            if ((bits & 0x7f800000) == 0x7f800000) /* the bits, not isfinite, which a compiler option can remove */
-                return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu", t->file_name,
-                                          first + i);
             memcpy(out + i, &bits, sizeof bits);
         }
+        size_t bad = reid__first_not_finite(out, n);
+        if (bad < n)
+            return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu", t->file_name,
+                                      first + bad);
     }
     return REID_OK;
 }
@@ -3405,22 +3427,25 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 
 /* --- packing ------------------------------------------------------------------------------------------------------ */
 
+#define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
+
 /* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], multiplied by their
    column's factor (batch norm's). Columns past the last stay zero. */
 static void reid__pack_panel(float *panel, int width, const float *rows, int columns, int ic, int taps,
                              const double *factors) {
     size_t k_count = (size_t)ic * (size_t)taps;
     if (columns < width) memset(panel, 0, k_count * (size_t)width * sizeof *panel);
-    for (int j = 0; j < columns; j++) {
-        const float *row = rows + (size_t)j * k_count;
-        double factor = factors ? factors[j] : 1.0;
-        for (int t = 0; t < taps; t++) {
-            float *to = panel + (size_t)t * (size_t)ic * (size_t)width + j;
-            const float *from = row + t;
-            for (size_t i = 0; i < (size_t)ic; i++)
-                to[i * (size_t)width] = (float)(from[i * (size_t)taps] * factor);
+    for (int first = 0; first < ic; first += REID__PACKED)
+        for (int j = 0; j < columns; j++) {
+            const float *row = rows + (size_t)j * k_count;
+            double factor = factors ? factors[j] : 1.0;
+            int end = reid__min(ic, first + REID__PACKED);
+            for (int t = 0; t < taps; t++) {
+                float *to = panel + (size_t)t * (size_t)ic * (size_t)width + j;
+                for (size_t i = (size_t)first; i < (size_t)end; i++)
+                    to[i * (size_t)width] = (float)(row[i * (size_t)taps + (size_t)t] * factor);
+            }
         }
-    }
 }
 
 /* FP32 to bf16, to nearest even. */
@@ -3487,10 +3512,10 @@ static void reid__pack_levels(const reid__preset *p, float *rows, int columns, i
 static void reid__winograd_filter(const double *g, int step, double *u, int u_step) {
     double even = g[0] + g[2 * step], odd = g[step], wide = g[0] + 4 * g[2 * step];
     u[0] = g[0] / 4;
-    u[u_step] = -(even + odd) / 6;
-    u[2 * u_step] = -(even - odd) / 6;
-    u[3 * u_step] = (wide + 2 * odd) / 24;
-    u[4 * u_step] = (wide - 2 * odd) / 24;
+    u[u_step] = (even + odd) * (-1.0 / 6);
+    u[2 * u_step] = (even - odd) * (-1.0 / 6);
+    u[3 * u_step] = (wide + 2 * odd) * (1.0 / 24);
+    u[4 * u_step] = (wide - 2 * odd) * (1.0 / 24);
     u[5 * u_step] = g[2 * step];
 }
 

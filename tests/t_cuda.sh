@@ -98,20 +98,20 @@ rm -rf "$cache"
 mkdir -m 700 "$cache"
 REID_EMULATOR_ARCH=80 LD_LIBRARY_PATH=$emulator build/reid bench --tune -m "$out/weights.safetensors" > "$out/log" 2>&1
 grep -q 'for Hopper (sm_90), and this GPU is sm_80' "$out/log" && good || bad 'sm_80 has no tiles to measure'
+prefix='sm_90 efficientnet_b0 fp16 64x32 features.8.0 1'
+printf '%s\n' 'reid tiles 1' 'sm_90 other fp16 64x32 conv1 1 64x64 7' "$prefix 64x128 1" > "$cache/tiles"
 run build/reid bench --tune -m "$out/weights.safetensors" --size 64x32 --batch 1 --rounds 1
 [ "$(grep -c '^features.* 1  64x128 .*[0-9]$' "$out/log")" = 11 ] && grep -q "^written: $cache/tiles" "$out/log" &&
     good || bad 'bench --tune does not tell what it found'
-prefix='sm_90 efficientnet_b0 fp16 64x32 features.8.0 1'
 for tile in 64x128 '2\*64x128' 128x128 '2\*128x128'; do
-    grep -q "^$prefix $tile [0-9]*$" "$cache/tiles" && good || bad "$tile was not measured"
+    [ "$(grep -c "^$prefix $tile [0-9][0-9]*$" "$cache/tiles")" = 1 ] && good || bad "$tile was not measured once"
 done
-sed -i 's/ \(2\*64x128\) [0-9]*$/ \1 1/; $a sm_90 other fp16 64x32 conv1 1 64x64 7' "$cache/tiles"
+[ "$(grep -c ' conv1 1 64x64 7$' "$cache/tiles")" = 1 ] && ! grep -q '128 1$' "$cache/tiles" && good ||
+    bad 'times of other networks do not stay, or old ones do'
+sed -i 's/ \(2\*64x128\) [0-9]*$/ \1 1/' "$cache/tiles"
 b0 '2\*64x128'
 embed tuned --device cuda --batch 1
 cmp -s "$out/fp16.npy" "$out/tuned.npy" && good || bad 'another tile has other bits'
-run build/reid bench --tune -m "$out/weights.safetensors" --size 64x32 --batch 1 --rounds 1
-[ "$(grep -c ' conv1 1 64x64 7$' "$cache/tiles")" = 1 ] && [ "$(grep -c "^$prefix 64x128 " "$cache/tiles")" = 1 ] &&
-    ! grep -q '128 1$' "$cache/tiles" && good || bad 'times of other networks do not stay, or old ones do'
 truncate -s -1 "$cache/tiles"
 b0 64x128
 grep -q "$cache/tiles is damaged and is not used" "$out/log" && good || bad 'damage is not told'

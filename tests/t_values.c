@@ -149,10 +149,25 @@ static void no_weights(void **state) {
     assert_int_equal(sizeof names / sizeof names[0] + 4, REID__DTYPE_COUNT); /* the other four are floats */
 }
 
+/* The first one is found, wherever it stands among numbers that are as large as they can be. */
+static void not_finite(void **state) {
+    static const uint32_t bad[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xff800001, 0x7fffffff, 0xffffffff};
+    static const uint32_t good[] = {0x7f7fffff, 0xff7fffff, 0, 0x80000000, 0x007fffff, 0x3f800000};
+    float x[21];
+    (void)state;
+    for (size_t n = 0; n <= 21; n++)
+        for (size_t at = 0; at <= n; at++)
+            for (size_t kind = 0; kind < 36; kind++) {
+                for (size_t i = 0; i < n; i++) memcpy(x + i, i < at ? &good[(i + kind) % 6] : &bad[kind / 6], 4);
+                for (size_t i = at + 1; i < n; i++) memcpy(x + i, &good[(i + kind) % 6], 4);
+                assert_int_equal(reid__first_not_finite(x, n), at);
+            }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sixteen_bits), cmocka_unit_test(doubles), cmocka_unit_test(pieces),
-        cmocka_unit_test(no_weights),
+        cmocka_unit_test(no_weights), cmocka_unit_test(not_finite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
