@@ -58,6 +58,34 @@ else
     echo "skipped: nvcc is missing, registers are not compared with what ptxas prints"
 fi
 
+# Are Hopper's instructions in the machine code? The disassembler is PyPI's where CUDA has none.
+disasm=$(command -v nvdisasm || ls /usr/local/cuda/bin/nvdisasm 2>/dev/null) python=build/tests/nvdisasm
+if [ -n "$nvcc" ] && [ -z "$disasm" ] && command -v pip >/dev/null 2>&1; then
+    disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null) ||
+        timeout 60 pip install -q --target $python nvidia-cuda-nvdisasm > "$out/pip.log" 2>&1
+    disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null)
+fi
+shape='-DREID_CONV_WGMMA -DBLOCKS_M=1 -DGROUPS=2 -DBN=64 -DSTAGES=4 -DSLOTS=4 -DRESIDENT=0 -DPAIR=0 -DSPLIT=1 -DLIGHT=0
+    -DROW_SUMS=0 -DNEXT=0 -DSTEM=0 -DMORE_C=0 -DMORE_STRIDE=1 -DIH=14 -DIW=14 -DIC=256 -DOH=14 -DOW=14 -DOC_PADDED=256
+    -DKH=3 -DKW=3 -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=1 -DRESIDUAL=0'
+opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
+    options=$1
+    shift
+    # shellcheck disable=SC2086 # several words
+    "$nvcc" -std=c++17 -arch=sm_90a -cubin -diag-suppress 177 $shape $options reid_kernels.cu -o "$out/one.cubin" &&
+        "$disasm" -c "$out/one.cubin" > "$out/one.sass" || bad "no machine code for $options"
+    for opcode; do
+        grep -qw "$opcode" "$out/one.sass" && good || bad "no $opcode in the machine code for $options"
+    done
+}
+if [ -n "$nvcc" ] && [ -n "$disasm" ]; then
+    opcodes '-DVALUE_F16' HGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG
+    opcodes '-DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=0' IGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG F2IP
+else
+    skipped=$((skipped + 1))
+    echo "skipped: no nvcc, or no nvdisasm: nobody looks for HGMMA and TMA in the machine code"
+fi
+
 # The matrix. Programs that an earlier line has compiled come from a folder; the seconds are of the others.
 mkdir -m 700 "$out/cache"
 line() {
