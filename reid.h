@@ -6824,7 +6824,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
         reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
         break;
     case REID__SQUEEZE:
-        s->function = "reid_squeeze", s->threads = 1024, s->split = g->wgmma == 2 && !large ? 8 : 0;
+        s->function = "reid_squeeze", s->split = g->wgmma == 2 && !large ? 8 : 0;
+        s->threads = s->split ? 256 : 1024;
         s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
         reid__option(p, "-DREID_SQUEEZE");
         reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);

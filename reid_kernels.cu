@@ -1724,40 +1724,48 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
    computes a hidden unit, its lanes adding up strided parts that a fixed tree joins. A small batch waits for loads and
    for nothing else: as many threads as there are, and loops unrolled so that each has many loads on their way.
 
-   SPLIT: a cluster takes an image, as one block would wait for up to 442 KB of weights. All blocks compute the means,
-   each a share of the hidden units, which it sends to all, and a share of the factors. The sums are the same.
+   SPLIT: a cluster takes an image, as one block would wait for up to 442 KB of weights. Each block has a share of the
+   means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-extern "C" __global__ void __launch_bounds__(1024)
+#define LOADS (SPLIT > 1 ? 48 : 16) /* on their way at once, as registers allow */
+
+/* To the same place in all blocks. */
+DEVICE void send(float *to, float value) {
+#if SPLIT > 1
+#pragma unroll
+    for (int i = 0; i < SPLIT; i++) reid_cluster_store(reid_cluster_map(reid_shared_address(to), i), bits_of(value));
+#else
+    *to = value;
+#endif
+}
+
+extern "C" __global__ void __launch_bounds__(SPLIT > 1 ? 256 : 1024)
 reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w2, const float *b2, float *factors) {
     take_turn();
     float *mean = (float *)shared, *hidden = mean + C;
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
     const float *in = sums + (long long)image * OH * C;
+    const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
     block_barrier(); /* SPLIT: all blocks are there, whose memory the others write */
-    for (int c = t; c < C; c += blockDim.x) {
+    for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16
         for (int row = 0; row < OH; row++) total += in[row * C + c];
-        mean[c] = total / (float)(OH * OW);
-    }
-    __syncthreads();
-    for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
-        float sum = 0.0f;
-#pragma unroll 12
-        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
-        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
-        float unit = (sum + b1[h]) * sigmoid(sum + b1[h]);
-#if SPLIT > 1
-        if (lane < SPLIT) reid_cluster_store(reid_cluster_map(reid_shared_address(hidden + h), lane), bits_of(unit));
-#else
-        if (lane == 0) hidden[h] = unit;
-#endif
+        send(mean + c, total / (float)(OH * OW));
     }
     block_barrier();
-    for (int c = C * part / SPLIT + t; c < C * (part + 1) / SPLIT; c += blockDim.x) { /* w2 is (HIDDEN, C) */
+    for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
+        float sum = 0.0f;
+#pragma unroll LOADS
+        for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
+        for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
+        if (lane == 0) send(hidden + h, (sum + b1[h]) * sigmoid(sum + b1[h]));
+    }
+    block_barrier();
+    for (int c = first + t; c < end; c += blockDim.x) { /* w2 is (HIDDEN, C) */
         float sum = b2[c];
-#pragma unroll 16
+#pragma unroll LOADS
         for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
         factors[(long long)image * C + c] = sigmoid(sum);
     }

@@ -51,7 +51,8 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, i
     tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
     tensor out = result_of((size_t)(IMAGES * padded), 0);
     void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
-    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, 1024, shared, params, split);
+    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, split > 1 ? 256 : 1024, shared,
+                 params, split);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < IMAGES; i++) {

@@ -202,14 +202,14 @@ static const char *share(char cell[16], double percent) {
 }
 
 static void rows_of_ops(bench *b, int n, const timing *t) {
-    text_printf(&b->table, "\n%-28s %-10s %-24s %10s %9s %8s %6s %6s  %s\n", "operation", "kind", "kernel", "us",
+    text_printf(&b->table, "\n%-23s %-10s %-30s %10s %9s %8s %6s %6s  %s\n", "operation", "kind", "kernel", "us",
                 "GFLOP/s", "GB/s", "% fl", "% by", "bound");
     for (int i = 0; i < reid_op_count(b->ctx); i++) {
         reid_op_info op;
         char compute[16], memory[16];
         query_op(b, i, &op);
         op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
-        text_printf(&b->table, "%-28s %-10s %-24s %10.2f %9.1f %8.1f %6s %6s  %s\n", op.name, op.kind, op.kernel,
+        text_printf(&b->table, "%-23s %-10s %-30s %10.2f %9.1f %8.1f %6s %6s  %s\n", op.name, op.kind, op.kernel,
                     (double)t->ops[i], c.gflops, c.gbs, share(compute, c.compute), share(memory, c.memory), c.bound);
     }
 }
