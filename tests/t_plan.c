@@ -305,7 +305,7 @@ static void test_winograd(void **state) {
 }
 
 /* --- a GPU's tiles --- */
-
+#ifndef REID_NO_CUDA
 #define TILES "reid tiles 1\n"
 #define PLACE "sm_90 resnet50 fp16 224x224 layer4.1.conv1 "
 
@@ -358,13 +358,17 @@ static void test_tiles(void **state) {
     assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
     assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
 }
+#endif
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--write") == 0) return write_golden();
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden), cmocka_unit_test(test_numbers),    cmocka_unit_test(test_last_stride),
         cmocka_unit_test(test_memory), cmocka_unit_test(test_impossible), cmocka_unit_test(test_variants),
-        cmocka_unit_test(test_winograd), cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_winograd),
+#ifndef REID_NO_CUDA
+        cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles),
+#endif
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
