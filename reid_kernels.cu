@@ -1728,8 +1728,6 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
    means and of the hidden units, which it sends to all, and of the factors. The sums are the same.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_SQUEEZE
-#define LOADS (SPLIT > 1 ? 48 : 16) /* on their way at once, as registers allow */
-
 /* To the same place in all blocks. */
 DEVICE void send(float *to, float value) {
 #if SPLIT > 1
@@ -1747,6 +1745,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     int t = threadIdx.x, lane = t % 32, part = blockIdx.x % SPLIT, image = blockIdx.x / SPLIT;
     const float *in = sums + (long long)image * OH * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
+    const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
     block_barrier(); /* SPLIT: all blocks are there, whose memory the others write */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
@@ -1757,7 +1756,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     block_barrier();
     for (int h = t / 32 * SPLIT + part; h < HIDDEN; h += blockDim.x / 32 * SPLIT) { /* w1 is (HIDDEN, C) */
         float sum = 0.0f;
-#pragma unroll LOADS
+#pragma unroll loads
         for (int c = lane; c < CHANNELS; c += 32) sum = fmaf(mean[c], w1[h * C + c], sum);
         for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, offset);
         if (lane == 0) send(hidden + h, (sum + b1[h]) * sigmoid(sum + b1[h]));
@@ -1765,7 +1764,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     block_barrier();
     for (int c = first + t; c < end; c += blockDim.x) { /* w2 is (HIDDEN, C) */
         float sum = b2[c];
-#pragma unroll LOADS
+#pragma unroll loads
         for (int h = 0; h < HIDDEN; h++) sum = fmaf(hidden[h], w2[h * C + c], sum);
         factors[(long long)image * C + c] = sigmoid(sum);
     }
