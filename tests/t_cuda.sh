@@ -99,7 +99,8 @@ mkdir -m 700 "$cache"
 REID_EMULATOR_ARCH=80 LD_LIBRARY_PATH=$emulator build/reid bench --tune -m "$out/weights.safetensors" > "$out/log" 2>&1
 grep -q 'for Hopper (sm_90), and this GPU is sm_80' "$out/log" && good || bad 'sm_80 has no tiles to measure'
 prefix='sm_90 efficientnet_b0 fp16 64x32 features.8.0 1'
-printf '%s\n' 'reid tiles 1' 'sm_90 other fp16 64x32 conv1 1 64x64 7' "$prefix 64x128 1" > "$cache/tiles"
+printf '%s\n' 'reid tiles 1' 'sm_90 other fp16 64x32 conv1 1 64x64 7' "$prefix 64x128 1" 'a damaged line' \
+    'sm_90 other fp16 64x32 conv1 1 64x64 7x' > "$cache/tiles"
 run build/reid bench --tune -m "$out/weights.safetensors" --size 64x32 --batch 1 --rounds 1
 [ "$(grep -c '^features.* 1  64x128 .*[0-9]$' "$out/log")" = 11 ] && grep -q "^written: $cache/tiles" "$out/log" &&
     good || bad 'bench --tune does not tell what it found'

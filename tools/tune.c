@@ -81,14 +81,25 @@ static void prefix_of(const tuner *t, text *out) {
                 t->info.latency ? "-latency" : "", t->info.height, t->info.width);
 }
 
-/* The cache's file with these times instead of older ones of the same. One that is no such file is replaced. */
+/* Is it a line of such a file: eight words, the last one a number? A damaged one would spoil the others. */
+static int is_line(const char *line, const char *end) {
+    int words = 1;
+    const char *last = line;
+    for (const char *at = line; at < end; at++)
+        if (*at == ' ') words++, last = at + 1;
+    size_t digits = strspn(last, "0123456789");
+    return words == 8 && digits >= 1 && digits <= 15 && last + digits == end;
+}
+
+/* The cache's file with these times instead of older ones of the same. What is damaged in it does not stay. */
 static int write_times(const tuner *t, const char *path) {
     text old = TEXT_INIT, why = TEXT_INIT, prefix = TEXT_INIT, out = TEXT_INIT;
     prefix_of(t, &prefix);
     text_puts(&out, first_line);
     if (file_read(path, 1 << 22, 1, &old, &why) && strncmp(old.s, first_line, sizeof first_line - 1) == 0)
         for (char *line = old.s + sizeof first_line - 1, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
-            if (strncmp(line, prefix.s, prefix.len) != 0) text_add(&out, line, (size_t)(end + 1 - line));
+            if (is_line(line, end) && strncmp(line, prefix.s, prefix.len) != 0)
+                text_add(&out, line, (size_t)(end + 1 - line));
     for (size_t i = 0; i < t->count; i++) {
         const timed *x = &t->list[i];
         text_printf(&out, "%s%s %d %s %.0f\n", prefix.s, x->name, x->batch, x->tile, x->us > 0.001 ? 1e3 * x->us : 1);
