@@ -7636,8 +7636,7 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
     reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", e);
     for (int i = 0; i < n && r == REID_OK; i++) {
         const float *from = s->result + (size_t)i * dim;
-        for (size_t c = 0; c < dim; c++)
-            if (!reid__is_finite(from[c])) r = REID_ERR_EMBEDDING;
+        if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
         if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
         else reid__fail(e, r, "image %d: %s", s->first + i, reid_result_string(r));
     }
@@ -9712,11 +9711,9 @@ static void reid__lane_give(reid_ctx *ctx, reid__lane *lane) {
 /* L2 normalisation in double, unless `raw`. Returns 0 for a vector without a direction. */
 static int reid__normalise(float *v, int dim, int raw) {
     double sum = 0;
-    for (int i = 0; i < dim; i++) {
-        if (!reid__is_finite(v[i])) return 0;
-        sum += (double)v[i] * v[i];
-    }
+    if (reid__first_not_finite(v, (size_t)dim) < (size_t)dim) return 0;
     if (raw) return 1;
+    for (int i = 0; i < dim; i++) sum += (double)v[i] * v[i];
     if (!(sum > 0)) return 0;
     double scale = 1.0 / sqrt(sum);
     for (int i = 0; i < dim; i++) v[i] = (float)(v[i] * scale);

@@ -23,7 +23,7 @@
                     | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
-   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024       | 4 (C + HIDDEN)
+   reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
    reid_linear      | fully connected, four images a warp      | weights / 4 images, 2MNK  | 256        | none
@@ -1746,7 +1746,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     const float *in = sums + (long long)image * OH * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
-    block_barrier(); /* SPLIT: all blocks are there, whose memory the others write */
+    if (SPLIT > 1) block_barrier(); /* all blocks are there, whose memory the others write */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16

@@ -136,7 +136,7 @@ plant rest "the last column of a depthwise window" '/^reid_depthwise/,/^}/ s/kx 
 plant rest "hidden units that other blocks have not sent" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
 plant rest "hidden units written before a block is there" \
-    '/^reid_squeeze/,/^}/ s/^    block_barrier(); \/\* SPLIT: all.*$//'
+    '/^reid_squeeze/,/^}/ s/^    if (SPLIT > 1) block_barrier(); \/\* all.*$//'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
