@@ -104,6 +104,7 @@ bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_
 bug 'the last stride is ignored' t_plan 's/if (layer == 3) stride = p->last_stride;/;/'
 bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 # --- files ---
+bug 'a block of what is left over' t_ops 's/reid__min(room, most + most \/ 4)/most/'
 bug 'NaN weights are accepted' t_tensors 's/if (bad < n)/if (0)/'
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
 # --- images ---

@@ -127,6 +127,32 @@ static void test_grid(void **state) {
 }
 
 /* The first convolution reads the image, whose zero border is stored. */
+/* No convolution of ResNet-50 leaves a few pixels over, which would read all its weights again: layer4, of 7x7 pixels,
+   is one block, and no last block is smaller than a tile. */
+static void test_last_block(void **state) {
+    static reid__plan plan;
+    static const reid__arch *resnet = &reid__archs[0];
+    reid__net net;
+    reid__job j;
+    (void)state;
+    assert_string_equal(resnet->name, "resnet50");
+    assert_true(reid__plan_build(&plan, resnet, 224, 224, 2, REID_HEAD_NONE));
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+        if (!kernels) continue;
+        memset(&net, 0, sizeof net), memset(&j, 0, sizeof j);
+        net.plan = &plan, net.kernels = kernels, j.net = &net, j.n = 1;
+        for (int i = 0; i < plan.op_count; i++) {
+            ptrdiff_t pixels = plan.ops[i].oh * plan.ops[i].ow, count = 0;
+            j.op = &plan.ops[i];
+            if (j.op->kind != REID__CONV || j.op->winograd) continue;
+            for (ptrdiff_t m = 0; m < pixels; m += count) count = reid__conv_pixels(&j, m, pixels - m);
+            if (pixels == 49) assert_int_equal(count, 49);
+            assert_true(count >= kernels->fp32.mr);
+        }
+    }
+}
+
 static void test_stem(void **state) {
     static const int sizes[][2] = {{7, 7}, {9, 8}, {1, 1}, {2, 13}, {16, 11}};
     (void)state;
@@ -346,6 +372,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_stem),         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),
         cmocka_unit_test(test_linear),   cmocka_unit_test(test_fused),        cmocka_unit_test(test_silu),
+        cmocka_unit_test(test_last_block),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
