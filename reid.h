@@ -3031,6 +3031,8 @@ typedef struct reid__tile {
     uintptr_t ahead;       /* what to fetch into L2 meanwhile, perhaps past an array's end: */
     int sharers;           /* 1 / sharers times as much as is read of b */
     int stays;             /* nothing: the next panel is there from the block before */
+    const float *factors;  /* NULL, or [K]: of the rows of b, whose products go to `scaled` */
+    float *scaled;
     ptrdiff_t soon, piece; /* not 0: as far from `out` lie outputs of the next block, a piece for each pixel; and from
                               `residual` */
     /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
@@ -3064,6 +3066,7 @@ typedef struct reid__gemm {
 } reid__gemm;
 
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
+#define REID__POINT_SCALE(i) ((i) == 0 ? 0.25f : (i) < 3 ? -1.0f / 6 : (i) < 5 ? 1.0f / 24 : 1.0f) /* of Winograd's G */
 #define REID__FETCH 8 /* inputs between two turns of fetching */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
@@ -3083,6 +3086,8 @@ typedef struct reid__kernels {
                  const float *weights, float *out);
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
+    void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
+    void (*winograd_filters)(const float *filters, ptrdiff_t count, float *out);
     void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
     void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
                          reid__act act);
@@ -3508,44 +3513,14 @@ static void reid__pack_levels(const reid__preset *p, float *rows, int columns, i
     }
 }
 
-/* G g on one axis: a filter of 3 to what it weighs at 0, 1, -1, 2, -2 and infinity. */
-static void reid__winograd_filter(const double *g, int step, double *u, int u_step) {
-    double even = g[0] + g[2 * step], odd = g[step], wide = g[0] + 4 * g[2 * step];
-    u[0] = g[0] / 4;
-    u[u_step] = (even + odd) * (-1.0 / 6);
-    u[2 * u_step] = (even - odd) * (-1.0 / 6);
-    u[3 * u_step] = (wide + 2 * odd) * (1.0 / 24);
-    u[4 * u_step] = (wide - 2 * odd) * (1.0 / 24);
-    u[5 * u_step] = g[2 * step];
-}
-
-/* The same for Winograd: G g G' of every filter, in double, to one panel [REID__POINTS][ic][width]. G' is G
-   transposed. */
-static void reid__pack_winograd(float *panel, int width, const float *rows, int columns, int ic,
-                                const double *factors) {
-    float u[REID__POINTS][2 * REID__LANES]; /* of one input channel: written to the panel in runs */
-    memset(u, 0, sizeof u);
-    for (int i = 0; i < ic; i++) {
-        for (int j = 0; j < columns; j++) {
-            const float *from = rows + ((size_t)j * (size_t)ic + (size_t)i) * 9;
-            double g[9], half[18], whole[REID__POINTS];
-            for (int t = 0; t < 9; t++) g[t] = from[t] * factors[j];
-            for (int x = 0; x < 3; x++) reid__winograd_filter(g + x, 3, half + x, 3);
-            for (int y = 0; y < 6; y++) reid__winograd_filter(half + 3 * y, 1, whole + 6 * y, 1);
-            for (int p = 0; p < REID__POINTS; p++) u[p][j] = (float)whole[p];
-        }
-        for (size_t p = 0; p < REID__POINTS; p++)
-            memcpy(panel + (p * (size_t)ic + (size_t)i) * (size_t)width, u[p], (size_t)width * sizeof *panel);
-    }
-}
-
 /* Where weights come from while a network is packed. One per thread. */
 typedef struct reid__loader {
     const reid__weights *file;
     uint64_t seed;      /* of generated tensors */
-    float *rows;        /* staging: the rows of one panel */
+    float *rows;        /* staging: the rows of one panel, and behind them, for Winograd, the panel */
     float *vectors;     /* staging: gamma, beta, mean, variance of one convolution */
     double *factors;    /* staging: gamma / sqrt(variance + eps) */
+    const reid__kernels *kernels;
     const reid__buffer *buffers; /* the plan's: INT8's ranges */
     const reid__preset *preset;
 } reid__loader;
@@ -3591,18 +3566,20 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
         reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
         if (r != REID_OK) return r;
-        if (op->winograd)
-            reid__pack_winograd(packed + (size_t)at * (size_t)ic * REID__POINTS, width, l->rows, columns, ic,
-                                factors + at);
-        else if (op->group)
+        if (op->winograd) {
+            float *panel = l->rows + (size_t)columns * k;
+            reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors + at);
+            l->kernels->winograd_filters(panel, (ptrdiff_t)ic * width, packed + (size_t)(at * ic) * REID__POINTS);
+        } else if (op->group) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->group, factors + at, scale + at);
-        else if (levels)
-            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
-                              packed - op->weight + op->bias + at);
-        if (!op->winograd && !op->group)
+        } else {
+            if (levels)
+                reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
+                                  packed - op->weight + op->bias + at);
             reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps,
                              factors && !levels ? factors + at : NULL);
+        }
     }
     reid__digest_final(&d, digest);
     return REID_OK;
@@ -3674,8 +3651,8 @@ static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, f
 }
 
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
-static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int nr, float *packed,
-                                 uint64_t (*digests)[2], reid_error *e) {
+static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, float *packed, uint64_t (*digests)[2],
+                                 reid_error *e) {
     reid__want wants[REID__WANTS];
     float *weight = packed + op->weight, *bias = packed + op->bias;
     const double *factors = op->bn[0] ? l->factors : NULL;
@@ -3690,7 +3667,7 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, int 
         if (factors) r = reid__fold_batch_norm(l, op, wants + norm, bias, digests + norm, e);
         if (r == REID_OK)
             r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
-                                  depthwise ? pad_n : nr, factors, weight, digests[0], e);
+                                  depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e);
         if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
             memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
             return reid__pack_steps(l, op, packed + op->weight2, bias, e);
@@ -3723,6 +3700,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
         size_t taps = (size_t)op->kh * (size_t)op->kw, oc = (size_t)op->oc, need = 0;
         if (op->kind == REID__CONV || op->kind == REID__LINEAR)
             need = (size_t)reid__min(nr, op->oc) * taps * (size_t)op->ic;
+        if (op->winograd) need += (size_t)nr * taps * (size_t)op->ic;
         if (op->kind == REID__DEPTHWISE) need = oc * taps;
         if (op->kind == REID__SQUEEZE) need = oc * (size_t)op->hidden;
         if (need > *rows) *rows = need;
@@ -3741,6 +3719,14 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
+
+/* A squeeze's factors are for the inputs of a projection. They multiply its weights instead, once an image, where the
+   image has more pixels than the weights have columns. */
+static int reid__scales_weights(const reid__op *op) {
+    return op->scale != REID__NONE && !op->group && op->oc < op->oh * op->ow;
+}
+
+static int reid__scales_inputs(const reid__op *op) { return op->scale != REID__NONE && !reid__scales_weights(op); }
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
@@ -3874,7 +3860,7 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
     int oy = pixel / op->ow, ox = pixel % op->ow;
     int stem = in->c == 3, row = stem ? reid__image_row(j->net->plan, op) : in->w * in->c;
-    if (op->kh * op->kw == 1 && op->stride == 1 && op->scale == REID__NONE) { /* pixels follow each other */
+    if (op->kh * op->kw == 1 && op->stride == 1 && !reid__scales_inputs(op)) { /* pixels follow each other */
         const char *at = reid__value_at(j, op->in, 0, m * in->c);
         for (int r = 0; r < count; r++, at += in->c * in->bytes) rows[r] = at;
         return;
@@ -3885,7 +3871,7 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
         if (stem) { /* the border is stored: a whole kernel row is one run of kw * 3 values */
             y0 += in->border_y, x0 += in->border_x;
             for (int ky = 0; ky < op->kh; ky++) *rows++ = base + ((ptrdiff_t)(y0 + ky) * row + x0 * 3) * in->bytes;
-        } else if (op->scale != REID__NONE) {
+        } else if (reid__scales_inputs(op)) {
             const char *pixel_in = base + ((ptrdiff_t)y0 * row + x0 * in->c) * in->bytes;
             j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
             *rows++ = block;
@@ -4053,7 +4039,12 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     t->bias = j->net->weights + op->bias + column;
     if (!op->group && reid__makes_bytes(j->net->plan->buffers, op)) t->bias = j->net->zeros; /* it comes later */
     t->scale = j->net->weights + op->weight2 + column;
-    reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)(t->half ? k->nr / 2 : k->nr) * sizeof *t->b);
+    int width = t->half ? k->nr / 2 : k->nr;
+    if (t->factors) {
+        k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
+        t->b = t->scaled;
+    }
+    reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)width * sizeof *t->b);
 }
 
 /* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
@@ -4124,7 +4115,8 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
         if (reid__uses_grid(op, c)) most = reid__grid_pixels(op, c);
         if (c == 3 && left > op->ow - m % op->ow) left = op->ow - m % op->ow; /* equally far apart in a line only */
     }
-    int room = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    int pixels = op->oh * op->ow, room = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
+    if (reid__scales_weights(op) && left > pixels - m % pixels) left = pixels - m % pixels;
     most = reid__max(reid__min(room, reid__block_outputs(j)) / gemm->mr, 1) * gemm->mr;
     return left <= reid__max(most, reid__min(room, most + most / 4)) ? (int)left : most;
 }
@@ -4137,6 +4129,10 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
         count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
         inputs.stays = m > p->from && reid__weights_stay(j);
+        if (reid__scales_weights(j->op)) {
+            inputs.factors = reid__at(j, j->op->scale, (int)(m / (j->op->oh * j->op->ow)));
+            inputs.scaled = s->block, inputs.stays = 1;
+        }
         reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
     }
 }
@@ -4794,6 +4790,15 @@ static void REID__F(scale)(const void *in, const float *factors, void *out, int 
     if (reid__pad_run(c, 2) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
 #endif
 }
+
+#ifndef REID__BF16
+/* Rows of a panel of weights, each times its own factor. */
+static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
+            REID__STORE(out, REID__LOAD(in) * REID__SET1(factors[r]));
+}
+#endif
 #endif
 
 #if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
@@ -4834,6 +4839,35 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     for (int v = 0; v < c; v += REID__W) {
         REID__V x = REID__LOAD(out + v), one = REID__FMA(x, REID__SET1(0.0f), REID__SET1(1.0f)); /* or NaN */
         REID__STORE(out + v, REID__F(over_sigmoid)(one, x));
+    }
+}
+
+/* G g on one axis: a filter of three to its six points, but for what REID__POINT_SCALE multiplies them by. */
+REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
+    REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]);
+    u[0] = g[0];
+    u[1] = even + g[1];
+    u[2] = even - g[1];
+    u[3] = REID__FMA(REID__SET1(2.0f), g[1], wide);
+    u[4] = REID__FMA(REID__SET1(-2.0f), g[1], wide);
+    u[5] = g[2];
+}
+
+/* G g G' for `count` filters, [9][count], to [REID__POINTS][count]. G' is G transposed. */
+static void REID__F(winograd_filters)(const float *filters, ptrdiff_t count, float *out) {
+    for (ptrdiff_t at = 0; at < count; at += REID__W) {
+        REID__V g[3], half[3][6], u[6];
+        REID__UNROLL for (int x = 0; x < 3; x++) {
+            REID__UNROLL for (int y = 0; y < 3; y++) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
+            REID__F(winograd_taps)(g, half[x]);
+        }
+        REID__UNROLL for (int y = 0; y < 6; y++) {
+            REID__UNROLL for (int x = 0; x < 3; x++) g[x] = half[x][y];
+            REID__F(winograd_taps)(g, u);
+            REID__UNROLL for (int x = 0; x < 6; x++)
+                REID__STORE(out + (6 * y + x) * count + at,
+                            u[x] * REID__SET1(REID__POINT_SCALE(y) * REID__POINT_SCALE(x)));
+        }
     }
 }
 
@@ -5033,8 +5067,9 @@ static void REID__F(product)(const reid__tile *t, int rows) {
 static const reid__kernels REID__F(kernels) = {
     REID__STRING(REID__PASS), REID__NV * REID__W, 0, {REID__MR, REID__F(product), NULL, NULL},
     {0, NULL, NULL, NULL}, REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze),
-    REID__F(scale),
-    REID__F(winograd_in), REID__F(winograd_out), {REID__F(add_line), REID__F(round_line), REID__F(columns)},
+    REID__F(scale), REID__F(scale_rows),
+    REID__F(winograd_filters), REID__F(winograd_in), REID__F(winograd_out),
+    {REID__F(add_line), REID__F(round_line), REID__F(columns)},
     REID__F(widen), REID__F(dots), REID__F(maxima)};
 #endif
 
@@ -5234,7 +5269,8 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
     static const reid__kernels reid__kernels_##name = {                                                                \
         #name, REID__NV * REID__W, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
-        REID__F(scale), NULL, NULL, {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},            \
+        REID__F(scale), NULL, NULL, NULL, NULL,                                                                        \
+        {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                                        \
         reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
 REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
@@ -5247,7 +5283,7 @@ REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_
 #define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
     static const reid__kernels table = {                                                                               \
         name, REID__NV * REID__W, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
-        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL,                           \
+        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL, NULL, NULL,               \
         {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                             \
          REID__JOIN(reid__columns, REID__BASE)},                                                                       \
         REID__JOIN(reid__widen, REID__BASE), REID__JOIN(reid__dots, REID__BASE), REID__JOIN(reid__maxima, REID__BASE)}
@@ -9044,8 +9080,7 @@ static reid_result reid__pack_one(reid__build *b, int loader, int op, reid_error
         return r;
     }
 #endif
-    return reid__pack_op(&b->loaders[loader], &ctx->plan->ops[op], ctx->net.kernels->nr, ctx->weights, b->digests[op],
-                         e);
+    return reid__pack_op(&b->loaders[loader], &ctx->plan->ops[op], ctx->weights, b->digests[op], e);
 }
 
 static void reid__pack_part(void *task, int index) {
@@ -9093,6 +9128,7 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
             size_t tile = reid__narrow_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
             need = tile > REID__GATHERED ? tile : REID__GATHERED;
         }
+        if (reid__scales_weights(op)) need = (size_t)op->ic * (size_t)k->nr;
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
         if (op->kind == REID__DEPTHWISE) {
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
@@ -9322,7 +9358,7 @@ static reid_result reid__alloc_staging(reid__build *b) {
         l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
         l->vectors = (float *)(l->factors + channels);
         l->rows = l->vectors + 4 * channels;
-        l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
+        l->kernels = ctx->net.kernels, l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }

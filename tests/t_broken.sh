@@ -69,6 +69,10 @@ bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x 
 bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'
 bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)/minus5 = REID__SET1(5.0f)/' \
     test_winograd
+bug 'a filter of Winograd weighs wrong at 2' t_ops 's/wide = REID__FMA(REID__SET1(4/wide = REID__FMA(REID__SET1(2/' \
+    test_winograd
+bug 'all images get the factors of the first' t_ops 's/(j, j->op->scale, (int)(m .*));/(j, j->op->scale, 0);/' \
+    test_conv_1x1
 bug 'a coefficient of SiLU is wrong' t_ops 's/2\.4022120237e-1f/2.4032120237e-1f/'
 bug 'a fused row stands in the wrong place' t_ops 's/ring + next % op->kh \* size/ring + (next + 1) % op->kh * size/' \
     test_depthwise

@@ -201,8 +201,8 @@ static float *pack(rig *r, const reid__kernels *kernels, reid__mem *mem) {
         assert_int_equal(reid__weights_open(&file, &desc, mem, &error), REID_OK);
         reid__loader_sizes(&r->plan, kernels->nr, &rows, &channels);
         reid__loader loader = {&file, 0, block(rows * sizeof(float)), block(channels * 4 * sizeof(float)),
-                               block(channels * sizeof(double)), r->plan.buffers, NULL};
-        assert_int_equal(reid__pack_op(&loader, r->op, kernels->nr, packed, digests, &error), REID_OK);
+                               block(channels * sizeof(double)), kernels, r->plan.buffers, NULL};
+        assert_int_equal(reid__pack_op(&loader, r->op, packed, digests, &error), REID_OK);
         for (size_t i = 0; i < r->plan.weight_floats; i++) assert_true(isfinite(packed[i])); /* nothing left unpacked */
         free(loader.rows), free(loader.vectors), free(loader.factors);
         reid__weights_close(&file, mem);
