@@ -4226,26 +4226,35 @@ static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
     if (threads == 1 || reid__gemm_of(j)->gather || parts < threads) return threads;
-    return parts > 4 * threads ? 4 * threads : (int)parts;
+    return parts > 4 * threads ? 4 * threads : (int)parts / threads * threads;
 }
 
-/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid with the least work for the member that has
-   most; of like ones that which reads less (every part reads its pixels' inputs and its panels' weights). */
+/* What takes as long as the products of so many tiles by one panel: */
+#define REID__STREAM 3.0    /* a panel's weights, from L3 or memory */
+#define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
+#define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
+
+/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid that is done first, each member doing as
+   many parts as any. Where pixels are cut, members find most of their inputs in their own cache; where panels are, each
+   weight is read only once. Half of the parts will do where that saves a twentieth; of like grids the one with fewer
+   parts of N. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int mr = reid__gemm_of(j)->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
     ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow;
     ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + mr - 1) / mr;
-    double inputs = (double)pixels * op->ic, weights = (double)op->oc * op->ic * reid__taps(op), best = -1;
-    double transform = op->winograd ? 0.3 : 0; /* of the inputs, done again for every part of N: in panels' time */
-    int parts = reid__part_count(j), threads = reid__threads(j);
-    for (int parts_n = 1; parts_n <= parts; parts_n++) {
-        int parts_m = parts / parts_n;
-        double work = (double)((tiles + parts_m - 1) / parts_m) * (reid__ceil_div(panels, parts_n) + transform);
-        double reads = inputs * parts_n + weights * parts_m;
-        double cost = work * reid__ceil_div(parts_m * parts_n, threads) * (1 + 0.01 * reads / (inputs + weights));
-        if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
-    }
+    int most = reid__part_count(j), threads = reid__threads(j);
+    double best = -1, remote = (double)tiles * (op->winograd ? REID__REMOTE / 2 : REID__REMOTE / reid__taps(op));
+    for (int parts = most; parts >= reid__min(most, 2 * threads); parts /= 2)
+        for (int parts_n = 1; parts_n <= parts; parts_n++) {
+            int parts_m = parts / parts_n, turns = reid__ceil_div(parts_m * parts_n, threads);
+            double rows = (double)((tiles + parts_m - 1) / parts_m), columns = reid__ceil_div(panels, parts_n);
+            double cost = columns * (rows > REID__STREAM ? rows : REID__STREAM);
+            if (op->winograd) cost += rows * REID__TRANSFORM; /* again for every part of N */
+            cost = cost * turns + (parts_m < threads ? remote : 0);
+            cost *= (parts < most ? 1.05 : 1) + 0.005 * parts_n;
+            if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
+        }
 }
 
 /* --- depthwise, and the convolution before it ---

@@ -126,7 +126,6 @@ static void test_grid(void **state) {
     conv(REID__CONV, &wide, 0, REID__RELU, 0);
 }
 
-/* The first convolution reads the image, whose zero border is stored. */
 /* No convolution of ResNet-50 leaves a few pixels over, which would read all its weights again: layer4, of 7x7 pixels,
    is one block, and no last block is smaller than a tile. */
 static void test_last_block(void **state) {
@@ -153,6 +152,33 @@ static void test_last_block(void **state) {
     }
 }
 
+/* How two threads share one image: each takes pixels, and so finds its inputs where it has left them, until there are so
+   few that reading all weights twice would take longer; with whole parts for both. */
+static void test_parts(void **state) {
+    static reid__plan plan;
+    static reid__team team;
+    reid__net net;
+    reid__job j;
+    (void)state;
+    assert_true(reid__plan_build(&plan, &reid__archs[0], 224, 224, 2, REID_HEAD_NONE));
+    for (int isa = REID_ISA_AVX2; isa <= REID_ISA_AVX512; isa++) {
+        const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+        if (!kernels) continue;
+        memset(&net, 0, sizeof net), memset(&j, 0, sizeof j);
+        net.plan = &plan, net.kernels = kernels, j.net = &net, j.n = 1, j.team = &team, team.size = 2;
+        for (int i = 0; i < plan.op_count; i++) {
+            j.op = &plan.ops[i];
+            if (j.op->kind != REID__CONV) continue;
+            reid__conv_grid(&j);
+            assert_int_equal(j.parts_m * j.parts_n % 2, 0);
+            if (j.op->oh >= 28 || (j.op->oh == 14 && j.op->kh == 1)) assert_true(j.parts_m >= 2);
+            if (j.op->winograd && j.op->oh == 14) assert_int_equal(j.parts_m, 1);
+            if (j.op->oh == 7 && j.op->kh == 3) assert_int_equal(j.parts_m, 1);
+        }
+    }
+}
+
+/* The first convolution reads the image, whose zero border is stored. */
 static void test_stem(void **state) {
     static const int sizes[][2] = {{7, 7}, {9, 8}, {1, 1}, {2, 13}, {16, 11}};
     (void)state;
@@ -372,7 +398,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_stem),         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),
         cmocka_unit_test(test_linear),   cmocka_unit_test(test_fused),        cmocka_unit_test(test_silu),
-        cmocka_unit_test(test_last_block),
+        cmocka_unit_test(test_last_block), cmocka_unit_test(test_parts),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
