@@ -73,7 +73,6 @@ bug 'a filter of Winograd weighs wrong at 2' t_ops 's/wide = REID__FMA(REID__SET
     test_winograd
 bug 'all images get the factors of the first' t_ops 's/(j, j->op->scale, (int)(m .*));/(j, j->op->scale, 0);/' \
     test_conv_1x1
-bug 'reading from another core is free' t_ops 's/REID__REMOTE 1.5 /REID__REMOTE 0.0 /' test_parts
 bug 'a coefficient of SiLU is wrong' t_ops 's/2\.4022120237e-1f/2.4032120237e-1f/'
 bug 'a fused row stands in the wrong place' t_ops 's/ring + next % op->kh \* size/ring + (next + 1) % op->kh * size/' \
     test_depthwise
@@ -119,6 +118,7 @@ bug 'a group of columns takes the first one'"'"'s pixels' t_resize \
     's/from\[j\] = row + (ptrdiff_t)w\[k + j\]/from[j] = row + (ptrdiff_t)w[k]/'
 bug 'taps after the first load are left out' t_resize 's/taps += 2 \* REID__HIGH_AT) {/taps += 0) {/'
 # --- threads and promises ---
+bug 'reading from another core is free' t_ops 's/REID__REMOTE 1.5 /REID__REMOTE 0.0 /' test_parts
 limit=20 # this one hangs
 bug 'sleeping threads are not woken' t_threads 's/pthread_cond_broadcast(&team->wake);/;/'
 limit=60
