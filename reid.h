@@ -3568,8 +3568,9 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (r != REID_OK) return r;
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
-            reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors + at);
-            l->kernels->winograd_filters(panel, (ptrdiff_t)ic * width, packed + (size_t)(at * ic) * REID__POINTS);
+            reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
+            l->kernels->winograd_filters(panel, (ptrdiff_t)ic * width,
+                                         packed + (size_t)at * (size_t)ic * REID__POINTS);
         } else if (op->group) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->group, factors + at, scale + at);
@@ -4220,8 +4221,8 @@ static void reid__winograd_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several a member, so that one that is slower than the others leaves some to them. AMX would
-   put inputs side by side for each again. */
+/* Parts of a convolution: several for each member, so that one that is slower than the others leaves some to them. AMX
+   would put inputs side by side for each again. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -4247,7 +4248,8 @@ static void reid__conv_grid(reid__job *j) {
     double best = -1, remote = (double)tiles * (op->winograd ? REID__REMOTE / 2 : REID__REMOTE / reid__taps(op));
     for (int parts = most; parts >= reid__min(most, 2 * threads); parts /= 2)
         for (int parts_n = 1; parts_n <= parts; parts_n++) {
-            int parts_m = parts / parts_n, turns = reid__ceil_div(parts_m * parts_n, threads);
+            if (parts % parts_n) continue;
+            int parts_m = parts / parts_n, turns = parts / threads;
             double rows = (double)((tiles + parts_m - 1) / parts_m), columns = reid__ceil_div(panels, parts_n);
             double cost = columns * (rows > REID__STREAM ? rows : REID__STREAM);
             if (op->winograd) cost += rows * REID__TRANSFORM; /* again for every part of N */
