@@ -63,7 +63,7 @@ build() { # build NAME PROGRAM OPTION...
 rm -f "$out/cuda_faults" "$out/cuda_loader" "$out/cuda_cache" "$out/cuda_tsan" "$out/asan/cuda_faults"
 job "cuda_faults for AddressSanitizer does not compile" build cuda_faults "$out/asan/cuda_faults" -O0 -Wl,--wrap=dlsym \
     -fsanitize=address,undefined -fno-sanitize-recover=undefined
-job "cuda_cache does not compile" build cuda_cache "$out/cuda_cache" -O0 -Wl,--wrap=write,--wrap=fsync,--wrap=rename
+job "cuda_cache does not compile" build cuda_cache "$out/cuda_cache" -O1 -Wl,--wrap=write,--wrap=fsync,--wrap=rename
 job "cuda_faults does not compile" build cuda_faults "$out/cuda_faults" -O0 -Wl,--wrap=dlsym
 job "cuda_loader does not compile" build cuda_loader "$out/cuda_loader" -O0
 job "cuda_faults for ThreadSanitizer does not compile" build cuda_faults "$out/cuda_tsan" -O0 \

@@ -332,7 +332,7 @@ def measure_starts(cell, names, args, gauge):
 
 
 def run_cell(args, cell, result, gauge):
-    cell.update({"errors": {}, "refused": {}})
+    cell.update({"rounds": args.rounds, "errors": {}, "refused": {}})
     engines = start_all(args, cell)
     for e in engines:
         result["versions"].update({e.name if e.name not in args.ours else "reid": e.found["version"]})
