@@ -3217,7 +3217,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__NV 2
-#define REID__RUN 4
+#define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 /* A NaN stays one. */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))

@@ -152,8 +152,8 @@ static void test_last_block(void **state) {
     }
 }
 
-/* How two threads share one image: each takes pixels, and so finds its inputs where it has left them, until there are so
-   few that reading all weights twice would take longer; with whole parts for both. */
+/* How two threads share one image: each takes pixels, and so finds its inputs where it has left them, until there are
+   so few that reading all weights twice would take longer; with whole parts for both. */
 static void test_parts(void **state) {
     static reid__plan plan;
     static reid__team team;
@@ -165,7 +165,8 @@ static void test_parts(void **state) {
         const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
         if (!kernels) continue;
         memset(&net, 0, sizeof net), memset(&j, 0, sizeof j);
-        net.plan = &plan, net.kernels = kernels, j.net = &net, j.n = 1, j.team = &team, team.size = 2;
+        net.plan = &plan, net.kernels = kernels, team.size = 2;
+        j.net = &net, j.n = 1, j.team = &team;
         for (int i = 0; i < plan.op_count; i++) {
             j.op = &plan.ops[i];
             if (j.op->kind != REID__CONV) continue;
