@@ -3721,8 +3721,8 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
 
-/* A squeeze's factors are for the inputs of a projection. They multiply its weights instead, once an image, where the
-   image has more pixels than the weights have columns. */
+/* A squeeze's factors are for the inputs of a projection. They multiply its weights instead, for every block of pixels,
+   where an image has more pixels than the weights have columns. */
 static int reid__scales_weights(const reid__op *op) {
     return op->scale != REID__NONE && !op->group && op->oc < op->oh * op->ow;
 }
