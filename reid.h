@@ -3015,7 +3015,7 @@ static void reid__team_stop(reid__team *team, int forked) {
 /* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
    is. */
 typedef struct reid__tile {
-    const void *const *a;  /* [rows][taps]: where kc inputs of one kernel position lie */
+    const void *const *a;  /* [rows][taps]: where kc inputs of one kernel position lie, if `matrix` is NULL */
     int taps, kc;          /* K = taps * kc */
     const float *b;        /* [K][panel width]; in bf16 and INT8 groups of weights, see reid__pack_narrow */
     const float *bias;     /* [panel width] */
@@ -3035,7 +3035,8 @@ typedef struct reid__tile {
     float *scaled;
     ptrdiff_t soon, piece; /* not 0: as far from `out` lie outputs of the next block, a piece for each pixel; and from
                               `residual` */
-    /* AMX, instead of `a`: row r's inputs in step i of run `tap` are at matrix + tap_at[tap] + r * row + i * step. */
+    /* Rows equally far apart: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row, and for AMX, which
+       knows no other rows, those of step i of a run i * step further. */
     const char *matrix;
     const ptrdiff_t *tap_at; /* [taps] */
     ptrdiff_t row, step;
@@ -3859,20 +3860,11 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
     int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
-    int oy = pixel / op->ow, ox = pixel % op->ow;
-    int stem = in->c == 3, row = stem ? reid__image_row(j->net->plan, op) : in->w * in->c;
-    if (op->kh * op->kw == 1 && op->stride == 1 && !reid__scales_inputs(op)) { /* pixels follow each other */
-        const char *at = reid__value_at(j, op->in, 0, m * in->c);
-        for (int r = 0; r < count; r++, at += in->c * in->bytes) rows[r] = at;
-        return;
-    }
+    int oy = pixel / op->ow, ox = pixel % op->ow, row = in->w * in->c;
     for (int r = 0; r < count; r++) {
         const char *base = (const char *)reid__at(j, op->in, image);
         int y0 = oy * op->stride - op->pad_y, x0 = ox * op->stride - op->pad_x;
-        if (stem) { /* the border is stored: a whole kernel row is one run of kw * 3 values */
-            y0 += in->border_y, x0 += in->border_x;
-            for (int ky = 0; ky < op->kh; ky++) *rows++ = base + ((ptrdiff_t)(y0 + ky) * row + x0 * 3) * in->bytes;
-        } else if (reid__scales_inputs(op)) {
+        if (reid__scales_inputs(op)) {
             const char *pixel_in = base + ((ptrdiff_t)y0 * row + x0 * in->c) * in->bytes;
             j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
             *rows++ = block;
@@ -3956,47 +3948,63 @@ static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thr
     return to - from + 1;
 }
 
-/* The same for other windows, whose inputs are put side by side, and for what lies well already. */
-static void reid__place_inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
-                               reid__tile *t) {
-    const reid__op *op = j->op;
-    const reid__buffer *in = &j->net->plan->buffers[op->in];
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), y = (int)(m % pixels) / op->ow, x = (int)(m % op->ow);
-    t->row = in->c * in->bytes, s->tap_at[0] = 0;
-    if (in->c == 3) { /* what follows a run is finite, and has weights of zero */
-        ptrdiff_t row = reid__image_row(j->net->plan, op);
-        y = y * op->stride - op->pad_y + in->border_y, x = x * op->stride - op->pad_x + in->border_x;
-        t->matrix = reid__value_at(j, op->in, image, y * row + x * 3);
-        t->row = 6 * op->stride;
-        for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = 2 * ky * row;
-    } else if (op->kh * op->kw == 1 && op->stride == 1 && reid__pad_run(in->c, op->group) == in->c &&
-               op->scale == REID__NONE) {
-        t->matrix = reid__value_at(j, op->in, 0, m * in->c);
-    } else {
-        reid__rows(j, m, count, s->rows, block);
-        t->matrix = (const char *)block;
-        if (op->scale != REID__NONE) {
-            t->row = (ptrdiff_t)(reid__scaled_floats(op, in->c) * sizeof *block);
-            return;
-        }
-        j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
-        t->row = REID__STEP_BYTES, t->step = t->row * count;
-        for (int tap = 0; tap < t->taps; tap++)
-            s->tap_at[tap] = tap * t->step * (reid__pad_run(t->kc, op->group) / op->group * 4 / REID__STEP_BYTES);
+/* The same for other windows, whose inputs are put side by side. */
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
+    int group = j->op->group, c = j->net->plan->buffers[j->op->in].c;
+    t->matrix = (const char *)block;
+    if (j->op->scale != REID__NONE) { /* they are */
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block);
+        return;
     }
+    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+    t->row = REID__STEP_BYTES, t->step = t->row * count;
+    for (int tap = 0; tap < t->taps; tap++)
+        s->tap_at[tap] = tap * t->step * (reid__pad_run(t->kc, group) / group * 4 / REID__STEP_BYTES);
 }
 
-/* What tiles of `count` output pixels from m on read. Returns how many rows they have. */
+/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; in bf16 what follows a run
+   is finite, and has weights of zero. m and what comes with it stand in one line. */
+static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_memory *s, reid__tile *t) {
+    const reid__op *op = j->op;
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    int pixels = op->oh * op->ow, y = (int)(m % pixels) / op->ow, x = (int)(m % op->ow);
+    ptrdiff_t row = reid__image_row(j->net->plan, op);
+    y = y * op->stride - op->pad_y + in->border_y, x = x * op->stride - op->pad_x + in->border_x;
+    t->matrix = reid__value_at(j, op->in, (int)(m / pixels), y * row + x * 3);
+    t->row = 3 * op->stride * in->bytes;
+    for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
+}
+
+/* What tiles read of an operation, whatever the pixels: what reid__inputs builds on. */
+static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
+    const reid__op *op = j->op;
+    int stem = reid__is_stem(j->net->plan, op);
+    reid__tile t;
+    memset(&t, 0, sizeof t);
+    t.act = op->act, t.taps = reid__runs(op, stem), t.kc = reid__run_length(op, stem);
+    t.a = s->rows, t.tap_at = s->tap_at, t.step = REID__STEP_BYTES, t.in_use = &s->in_use;
+    return t;
+}
+
+/* Where the inputs of `count` output pixels from m on lie. Returns how many rows that makes. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->in].c, stem = reid__is_stem(j->net->plan, op);
-    memset(t, 0, sizeof *t);
-    t->act = op->act, t->taps = reid__runs(op, stem), t->kc = reid__run_length(op, stem);
-    t->a = s->rows, t->tap_at = s->tap_at, t->step = REID__STEP_BYTES, t->in_use = &s->in_use;
-    if (!reid__gemm_of(j)->gather) reid__rows(j, m, count, s->rows, block);
-    else if (reid__uses_grid(op, c)) return reid__copy_grid(j, m, count, s, (char *)block, t);
-    else reid__place_inputs(j, m, count, s, block, t);
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    int gathers = reid__gemm_of(j)->gather != NULL;
+    if (in->c == 3) {
+        reid__image_inputs(j, m, s, t);
+    } else if (op->kh * op->kw == 1 && op->stride == 1 && !reid__scales_inputs(op) &&
+               (!gathers || reid__pad_run(in->c, op->group) == in->c)) { /* pixels follow each other */
+        t->matrix = reid__value_at(j, op->in, 0, m * in->c);
+        t->row = in->c * in->bytes, s->tap_at[0] = 0;
+    } else if (gathers && reid__uses_grid(op, in->c)) {
+        return reid__copy_grid(j, m, count, s, (char *)block, t);
+    } else {
+        reid__rows(j, m, count, s->rows, block);
+        t->a = s->rows;
+        if (gathers) reid__gather(j, count, s, block, t);
+    }
     return count;
 }
 
@@ -4028,8 +4036,8 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     }
 }
 
-/* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
-static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
+/* Sets t's weights to those of a panel of output channels. Returns how many bytes they have. */
+static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int column = panel * k->nr;
@@ -4045,7 +4053,13 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
         k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
         t->b = t->scaled;
     }
-    reid__tile_rows(reid__gemm_of(j), t, count, depth * (size_t)width * sizeof *t->b);
+    return depth * (size_t)width * sizeof *t->b;
+}
+
+/* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
+static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
+    size_t bytes = reid__panel_weights(j, panel, t);
+    reid__tile_rows(reid__gemm_of(j), t, count, bytes);
 }
 
 /* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
@@ -4114,8 +4128,8 @@ static int reid__conv_pixels(const reid__job *j, ptrdiff_t m, ptrdiff_t left) {
     if (gemm->gather) {
         most = (int)(REID__GATHERED / reid__narrow_depth(op, c == 3));
         if (reid__uses_grid(op, c)) most = reid__grid_pixels(op, c);
-        if (c == 3 && left > op->ow - m % op->ow) left = op->ow - m % op->ow; /* equally far apart in a line only */
     }
+    if (c == 3 && left > op->ow - m % op->ow) left = op->ow - m % op->ow; /* see reid__image_inputs */
     int pixels = op->oh * op->ow, room = reid__min(most, REID__BLOCK_POINTERS / (op->kh * op->kw));
     if (reid__scales_weights(op) && left > pixels - m % pixels) left = pixels - m % pixels;
     most = reid__max(reid__min(room, reid__block_outputs(j)) / gemm->mr, 1) * gemm->mr;
@@ -4126,7 +4140,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
     reid__thread_memory *s = &j->scratch[p->thread];
     int count;
     for (ptrdiff_t m = p->from; m < p->to && p->first < p->last; m += count) {
-        reid__tile inputs;
+        reid__tile inputs = reid__tile_of(j, s);
         count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
         inputs.stays = m > p->from && reid__weights_stay(j);
@@ -4267,44 +4281,64 @@ static void reid__conv_grid(reid__job *j) {
    stored. The ring is FP32 always. Rows have their zero border beside them; above and below the image there is one row
    of zeros. */
 
-/* Floats of a row of the ring, for a panel of `width` channels. */
-static ptrdiff_t reid__ring_row(const reid__op *op, int width) {
-    return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * width;
+/* Floats of a row of the ring. A pixel takes as much in the last panel as in the others. */
+static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
+    return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
 }
 
-/* Row y of the panel's input, of one image, to `row`. */
-static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, reid__thread_memory *s,
-                            float *block, float *row) {
+/* What the rows of a ring come from: `expands`, if the operation before is a convolution that computes them. */
+typedef struct reid__source {
+    reid__job expands;
+    reid__tile tile;
+    size_t bytes;  /* of its weights */
+    float *block;
+} reid__source;
+
+static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
+
+static void reid__source_init(const reid__job *j, int panel, reid__thread_memory *s, float *block, reid__source *from) {
+    from->expands = *j;
+    if (!reid__expands(j)) return;
+    from->expands.op--;
+    from->tile = reid__tile_of(&from->expands, s);
+    from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
+    from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
+    from->block = block;
+}
+
+/* Row y of a panel's input, of one image, to `row`. */
+static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, reid__source *from,
+                            reid__thread_memory *s, float *row) {
     const reid__op *op = j->op;
-    row += op->pad_x * width;
-    if (op > j->net->plan->ops && op[-1].fused) {
-        reid__job before = *j;
-        reid__tile t;
-        before.op = op - 1;
-        reid__inputs(&before, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, block, &t);
-        t.out = row, t.out_stride = (ptrdiff_t)sizeof *row * width, t.wide = 1;
-        reid__conv_panel(&before, op->iw, panel, &t);
+    const reid__kernels *k = j->net->kernels;
+    row += op->pad_x * k->nr;
+    if (reid__expands(j)) {
+        reid__tile *t = &from->tile;
+        reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, from->block, t);
+        t->out = row;
+        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes);
+        t->stays = 1; /* the next panel's weights, since the first row */
         return;
     }
     int c = j->net->plan->buffers[op->in].c;
-    const char *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * j->net->kernels->nr);
-    j->net->kernels->load(from, c, op->iw, width, row);
+    k->load(reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr), c, op->iw, width, row);
 }
 
-/* Output rows [from, to) of one image and one panel. */
+/* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
 static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
                                   reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
-    ptrdiff_t size = reid__ring_row(op, width);
+    ptrdiff_t size = reid__ring_row(op, k->nr);
     float *zeros = s->block, *ring = zeros + size;
     const float *window[REID__MAX_KERNEL];
-    memset(zeros, 0, (size_t)(size * (op->kh + 1)) * sizeof *zeros); /* the borders of all rows, too */
+    reid__source source;
+    reid__source_init(j, panel, s, ring + op->kh * size, &source);
     for (int oy = from, next = 0; oy < to; oy++) {
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
         for (next = reid__max(next, top); next < bottom; next++)
-            reid__ring_fill(j, image, next, panel, width, s, ring + op->kh * size, ring + next % op->kh * size);
+            reid__ring_fill(j, image, next, panel, width, &source, s, ring + next % op->kh * size);
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
             window[ky] = y >= 0 && y < op->ih ? ring + y % op->kh * size : zeros;
@@ -4316,7 +4350,11 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 }
 
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
-    int oh = j->op->oh, count;
+    const reid__op *op = j->op;
+    float *ring = j->scratch[p->thread].block;
+    size_t rows = (size_t)(op->kh + 1) * (size_t)reid__ring_row(op, j->net->kernels->nr);
+    int oh = op->oh, count;
+    memset(ring, 0, rows * sizeof *ring); /* the borders of all rows, too, which nothing else is written to */
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
         int image = (int)(from / oh), y = (int)(from % oh);
         count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
@@ -4515,6 +4553,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
    REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back. SUM is what a
    tile adds up.
    ------------------------------------------------------------------------------------------------------------------ */
+#define REID__PANEL (REID__NV * REID__W) /* columns */
 #ifdef REID__INT8
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
@@ -4627,7 +4666,12 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
-        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
+        if (t->matrix) {
+            const char *at = t->matrix + t->tap_at[tap];
+            REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)(const void *)(at + r * t->row);
+        } else {
+            REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
+        }
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
@@ -4670,66 +4714,79 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
 #endif
 
 #ifndef REID__INT8
-/* A panel of `pixels` pixels of c channels to FP32: (pixels, width). */
+/* `width` of c channels of `pixels` pixels to FP32: (pixels, REID__PANEL). */
 static void REID__F(load)(const void *in, int c, int pixels, int width, float *out) {
     const REID__T *from = (const REID__T *)in;
-    for (int x = 0; x < pixels; x++, from += c, out += width)
+    for (int x = 0; x < pixels; x++, from += c, out += REID__PANEL)
         for (int v = 0; v < width; v += REID__W) REID__STORE(out + v, REID__GET(from + v));
 }
 
-/* `count` neighbouring output pixels of one channel vector; rows[ky] + at: the input under kernel position (ky, 0) of
-   the first, of panels of `width` channels. k, stride and count are constants wherever this is inlined: sums stay in
-   registers, and each weight is loaded once for all of them. Returns sum plus the outputs. */
-REID__INLINE REID__V REID__F(depthwise_run)(reid__act act, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
-                                            ptrdiff_t at, const float *weight, REID__V bias, REID__T *out,
-                                            REID__V sum, const int k, const int stride, const int count) {
-    REID__V acc[REID__RUN];
-    REID__UNROLL for (int i = 0; i < count; i++) acc[i] = bias;
+/* `count` neighbouring output pixels of nv channel vectors; rows[ky] + at: the input under kernel position (ky, 0) of
+   the first. nv, k, stride and count are constants wherever this is inlined, as is the distance of input pixels: sums
+   stay in registers, each weight is loaded once for all of them, and addresses are written in the instructions. Two
+   vectors of seven pixels are 14 chains of multiply-adds: eight fill the units of most CPUs. Adds the outputs to
+   sums. */
+REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
+                                         const float *weight, const float *bias, REID__T *out, REID__V *sums,
+                                         const int nv, const int k, const int stride, const int count) {
+    REID__V acc[REID__NV][REID__RUN];
+    REID__UNROLL for (int v = 0; v < nv; v++)
+        REID__UNROLL for (int i = 0; i < count; i++) acc[v][i] = REID__LOAD(bias + v * REID__W);
     REID__UNROLL for (int ky = 0; ky < k; ky++) {
         const float *in = rows[ky] + at;
-        REID__UNROLL for (int kx = 0; kx < k; kx++) {
-            REID__V w = REID__LOAD(weight + (ky * k + kx) * c);
-            REID__UNROLL for (int i = 0; i < count; i++)
-                acc[i] = REID__FMA(REID__LOAD(in + (i * stride + kx) * width), w, acc[i]);
+        REID__UNROLL for (int kx = 0; kx < k; kx++, weight += c) {
+            __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
+            REID__UNROLL for (int v = 0; v < nv; v++) {
+                REID__V w = REID__LOAD(weight + v * REID__W);
+                REID__UNROLL for (int i = 0; i < count; i++)
+                    acc[v][i] = REID__FMA(REID__LOAD(in + (i * stride + kx) * REID__PANEL + v * REID__W), w, acc[v][i]);
+            }
         }
     }
-    REID__UNROLL for (int i = 0; i < count; i++) {
-        acc[i] = REID__F(act)(acc[i], act);
-        REID__PUT(out + i * c, acc[i]);
-        sum += acc[i];
-    }
-    return sum;
+    REID__UNROLL for (int i = 0; i < count; i++, out += c)
+        REID__UNROLL for (int v = 0; v < nv; v++) {
+            acc[v][i] = REID__F(act)(acc[v][i], act);
+            REID__PUT(out + v * REID__W, acc[v][i]);
+            sums[v] += acc[v][i];
+        }
 }
 
-/* One output row of one channel vector. */
-REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, ptrdiff_t width, const float *const *rows,
-                                         ptrdiff_t at, const float *weight, const float *bias, REID__T *out,
-                                         float *sums, const int k, const int stride) {
-    REID__V b = REID__LOAD(bias), sum = REID__SET1(0.0f);
+/* One output row of nv channel vectors. */
+REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
+                                         const float *weight, const float *bias, REID__T *out, float *sums,
+                                         const int nv, const int k, const int stride) {
+    REID__V sum[REID__NV];
+    REID__UNROLL for (int v = 0; v < nv; v++) sum[v] = REID__SET1(0.0f);
     int ox = 0;
-    for (; ox + REID__RUN <= op->ow; ox += REID__RUN)
-        sum = REID__F(depthwise_run)(op->act, c, width, rows, at + ox * stride * width, weight, b, out + ox * c, sum, k,
-                                     stride, REID__RUN);
-    for (; ox < op->ow; ox++)
-        sum = REID__F(depthwise_run)(op->act, c, width, rows, at + ox * stride * width, weight, b, out + ox * c, sum, k,
-                                     stride, 1);
-    REID__STORE(sums, sum);
+    for (; ox + REID__RUN <= op->ow; ox += REID__RUN, at += REID__RUN * stride * REID__PANEL, out += REID__RUN * c)
+        REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, REID__RUN);
+    for (; ox < op->ow; ox++, at += stride * REID__PANEL, out += c)
+        REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, 1);
+    REID__UNROLL for (int v = 0; v < nv; v++) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* One output row of `width` channels: rows[kh], each (pixels, width) FP32 and border included, -> out (ow, c), and sums
-   (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or 2: there
-   are no others in reid__efficientnet. */
+/* The same of all vectors of a panel, or one after the other in the half of one. */
+REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
+                                          const float *weight, const float *bias, REID__T *out, float *sums,
+                                          const int k, const int stride) {
+    if (width == REID__PANEL) REID__F(depthwise_row)(op, c, rows, 0, weight, bias, out, sums, REID__NV, k, stride);
+    else
+        for (int v = 0; v < width; v += REID__W)
+            REID__F(depthwise_row)(op, c, rows, v, weight + v, bias + v, out + v, sums + v, 1, k, stride);
+}
+
+/* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
+   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or
+   2: there are no others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
-    for (int v = 0; v < width; v += REID__W) {
 #define REID__ROW(k, stride)                                                                                           \
-    REID__F(depthwise_row)(op, c, width, rows, v, weight + v, bias + v, (REID__T *)out + v, sums + v, k, stride)
-        if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
-        else if (op->kw == 3) REID__ROW(3, 2);
-        else if (op->stride == 1) REID__ROW(5, 1);
-        else REID__ROW(5, 2);
+    REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
+    if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
+    else if (op->kw == 3) REID__ROW(3, 2);
+    else if (op->stride == 1) REID__ROW(5, 1);
+    else REID__ROW(5, 2);
 #undef REID__ROW
-    }
 }
 
 #endif
@@ -5076,7 +5133,7 @@ static void REID__F(product)(const reid__tile *t, int rows) {
 #define REID__STRING(x) REID__STRING2(x)
 #if REID__STEP == 1
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__NV * REID__W, 0, {REID__MR, REID__F(product), NULL, NULL},
+    REID__STRING(REID__PASS), REID__PANEL, 0, {REID__MR, REID__F(product), NULL, NULL},
     {0, NULL, NULL, NULL}, REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze),
     REID__F(scale), REID__F(scale_rows),
     REID__F(winograd_filters), REID__F(winograd_in), REID__F(winograd_out),
@@ -5105,15 +5162,16 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
 }
 
 #if REID__W == 1
-/* An FP32 tile with the vectors' multiply-adds. */
+/* An FP32 tile of the network's image with the vectors' multiply-adds. */
 static void reid__product_fused(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
             const float *b = t->b + n;
             float sum = t->bias[n];
-            for (int tap = 0; tap < t->taps; tap++)
-                for (int k = 0; k < t->kc; k++, b += REID__NV)
-                    sum = REID__FMA(((const float *)t->a[r * t->taps + tap])[k], *b, sum);
+            for (int tap = 0; tap < t->taps; tap++) {
+                const float *a = (const float *)(const void *)(t->matrix + r * t->row + t->tap_at[tap]);
+                for (int k = 0; k < t->kc; k++, b += REID__NV) sum = REID__FMA(a[k], *b, sum);
+            }
             ((float *)(void *)((char *)t->out + r * t->out_stride))[n] =
                 t->act == REID__RELU ? REID__MAX(0.0f, sum) : sum;
         }
@@ -5278,7 +5336,7 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #ifdef REID__BF16
 #define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                            \
     static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, REID__NV * REID__W, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
+        #name, REID__PANEL, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
         REID__F(scale), NULL, NULL, NULL, NULL,                                                                        \
         {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                                        \
@@ -5293,7 +5351,7 @@ REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_
 #ifdef REID__INT8
 #define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
     static const reid__kernels table = {                                                                               \
-        name, REID__NV * REID__W, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
+        name, REID__PANEL, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
         NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL, NULL, NULL,               \
         {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                             \
          REID__JOIN(reid__columns, REID__BASE)},                                                                       \

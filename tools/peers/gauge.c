@@ -34,10 +34,6 @@ static double now_ms(void) {
 static void *multiply(void *argument) {
     worker *w = argument;
     vector sums[CHAINS], m = {0};
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    CPU_SET((size_t)w->cpu, &own);
-    sched_setaffinity(0, sizeof own, &own);
     m += 0.7f;
     for (int i = 0; i < CHAINS; i++) sums[i] = m + (float)i;
     for (int round = 0; round < ROUNDS; round++) {
@@ -49,11 +45,29 @@ static void *multiply(void *argument) {
     return NULL;
 }
 
+static cpu_set_t only(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    return set;
+}
+
+/* A thread that is on its CPU from the start: on its maker's it would have to wait for that one to pause. */
+static int start(worker *w) {
+    pthread_attr_t where;
+    cpu_set_t set = only(w->cpu);
+    if (pthread_attr_init(&where)) return -1;
+    int failed = pthread_attr_setaffinity_np(&where, sizeof set, &set) ||
+                 pthread_create(&w->thread, &where, multiply, w);
+    pthread_attr_destroy(&where);
+    return failed ? -1 : 0;
+}
+
 /* Milliseconds; negative: a thread could not be made. */
 static double measure(worker *workers, int count) {
     double began = now_ms();
     for (int i = 1; i < count; i++)
-        if (pthread_create(&workers[i].thread, NULL, multiply, &workers[i])) return -1;
+        if (start(&workers[i])) return -1;
     multiply(&workers[0]);
     for (int i = 1; i < count; i++) pthread_join(workers[i].thread, NULL);
     return now_ms() - began;
@@ -69,6 +83,8 @@ int main(int argc, char **argv) {
     for (int cpu = 0; cpu < CPU_SETSIZE && found < threads; cpu++)
         if (CPU_ISSET((size_t)cpu, &all)) workers[found++].cpu = cpu;
     if (found < threads) return printf("refused %d CPUs for %d threads\n", found, threads), 0;
+    cpu_set_t own = only(workers[0].cpu);
+    if (sched_setaffinity(0, sizeof own, &own)) return perror("gauge"), 1;
     puts("ready {}");
     while (fflush(stdout) == 0 && fgets(line, sizeof line, stdin) && strncmp(line, "run", 3) == 0) {
         double ms = measure(workers, threads);
