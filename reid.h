@@ -4016,11 +4016,12 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
 }
 
 /* `count` rows of a panel of `bytes` bytes, from where t stands: in tiles of equal height, give or take one row; AMX
-   takes as long for fewer. Each fetches its share of the next panel. */
-static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes) {
+   takes as long for fewer. Each fetches its share of the next panel. This is call `turn` of `turns` for the panel. */
+static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, int turn, int turns) {
     int tiles = reid__ceil_div(count, gemm->mr);
-    size_t share = bytes / (size_t)tiles;
-    t->ahead = (uintptr_t)t->b + bytes, t->sharers = t->stays ? INT_MAX : tiles;
+    size_t share = bytes / (size_t)(tiles * turns);
+    t->ahead = (uintptr_t)t->b + bytes + (uintptr_t)(turn * tiles) * share;
+    t->sharers = t->stays ? INT_MAX : tiles * turns;
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
@@ -4059,7 +4060,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
 /* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
-    reid__tile_rows(reid__gemm_of(j), t, count, bytes);
+    reid__tile_rows(reid__gemm_of(j), t, count, bytes, 0, 1);
 }
 
 /* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
@@ -4202,7 +4203,7 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
         t.a = rows + (ptrdiff_t)p * count;
         t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
         t.out = products + p * width;
-        reid__tile_rows(&k->fp32, &t, count, (size_t)op->ic * (size_t)width * sizeof *t.b);
+        reid__tile_rows(&k->fp32, &t, count, (size_t)op->ic * (size_t)width * sizeof *t.b, 0, 1);
     }
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
@@ -4290,14 +4291,25 @@ static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
 typedef struct reid__source {
     reid__job expands;
     reid__tile tile;
-    size_t bytes;  /* of its weights */
+    size_t bytes;    /* of its weights */
+    int turn, turns; /* rows computed, and all of them */
     float *block;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
 
-static void reid__source_init(const reid__job *j, int panel, reid__thread_memory *s, float *block, reid__source *from) {
-    from->expands = *j;
+/* Asks for a panel's depthwise weights, of which each position of the kernel has its own few lines. */
+static void reid__fetch_window(const reid__job *j, int panel) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c, nr = j->net->kernels->nr;
+    const float *weights = j->net->weights + op->weight + panel * nr;
+    for (int tap = 0; tap < op->kh * op->kw; tap++, weights += c)
+        for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
+}
+
+static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
+                              reid__source *from) {
+    from->expands = *j, from->turn = 0, from->turns = rows;
     if (!reid__expands(j)) return;
     from->expands.op--;
     from->tile = reid__tile_of(&from->expands, s);
@@ -4316,8 +4328,7 @@ static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int
         reid__tile *t = &from->tile;
         reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, from->block, t);
         t->out = row;
-        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes);
-        t->stays = 1; /* the next panel's weights, since the first row */
+        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes, from->turn++, from->turns);
         return;
     }
     int c = j->net->plan->buffers[op->in].c;
@@ -4334,7 +4345,8 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     float *zeros = s->block, *ring = zeros + size;
     const float *window[REID__MAX_KERNEL];
     reid__source source;
-    reid__source_init(j, panel, s, ring + op->kh * size, &source);
+    reid__fetch_window(j, panel + 1);
+    reid__source_init(j, panel, (to - from) * op->stride, s, ring + op->kh * size, &source);
     for (int oy = from, next = 0; oy < to; oy++) {
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
         for (next = reid__max(next, top); next < bottom; next++)
@@ -4675,8 +4687,8 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
-            for (ptrdiff_t end = reid__min(kc, (int)k + REID__FETCH * REID__STEP); k < end;
-                 k += REID__STEP, b += nv * REID__W) {
+            const int turn = REID__FETCH * REID__STEP, left = kc - (int)k;
+            for (ptrdiff_t end = left < 2 * turn ? kc : k + turn; k < end; k += REID__STEP, b += nv * REID__W) {
                 REID__SUM w[REID__NV];
                 REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
                 REID__UNROLL for (int r = 0; r < mr; r++) {
@@ -4870,23 +4882,22 @@ static void REID__F(scale_rows)(const float *in, const float *factors, int rows,
 #endif
 
 #if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
-/* out[nv vectors] = bias + x[k] * matrix[k][stride]. */
-REID__INLINE void REID__F(vector_matrix)(const float *x, int k_count, const float *matrix, int stride,
-                                         const float *bias, float *out, const int nv) {
-    REID__V acc[4];
-    REID__UNROLL for (int j = 0; j < nv; j++) acc[j] = REID__LOAD(bias + j * REID__W);
-    for (int k = 0; k < k_count; k++, matrix += stride) {
-        REID__V a = REID__SET1(x[k]);
-        REID__UNROLL for (int j = 0; j < nv; j++) acc[j] = REID__FMA(a, REID__LOAD(matrix + j * REID__W), acc[j]);
+/* out (n) += x[k] * matrix[k] of `count` rows of n numbers. */
+REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
+    for (int v = 0; v < n; v += REID__W) {
+        REID__V sum = REID__LOAD(out + v);
+        REID__UNROLL for (int k = 0; k < count; k++)
+            sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
+        REID__STORE(out + v, sum);
     }
-    REID__UNROLL for (int j = 0; j < nv; j++) REID__STORE(out + j * REID__W, acc[j]);
 }
 
+/* out (n) = bias + x (k_count) * matrix (k_count, n). The matrix comes from memory: it is read from front to back. */
 static void REID__F(layer)(const float *x, int k_count, const float *matrix, int n, const float *bias, float *out) {
-    int v = 0;
-    for (; v + 4 * REID__W <= n; v += 4 * REID__W)
-        REID__F(vector_matrix)(x, k_count, matrix + v, n, bias + v, out + v, 4);
-    for (; v < n; v += REID__W) REID__F(vector_matrix)(x, k_count, matrix + v, n, bias + v, out + v, 1);
+    int k = 0;
+    for (int v = 0; v < n; v += REID__W) REID__STORE(out + v, REID__LOAD(bias + v));
+    for (; k + 8 <= k_count; k += 8) REID__F(add_rows)(x + k, matrix + (ptrdiff_t)k * n, n, out, 8);
+    for (; k < k_count; k++) REID__F(add_rows)(x + k, matrix + (ptrdiff_t)k * n, n, out, 1);
 }
 
 /* Squeeze-excite factors of one image: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c).
