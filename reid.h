@@ -3045,6 +3045,11 @@ typedef struct reid__tile {
     int *in_use;           /* whether this thread's registers are set up */
 } reid__tile;
 
+/* Where the inputs of one row and kernel position begin. */
+static const void *reid__run_at(const reid__tile *t, ptrdiff_t r, int tap) {
+    return t->matrix ? t->matrix + t->tap_at[tap] + r * t->row : t->a[r * t->taps + tap];
+}
+
 /* The next rows of a tile that are pixels side by side: how many, perhaps none. *r and *x pass them and what is in vain
    behind them, a place or an image's last line. */
 static int reid__next_run(const reid__tile *t, int rows, int *r, int *x) {
@@ -4678,12 +4683,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
-        if (t->matrix) {
-            const char *at = t->matrix + t->tap_at[tap];
-            REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)(const void *)(at + r * t->row);
-        } else {
-            REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)t->a[r * taps + tap];
-        }
+        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
@@ -5173,14 +5173,14 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
 }
 
 #if REID__W == 1
-/* An FP32 tile of the network's image with the vectors' multiply-adds. */
+/* An FP32 tile with the vectors' multiply-adds. */
 static void reid__product_fused(const reid__tile *t, int rows) {
     for (int r = 0; r < rows; r++)
         for (int n = 0; n < REID__NV; n++) {
             const float *b = t->b + n;
             float sum = t->bias[n];
             for (int tap = 0; tap < t->taps; tap++) {
-                const float *a = (const float *)(const void *)(t->matrix + r * t->row + t->tap_at[tap]);
+                const float *a = (const float *)reid__run_at(t, r, tap);
                 for (int k = 0; k < t->kc; k++, b += REID__NV) sum = REID__FMA(a[k], *b, sum);
             }
             ((float *)(void *)((char *)t->out + r * t->out_stride))[n] =
