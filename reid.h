@@ -1989,8 +1989,8 @@ static double reid__weight(const reid__axis *a, const reid__window *w, int at) {
     return reid__filter_at(a->filter, reid__product((double)at - w->center + 0.5, a->shrink));
 }
 
-/* The window of line `index` of the crop. Where nothing is resized it holds one weight of 1 (others are 0), so Pillow's
-   shortcut for that case needs no code. Padding has an empty window at the end of the source that it adjoins. */
+/* The window of line `index` of the crop. Where nothing is resized it holds one weight of 1 (others are 0). Padding has
+   an empty window at the end of the source that it adjoins. */
 static void reid__window_init(reid__window *w, const reid__axis *a, int index) {
     int64_t at = a->skipped + index;
     memset(w, 0, sizeof *w);
@@ -2096,8 +2096,11 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
     }
 }
 
-static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
-                               int y0, int y1, void *scratch) {
+static int reid__is_copied(const reid__axis *a) { return a->source == a->resized && a->skipped >= 0; }
+
+/* Returns 1 if nothing is resized and no padding added: windows are not set then. */
+static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
+                              int y0, int y1, void *scratch) {
     int w = roi->width, h = roi->height, edge = p->resize_edge;
     r->layout = &reid__layouts[image->format];
     r->stride = reid__image_stride(image);
@@ -2108,10 +2111,12 @@ static void reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid
     r->x.lines = r->y.lines = p->lines;
     reid__resizer_layout(r, p, r->y.count, scratch);
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
-    reid__init_columns(&r->x, r->layout, r->taps);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
+    if (reid__is_copied(&r->x) && reid__is_copied(&r->y)) return 1;
+    reid__init_columns(&r->x, r->layout, r->taps);
     for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
     memset(r->row, 0, (size_t)r->y.lanes); /* the pass over y reads its padding too */
+    return 0;
 }
 
 /* Source row y, resized along x into r->row: each column is a sum of pixels times taps. */
@@ -2133,20 +2138,37 @@ static void reid__resize_row(reid__resizer *r, int y) {
     }
 }
 
+/* All rows of the band, to the sums of its lines. */
+static void reid__resize_rows(reid__resizer *r) {
+    int end = r->y.windows[r->y.count - 1].end;
+    reid__axis_begin(&r->y);
+    for (int y = r->y.windows[0].first; y < end; y++) {
+        reid__resize_row(r, y);
+        reid__axis_add(&r->y, y, r->row);
+    }
+}
+
+/* Row y of the crop into r->row, where nothing is resized. */
+static void reid__copy_row(reid__resizer *r, int64_t y) {
+    const reid__layout l = *r->layout;
+    const uint8_t *pixel = r->pixels + (y + r->y.skipped) * r->stride + r->x.skipped * l.bytes;
+    if (l.bytes == 3 && l.r == 0) memcpy(r->row, pixel, (size_t)r->x.count * 3);
+    else for (int x = 0; x < r->x.count; x++, pixel += l.bytes) {
+        uint8_t *to = r->row + 3 * x;
+        to[0] = pixel[l.r], to[1] = pixel[l.g], to[2] = pixel[l.b];
+    }
+}
+
 /* Rows y0 … y1-1 of what the network sees, as (y1 - y0, width, 3) uint8 RGB, mirrored left to right if `flip`.
    roi: from reid__image_check. scratch: reid__prep_scratch(p, y1 - y0) bytes, REID__ALIGN-aligned. */
 static void reid__prep_rows(const reid__prep *p, const reid_image *image, const reid_box *roi, int flip, int y0, int y1,
                             uint8_t *out, void *scratch) {
     reid__resizer r;
-    reid__resizer_init(&r, p, image, roi, y0, y1, scratch);
-    int end = r.y.windows[r.y.count - 1].end;
-    reid__axis_begin(&r.y);
-    for (int y = r.y.windows[0].first; y < end; y++) {
-        reid__resize_row(&r, y);
-        reid__axis_add(&r.y, y, r.row);
-    }
+    int copies = reid__resizer_init(&r, p, image, roi, y0, y1, scratch);
+    if (!copies) reid__resize_rows(&r);
     for (int y = 0; y < r.y.count; y++, out += (ptrdiff_t)p->width * 3) {
-        p->lines.round(r.row, reid__axis_sums(&r.y, y), r.y.lanes);
+        if (copies) reid__copy_row(&r, y0 + y);
+        else p->lines.round(r.row, reid__axis_sums(&r.y, y), r.y.lanes);
         if (!flip) memcpy(out, r.row, (size_t)p->width * 3);
         else for (int x = 0; x < p->width; x++) memcpy(out + 3 * (p->width - 1 - x), r.row + 3 * x, 3);
     }
@@ -4030,7 +4052,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
-        int pixels = reid__tile_pixels(t, height);
+        int pixels = t->grid ? reid__tile_pixels(t, height) : height;
         t->ahead += share;
         if (t->matrix) t->matrix += height * t->row;
         else t->a += (ptrdiff_t)height * t->taps;
