@@ -4043,12 +4043,13 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
 }
 
 /* `count` rows of a panel of `bytes` bytes, from where t stands: in tiles of equal height, give or take one row; AMX
-   takes as long for fewer. Each fetches its share of the next panel. This is call `turn` of `turns` for the panel. */
-static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, int turn, int turns) {
+   takes as long for fewer. Each fetches its share of `size` bytes that are wanted next. */
+static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
+                            size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
-    size_t share = bytes / (size_t)(tiles * turns);
-    t->ahead = (uintptr_t)t->b + bytes + (uintptr_t)(turn * tiles) * share;
-    t->sharers = t->stays ? INT_MAX : tiles * turns;
+    size_t share = size / (size_t)tiles;
+    t->ahead = (uintptr_t)next;
+    t->sharers = t->stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
@@ -4087,7 +4088,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
 /* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
-    reid__tile_rows(reid__gemm_of(j), t, count, bytes, 0, 1);
+    reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const char *)t->b + bytes, bytes);
 }
 
 /* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
@@ -4230,7 +4231,8 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
         t.a = rows + (ptrdiff_t)p * count;
         t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
         t.out = products + p * width;
-        reid__tile_rows(&k->fp32, &t, count, (size_t)op->ic * (size_t)width * sizeof *t.b, 0, 1);
+        size_t bytes = (size_t)op->ic * (size_t)width * sizeof *t.b;
+        reid__tile_rows(&k->fp32, &t, count, bytes, (const char *)t.b + bytes, bytes);
     }
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
@@ -4318,9 +4320,13 @@ static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
 typedef struct reid__source {
     reid__job expands;
     reid__tile tile;
-    size_t bytes;    /* of its weights */
-    int turn, turns; /* rows computed, and all of them */
     float *block;
+    size_t bytes;       /* of its weights */
+    int turn, turns;    /* rows computed, and all of them */
+    const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
+    size_t later_bytes;
+    const char *next;   /* what the row in hand asks for */
+    size_t size;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
@@ -4334,6 +4340,20 @@ static void reid__fetch_window(const reid__job *j, int panel) {
         for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
 }
 
+/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
+   thread waits for them. */
+static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
+    const reid__plan *plan = j->net->plan;
+    const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
+    from->later = (const char *)j->net->weights, from->later_bytes = 0;
+    if (projection >= plan->ops + plan->op_count || squeeze->kind != REID__SQUEEZE) return;
+    size_t depth = projection->group ? reid__narrow_depth(projection, 0) : (size_t)projection->ic;
+    size_t floats = projection->weight - squeeze->weight + depth * (size_t)j->net->kernels->nr;
+    from->later_bytes = floats * sizeof(float) / (size_t)j->panels;
+    from->later = (const char *)(j->net->weights + squeeze->weight) + (size_t)panel * from->later_bytes;
+}
+
+/* Everything that the rows of a panel share. */
 static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
                               reid__source *from) {
     from->expands = *j, from->turn = 0, from->turns = rows;
@@ -4343,6 +4363,15 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
     from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
     from->block = block;
+    reid__find_later(j, panel, from);
+}
+
+/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
+   a few lines at a time, for most of many at once are lost. */
+static void reid__look_ahead(reid__source *from) {
+    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
+    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
+    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
 }
 
 /* Row y of a panel's input, of one image, to `row`. */
@@ -4355,7 +4384,8 @@ static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int
         reid__tile *t = &from->tile;
         reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, from->block, t);
         t->out = row;
-        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes, from->turn++, from->turns);
+        reid__look_ahead(from);
+        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes, from->next, from->size);
         return;
     }
     int c = j->net->plan->buffers[op->in].c;
