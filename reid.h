@@ -2096,7 +2096,7 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
     }
 }
 
-static int reid__is_copied(const reid__axis *a) { return a->source == a->resized && a->skipped >= 0; }
+static int reid__is_copied(const reid__axis *a, int crop) { return a->source == a->resized && a->resized >= crop; }
 
 /* Returns 1 if nothing is resized and no padding added: windows are not set then. */
 static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
@@ -2112,7 +2112,7 @@ static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_
     reid__resizer_layout(r, p, r->y.count, scratch);
     reid__axis_init(&r->x, p->preset.filter, w, edge ? reid__resized(w, h, edge) : p->width, p->width);
     reid__axis_init(&r->y, p->preset.filter, h, edge ? reid__resized(h, w, edge) : p->height, p->height);
-    if (reid__is_copied(&r->x) && reid__is_copied(&r->y)) return 1;
+    if (reid__is_copied(&r->x, p->width) && reid__is_copied(&r->y, p->height)) return 1;
     reid__init_columns(&r->x, r->layout, r->taps);
     for (int i = 0; i < r->y.count; i++) reid__window_init(&r->y.windows[i], &r->y, y0 + i);
     memset(r->row, 0, (size_t)r->y.lanes); /* the pass over y reads its padding too */
@@ -3095,7 +3095,7 @@ typedef struct reid__gemm {
 
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__POINT_SCALE(i) ((i) == 0 ? 0.25f : (i) < 3 ? -1.0f / 6 : (i) < 5 ? 1.0f / 24 : 1.0f) /* of Winograd's G */
-#define REID__FETCH 8 /* inputs between two turns of fetching */
+#define REID__FETCH 8 /* inputs between two turns of fetching, up to 15 behind the last */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */

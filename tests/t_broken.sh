@@ -79,7 +79,7 @@ bug 'a fused row stands in the wrong place' t_ops 's/ring + next % op->kh \* siz
     test_depthwise
 bug 'what is beside a ring is not zero' t_ops 's/^    memset(ring, 0, rows .*/    (void)rows;/' test_depthwise
 bug 'a tile of the image goes on past its line' t_ops 's/^    if (c == 3 \&\& left > .*/    (void)0;/' test_stem
-bug 'pixels side by side are further apart' t_ops 's/t->row = in->c \* in->bytes, s/t->row = 2 * in->c * in->bytes, s/' \
+bug 'pixels side by side are further apart' t_ops 's/t->row = in->c \* in->bytes/t->row = 2 * in->c * in->bytes/' \
     test_conv_1x1
 bug 'squeeze-excite leaves out what is behind eights' t_ops 's/for (; k < k_count; k++) REID__F(add_rows).*/;/' \
     test_squeeze
@@ -120,6 +120,7 @@ bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/
 # --- images ---
 vectors=1
 bug 'resizing does not round' t_resize 's/^#define REID__HALF .*/#define REID__HALF 0/'
+bug 'a crop larger than the picture is copied' t_resize 's/ \&\& a->resized >= crop;/ \&\& a->skipped >= 0 * crop;/'
 bug 'a picture that is not resized is not cropped' t_resize 's/ + r->x.skipped \* l.bytes;/;/'
 bug 'a group of columns takes the first one'"'"'s pixels' t_resize \
     's/from\[j\] = row + (ptrdiff_t)w\[k + j\]/from[j] = row + (ptrdiff_t)w[k]/'

@@ -155,6 +155,11 @@ def crop_cases():
             for size in ((50, 50), (40, 47), (61, 40), (7, 3)):
                 seed += 1
                 yield "-", name, edge, height, width, KINDS[seed % 3], seed, size
+    # nothing is resized, and the crop is smaller, as large, or a pixel or two too large
+    for height, width in ((20, 20), (19, 17), (21, 20), (20, 21), (21, 21), (22, 19)):
+        for size in ((20, 20), (20, 23), (31, 20)):
+            seed += 1
+            yield "-", list(FILTERS)[seed % 2], 20, height, width, KINDS[seed % 3], seed, size
 
 
 def make_crop():
