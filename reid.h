@@ -3980,7 +3980,7 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
     int group = j->op->group, c = j->net->plan->buffers[j->op->in].c;
     t->matrix = (const char *)block;
     if (j->op->scale != REID__NONE) { /* they are */
-        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block);
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
         return;
     }
     j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
