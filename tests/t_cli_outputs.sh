@@ -139,7 +139,7 @@ check "and quietly" [ ! -s "$err" ]
 mkdir many
 for i in $(seq 30); do picture "many/$i.png" 50 50 "$i"; done
 : >many/5x.png
-slow="embed -m w.safetensors --size 128x128 --isa scalar --threads 1 --batch 2 many"
+slow="embed -m w.safetensors --size 256x256 --isa scalar --threads 1 --batch 2 many"
 wait_for() { # FILE LINES: at most 20 s
     n=0
     while [ ! -s "$1" ] || [ "$(wc -l <"$1")" -lt "$2" ]; do
