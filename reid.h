@@ -3094,8 +3094,10 @@ typedef struct reid__gemm {
 } reid__gemm;
 
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
+#define REID__SHORT_LINE 8 /* pixels; lines of fewer are computed several at a time, */
+#define REID__LINES_PIXELS 24 /* so many pixels at least */
 #define REID__POINT_SCALE(i) ((i) == 0 ? 0.25f : (i) < 3 ? -1.0f / 6 : (i) < 5 ? 1.0f / 24 : 1.0f) /* of Winograd's G */
-#define REID__FETCH 8 /* inputs between two turns of fetching, up to 15 behind the last */
+#define REID__FETCH 8 /* inputs between two turns of fetching, 16 in half panels; up to twice as many behind the last */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -3139,8 +3141,17 @@ typedef struct reid__kernels {
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* p * 2^n where n stands in the low bits of t's pattern: see over_sigmoid in >>kernels. */
-static inline float reid__scalb(float p, float t) { return reid__float(reid__bits(p) + (reid__bits(t) << 23)); }
+/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, and once more for vectors of 16: see over_sigmoid in
+   >>kernels. */
+static const uint32_t reid__eighths[16] = {
+    0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
+    0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
+};
+
+/* 2^t for a number of eighths, which stands in the low bits of t's pattern. */
+static inline float reid__exp2_eighths(float t) {
+    return reid__float(reid__eighths[reid__bits(t) & 7] + (reid__bits(t) << 20));
+}
 
 /* Two bf16 inputs or four bytes, for a vector of such groups. */
 static inline int reid__group(const void *p) {
@@ -3194,7 +3205,8 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__NV 16
 #define REID__RUN 4
 #define REID__UNROLL
-#define REID__SCALB(p, t) reid__scalb(p, t)
+#define REID__IN_REGISTER(v)
+#define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
 #define REID__KEEP /* these macros, for the next pass */
@@ -3247,10 +3259,12 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__NV 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
+#define REID__IN_REGISTER(v) /* of 16 none is left */
 /* A NaN stays one. */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
+#define REID__LOOKUP(table, i) _mm256_permutevar8x32_epi32(REID__ILOAD(table), i) /* by the low 3 bits, of 8 */
 #define REID__OCTETS(p) _mm_loadl_epi64((const __m128i *)(const void *)(p))
 /* Blocks of 16 bytes; one block everywhere; a number for each block. */
 #define REID__IBLOCKS(from, at)                                                                                        \
@@ -3308,9 +3322,11 @@ REID__TARGET_END
 #define REID__NV 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
+#define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would load it again for each multiply-add */
 #define REID__CLAMP(x, limit) _mm512_range_ps(x, limit, 2) /* the nearer to zero, with the sign of x */
 #define REID__ILOAD(p) _mm512_loadu_si512(p)
 #define REID__ISTORE(p, v) _mm512_storeu_si512(p, v)
+#define REID__LOOKUP(table, i) _mm512_permutexvar_epi32(i, REID__ILOAD(table)) /* by the low 4 bits, of 16 */
 #define REID__OCTETS(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 #define REID__IBLOCKS(from, at)                                                                                        \
     _mm512_inserti32x4(_mm512_inserti32x4(                                                                             \
@@ -4065,7 +4081,8 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     }
 }
 
-/* Sets t's weights to those of a panel of output channels. Returns how many bytes they have. */
+/* Sets t's weights to those of a panel of output channels, and t->ahead to the next ones. Returns how many bytes they
+   have. */
 static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -4078,17 +4095,19 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     if (!op->group && reid__makes_bytes(j->net->plan->buffers, op)) t->bias = j->net->zeros; /* it comes later */
     t->scale = j->net->weights + op->weight2 + column;
     int width = t->half ? k->nr / 2 : k->nr;
+    size_t floats = depth * (size_t)width;
+    t->ahead = (uintptr_t)(t->b + floats);
     if (t->factors) {
         k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
         t->b = t->scaled;
     }
-    return depth * (size_t)width * sizeof *t->b;
+    return floats * sizeof *t->b;
 }
 
 /* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
-    reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const char *)t->b + bytes, bytes);
+    reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
 }
 
 /* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
@@ -4316,13 +4335,23 @@ static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
     return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
 }
 
+/* Lines of a depthwise convolution's input that are computed at a time: short ones would leave tiles of a few rows,
+   which wait for their sums. Tiles of the stem's inputs cannot go on in the next line. */
+static int reid__ring_lines(const reid__plan *p, const reid__op *op) {
+    int computed = op > p->ops && op[-1].fused && !reid__is_stem(p, op - 1);
+    return computed && op->iw < REID__SHORT_LINE ? reid__ceil_div(REID__LINES_PIXELS, op->iw) : 1;
+}
+
+/* Lines of the ring: those that a row sees, and those computed with the last of them. */
+static int reid__ring_depth(const reid__plan *p, const reid__op *op) { return op->kh + reid__ring_lines(p, op) - 1; }
+
 /* What the rows of a ring come from: `expands`, if the operation before is a convolution that computes them. */
 typedef struct reid__source {
     reid__job expands;
     reid__tile tile;
-    float *block;
+    float *lines, *block; /* several computed lines side by side; inputs that are gathered */
     size_t bytes;       /* of its weights */
-    int turn, turns;    /* rows computed, and all of them */
+    int turn, turns;    /* times that lines are computed, those passed and all */
     const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
     size_t later_bytes;
     const char *next;   /* what the row in hand asks for */
@@ -4356,13 +4385,14 @@ static void reid__find_later(const reid__job *j, int panel, reid__source *from) 
 /* Everything that the rows of a panel share. */
 static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
                               reid__source *from) {
-    from->expands = *j, from->turn = 0, from->turns = rows;
+    from->expands = *j, from->turn = 0, from->turns = reid__ceil_div(rows, reid__ring_lines(j->net->plan, j->op));
     if (!reid__expands(j)) return;
     from->expands.op--;
     from->tile = reid__tile_of(&from->expands, s);
     from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
     from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
-    from->block = block;
+    from->lines = block;
+    from->block = block + reid__ring_lines(j->net->plan, j->op) * j->op->iw * j->net->kernels->nr;
     reid__find_later(j, panel, from);
 }
 
@@ -4374,22 +4404,35 @@ static void reid__look_ahead(reid__source *from) {
     from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
 }
 
-/* Row y of a panel's input, of one image, to `row`. */
-static void reid__ring_fill(const reid__job *j, int image, int y, int panel, int width, reid__source *from,
-                            reid__thread_memory *s, float *row) {
+/* Where the pixels of input line y begin in a ring. */
+static float *reid__ring_line(const reid__job *j, float *ring, int y) {
+    int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
+    return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
+}
+
+/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
+static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
+                               reid__thread_memory *s, float *ring) {
+    const reid__op *op = j->op;
+    int nr = j->net->kernels->nr, pixels = lines * op->iw;
+    reid__tile *t = &from->tile;
+    reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
+    t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
+    reid__look_ahead(from);
+    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    size_t floats = (size_t)op->iw * (size_t)nr;
+    for (int i = 0; i < lines && lines > 1; i++)
+        memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
+}
+
+/* The same where the input is there already. */
+static void reid__ring_load(const reid__job *j, int image, int y, int lines, int panel, int width, float *ring) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    row += op->pad_x * k->nr;
-    if (reid__expands(j)) {
-        reid__tile *t = &from->tile;
-        reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, op->iw, s, from->block, t);
-        t->out = row;
-        reid__look_ahead(from);
-        reid__tile_rows(reid__gemm_of(&from->expands), t, op->iw, from->bytes, from->next, from->size);
-        return;
-    }
     int c = j->net->plan->buffers[op->in].c;
-    k->load(reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr), c, op->iw, width, row);
+    for (int i = y; i < y + lines; i++)
+        k->load(reid__value_at(j, op->in, image, (ptrdiff_t)i * op->iw * c + panel * k->nr), c, op->iw, width,
+                reid__ring_line(j, ring, i));
 }
 
 /* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
@@ -4398,19 +4441,24 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
+    int depth = reid__ring_depth(j->net->plan, op), together = reid__ring_lines(j->net->plan, op);
+    int end = reid__min((to - 1) * op->stride - op->pad_y + op->kh, op->ih);
     ptrdiff_t size = reid__ring_row(op, k->nr);
     float *zeros = s->block, *ring = zeros + size;
     const float *window[REID__MAX_KERNEL];
     reid__source source;
     reid__fetch_window(j, panel + 1);
-    reid__source_init(j, panel, (to - from) * op->stride, s, ring + op->kh * size, &source);
+    reid__source_init(j, panel, (to - from) * op->stride, s, ring + depth * size, &source);
     for (int oy = from, next = 0; oy < to; oy++) {
-        int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih);
-        for (next = reid__max(next, top); next < bottom; next++)
-            reid__ring_fill(j, image, next, panel, width, &source, s, ring + next % op->kh * size);
+        int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih), lines;
+        for (next = reid__max(next, top); next < bottom; next += lines) {
+            lines = reid__min(together, end - next);
+            if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
+            else reid__ring_load(j, image, next, lines, panel, width, ring);
+        }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
-            window[ky] = y >= 0 && y < op->ih ? ring + y % op->kh * size : zeros;
+            window[ky] = y >= 0 && y < op->ih ? ring + y % depth * size : zeros;
         }
         k->depthwise(op, c, width, window, j->net->weights + op->weight + column, j->net->weights + op->bias + column,
                      reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c + column),
@@ -4421,9 +4469,10 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
-    size_t rows = (size_t)(op->kh + 1) * (size_t)reid__ring_row(op, j->net->kernels->nr);
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
     int oh = op->oh, count;
-    memset(ring, 0, rows * sizeof *ring); /* the borders of all rows, too, which nothing else is written to */
+    /* The borders of all lines, too, which nothing else is written to. */
+    memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
         int image = (int)(from / oh), y = (int)(from % oh);
         count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
@@ -4650,7 +4699,8 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
 #if REID__W > 1
-#define REID__SCALB(p, t) (REID__V)REID__OF(add_epi32)((REID__I)(p), REID__OF(slli_epi32)((REID__I)(t), 23))
+#define REID__EXP2_EIGHTHS(t)                                                                                          \
+    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #endif
 #endif
 
@@ -4674,21 +4724,18 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
 /* Which of three kinds a tile is; there are no signed ones that add. */
 REID__INLINE int REID__F(added)(const reid__tile *t) { return !t->residual ? 0 : t->residual_signed ? 2 : 1; }
 #else
-/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, |f| <= 1/2: adding
-   1.5 * 2^23 rounds to the integer n, which then stands in the low bits of t, from where SCALB takes it; 2^f is the
-   polynomial of degree 5 with the least relative error (Remez' algorithm, 7.5e-8). Past 87 the sum is 1 or the quotient
-   nothing. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
+/* a / (1 + e^-x): the sigmoid for a = 1, SiLU for a = x. e^-x = 2^n 2^f with n + f = -x log2 e, n in eighths and
+   |f| <= 1/16: adding 1.5 * 2^20 rounds to n, which then stands in the low bits of t, from where EXP2_EIGHTHS takes it;
+   2^f is 1 and the polynomial of degree 3 with the least relative error (Remez' algorithm, 2.5e-8). Past 87 the sum is
+   1 or the quotient nothing. SiLU's error against exact arithmetic: 1.2e-7 times max(1, |x|). */
 REID__INLINE REID__V REID__F(over_sigmoid)(REID__V a, REID__V x) {
-    const REID__V magic = REID__SET1(12582912.0f), minus_log2e = REID__SET1(-1.44269504f);
+    const REID__V magic = REID__SET1(1572864.0f), minus_log2e = REID__SET1(-1.44269504f);
     x = REID__CLAMP(x, REID__SET1(87.0f));
-    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t;
-    REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(1.3276472455e-3f);
-    p = REID__FMA(p, f, REID__SET1(9.6755409613e-3f));
-    p = REID__FMA(p, f, REID__SET1(5.5507130921e-2f));
-    p = REID__FMA(p, f, REID__SET1(2.4022120237e-1f));
-    p = REID__FMA(p, f, REID__SET1(6.9314694404e-1f));
-    p = REID__FMA(p, f, REID__SET1(1.0000001192f));
-    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__SCALB(p, t));
+    REID__V t = REID__FMA(x, minus_log2e, magic), minus_n = magic - t, whole = REID__EXP2_EIGHTHS(t);
+    REID__V f = REID__FMA(x, minus_log2e, minus_n), p = REID__SET1(5.54962218e-2f);
+    p = REID__FMA(p, f, REID__SET1(2.40257630e-1f));
+    p = REID__FMA(p, f, REID__SET1(6.93147214e-1f));
+    return REID__QUOTIENT(a, REID__SET1(1.0f) + REID__FMA(p, whole * f, whole));
 }
 
 REID__INLINE REID__V REID__F(act)(REID__V x, reid__act act) {
@@ -4727,7 +4774,8 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
-    const uintptr_t pace = (uintptr_t)(REID__FETCH * nv * REID__W) * sizeof *b / (uintptr_t)t->sharers;
+    const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
+    const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->sharers;
     int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding =
         REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__STEP) - kc) / REID__STEP * nv * REID__W;
@@ -4739,8 +4787,8 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
-            const int turn = REID__FETCH * REID__STEP, left = kc - (int)k;
-            for (ptrdiff_t end = left < 2 * turn ? kc : k + turn; k < end; k += REID__STEP, b += nv * REID__W) {
+            const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
+            for (; k < end; k += step, b += nv * REID__W) {
                 REID__SUM w[REID__NV];
                 REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
                 REID__UNROLL for (int r = 0; r < mr; r++) {
@@ -4787,23 +4835,30 @@ static void REID__F(load)(const void *in, int c, int pixels, int width, float *o
 
 /* `count` neighbouring output pixels of nv channel vectors; rows[ky] + at: the input under kernel position (ky, 0) of
    the first. nv, k, stride and count are constants wherever this is inlined, as is the distance of input pixels: sums
-   stay in registers, each weight is loaded once for all of them, and addresses are written in the instructions. Two
-   vectors of seven pixels are 14 chains of multiply-adds: eight fill the units of most CPUs. Adds the outputs to
-   sums. */
+   stay in registers, each weight is loaded once for all of them, each input once for the positions of a kernel's row
+   that see it (a stride of 2 has them see every other), and addresses are written in the instructions. Two vectors of
+   seven pixels are 14 chains of multiply-adds: eight fill the units of most CPUs. Adds the outputs to sums. */
 REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float *const *rows, ptrdiff_t at,
                                          const float *weight, const float *bias, REID__T *out, REID__V *sums,
                                          const int nv, const int k, const int stride, const int count) {
     REID__V acc[REID__NV][REID__RUN];
     REID__UNROLL for (int v = 0; v < nv; v++)
         REID__UNROLL for (int i = 0; i < count; i++) acc[v][i] = REID__LOAD(bias + v * REID__W);
-    REID__UNROLL for (int ky = 0; ky < k; ky++) {
+    REID__UNROLL for (int ky = 0; ky < k; ky++, weight += k * c) {
         const float *in = rows[ky] + at;
-        REID__UNROLL for (int kx = 0; kx < k; kx++, weight += c) {
+        REID__UNROLL for (int j = 0; j < nv * stride; j++) {
+            const int v = j / stride, first = j % stride;
+            REID__V x[REID__RUN + REID__MAX_KERNEL - 1];
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
-            REID__UNROLL for (int v = 0; v < nv; v++) {
-                REID__V w = REID__LOAD(weight + v * REID__W);
+            REID__UNROLL for (int i = 0; i < count + (k - 1 - first) / stride; i++) {
+                x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
+                REID__IN_REGISTER(x[i]);
+            }
+            REID__UNROLL for (int kx = first; kx < k; kx += stride) {
+                REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
+                REID__IN_REGISTER(w);
                 REID__UNROLL for (int i = 0; i < count; i++)
-                    acc[v][i] = REID__FMA(REID__LOAD(in + (i * stride + kx) * REID__PANEL + v * REID__W), w, acc[v][i]);
+                    acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
     }
@@ -5447,7 +5502,7 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__QUOTIENT
-#undef REID__SCALB
+#undef REID__EXP2_EIGHTHS
 
 #ifndef REID__KEEP
 #undef REID__PREFIX
@@ -5459,9 +5514,11 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__NV
 #undef REID__RUN
 #undef REID__UNROLL
+#undef REID__IN_REGISTER
 #undef REID__CLAMP
 #undef REID__ILOAD
 #undef REID__ISTORE
+#undef REID__LOOKUP
 #undef REID__OCTETS
 #undef REID__IBLOCKS
 #undef REID__IREPEAT
@@ -9263,8 +9320,9 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         if (reid__scales_weights(op)) need = (size_t)op->ic * (size_t)k->nr;
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
         if (op->kind == REID__DEPTHWISE) {
-            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(op->kh + 1);
-            if (i && op[-1].fused && op[-1].group) need += reid__narrow_depth(op - 1, 0) * (size_t)op->iw;
+            size_t pixels = (size_t)op->iw * (size_t)reid__ring_lines(p, op);
+            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + pixels * (size_t)k->nr;
+            if (i && op[-1].fused && op[-1].group) need += reid__narrow_depth(op - 1, 0) * pixels;
         }
         if (need > most) most = need;
     }
@@ -9277,7 +9335,7 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int mr = op->group ? k->narrow.mr : k->fp32.mr;
-        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow : mr);
+        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
         if (need > most) most = need;
     }
     return most;
