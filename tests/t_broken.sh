@@ -92,17 +92,6 @@ bug 'adaptive bins do not overlap' t_ops 's/reid__ceil_div(\((bx + 1) \* op->iw\
 bug 'batch norm forgets epsilon' t_ops 's/= gamma \/ sqrt(var + op->bn_eps)/= gamma \/ sqrt(var)/'
 bug 'NaN becomes zero in ReLU' t_behaviour 's/REID__MAX(REID__SET1(0.0f), x)/REID__MAX(x, REID__SET1(0.0f))/' \
     test_nan_survives
-vectors=1
-if grep -qw amx_bf16 /proc/cpuinfo; then
-    bug 'a place past the line becomes a pixel' t_ops 's/t->grid - 1 - \*x % t->grid/t->grid - *x % t->grid/' test_grid
-    bug 'an image ends with a line in vain that counts' t_ops 's/last = t->places - t->grid;/last = t->places;/' \
-        test_grid
-    bug 'no zero behind the last line' t_ops 's/^    memset(block + stride .*//' test_grid
-    bug 'a copy begins a line too late' t_ops \
-        's/at \* stride + phase \/ stride - 1/at * stride + phase \/ stride/' test_grid
-    bug 'the second half of the rows is the first' t_ops 's/a + REID__AMX_ROWS \* t->row/a/' test_conv_1x1
-fi
-vectors=0
 # --- INT8 ---
 bug 'INT8 weights are cut off, not rounded' t_int8 \
     's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/' test_definition
