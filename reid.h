@@ -3898,27 +3898,43 @@ static void reid__spread(reid__job *j, reid__part_fn part, ptrdiff_t count, int 
     else reid__member_parts(j, 0);
 }
 
+/* Where the window that begins at (y0, x0) of an image finds its inputs, position by position: offsets[i] from the
+   first, or zeros where it leaves the image. Most windows do not. */
+static void reid__window_rows(const reid__job *j, const char *image, int y0, int x0, const ptrdiff_t *offsets,
+                              const void **rows) {
+    const reid__op *op = j->op;
+    const reid__buffer *in = &j->net->plan->buffers[op->in];
+    ptrdiff_t pixel = in->c * in->bytes;
+    if (y0 >= 0 && y0 + op->kh <= op->ih && x0 >= 0 && x0 + op->kw <= op->iw) {
+        const char *first = image + ((ptrdiff_t)y0 * in->w + x0) * pixel;
+        for (int i = 0; i < op->kh * op->kw; i++) rows[i] = first + offsets[i];
+        return;
+    }
+    for (int ky = 0; ky < op->kh; ky++)
+        for (int kx = 0; kx < op->kw; kx++) {
+            int y = y0 + ky, x = x0 + kx, inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
+            *rows++ = inside ? image + ((ptrdiff_t)y * in->w + x) * pixel : (const char *)j->net->zeros;
+        }
+}
+
 /* Fills rows[r][tap] for the `count` output pixels from m on (counted over all images). */
 static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **rows, float *block) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels);
-    int oy = pixel / op->ow, ox = pixel % op->ow, row = in->w * in->c;
-    for (int r = 0; r < count; r++) {
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), pixel = (int)(m % pixels), taps = op->kh * op->kw;
+    int oy = pixel / op->ow, ox = pixel % op->ow;
+    ptrdiff_t offsets[REID__MAX_TAPS];
+    for (int i = 0; i < taps; i++) offsets[i] = ((ptrdiff_t)(i / op->kw) * in->w + i % op->kw) * in->c * in->bytes;
+    for (int r = 0; r < count; r++, rows += taps) {
         const char *base = (const char *)reid__at(j, op->in, image);
         int y0 = oy * op->stride - op->pad_y, x0 = ox * op->stride - op->pad_x;
         if (reid__scales_inputs(op)) {
-            const char *pixel_in = base + ((ptrdiff_t)y0 * row + x0 * in->c) * in->bytes;
+            const char *pixel_in = base + ((ptrdiff_t)y0 * in->w + x0) * in->c * in->bytes;
             j->net->kernels->scale(pixel_in, reid__at(j, op->scale, image), block, in->c);
-            *rows++ = block;
+            *rows = block;
             block += reid__scaled_floats(op, in->c);
         } else {
-            for (int ky = 0; ky < op->kh; ky++)
-                for (int kx = 0; kx < op->kw; kx++) {
-                    int y = y0 + ky, x = x0 + kx, inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
-                    ptrdiff_t at = ((ptrdiff_t)y * row + x * in->c) * in->bytes;
-                    *rows++ = inside ? base + at : (const char *)j->net->zeros;
-                }
+            reid__window_rows(j, base, y0, x0, offsets, rows);
         }
         if (++ox == op->ow) ox = 0, oy++;
         if (oy == op->oh) oy = 0, image++;
@@ -4754,6 +4770,17 @@ REID__INLINE void REID__F(emit)(const reid__tile *t, ptrdiff_t r, int at, REID__
     if (sizeof(REID__T) == sizeof(float) || t->wide) REID__STORE((float *)out + at, v);
     else REID__PUT((REID__T *)out + at, v);
 }
+
+/* Two of them side by side, which in bf16 are a line of the cache: two halves of a line take longer. */
+REID__INLINE void REID__F(emit_two)(const reid__tile *t, ptrdiff_t r, REID__V v, REID__V w) {
+#ifdef REID__BF16
+    void *out = (char *)t->out + r * t->out_stride;
+    if (!t->wide) REID__ISTORE(out, (REID__I)_mm512_cvtne2ps_pbh(w, v));
+    else REID__STORE((float *)out, v), REID__STORE((float *)out + REID__W, w);
+#else
+    REID__F(emit)(t, r, 0, v), REID__F(emit)(t, r, REID__W, w);
+#endif
+}
 #endif
 
 /* Asks for what the end of a tile needs of row r: rows lie too far apart for the CPU's own prefetching. */
@@ -4821,7 +4848,9 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         REID__UNROLL for (int r = 0; r < mr; r++)
             REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
     REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
+        if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
+        else
+            REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
 }
 #endif
 
@@ -5332,8 +5361,7 @@ static void reid__amx_release(int *in_use) {
     *in_use = 0;
 }
 
-/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes: 64 bytes at once,
-   which are a line of the cache. Two halves of a line that is not there take longer. */
+/* Sums of `rows` neighbouring pixels, from number `pixel` of the tile on, to where the tile goes. */
 REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdiff_t pixel, int rows,
                                    const reid__act act, const int residual) {
     const int full = !t->half;
@@ -5350,12 +5378,8 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
             v += REID__F(residual)(t, pixel, 0);
         }
         v = REID__F(act)(v, act), w = REID__F(act)(w, act);
-        if (full && !t->wide) {
-            REID__ISTORE((char *)t->out + pixel * t->out_stride, (REID__I)_mm512_cvtne2ps_pbh(w, v));
-        } else {
-            REID__F(emit)(t, pixel, 0, v);
-            if (full) REID__F(emit)(t, pixel, 16, w);
-        }
+        if (full) REID__F(emit_two)(t, pixel, v, w);
+        else REID__F(emit)(t, pixel, 0, v);
     }
 }
 

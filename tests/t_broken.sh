@@ -66,6 +66,8 @@ bug 'the residual is subtracted' t_ops 's/acc\[r\]\[j\] += \(REID__F(residual)\)
 bug 'the residual is dropped' t_ops 's/t.residual = reid__value_at.*/;/'
 bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/' \
     test_conv_windows
+bug 'a window inside the image has its rows too near' t_ops \
+    's/i \/ op->kw) \* in->w + i % op->kw/i \/ op->kw) * (in->w - 1) + i % op->kw/' test_conv_windows
 bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'
 bug 'a block of what is left over' t_ops 's/reid__min(room, most + most \/ 4)/most/'
 bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)/minus5 = REID__SET1(5.0f)/' \
