@@ -4876,10 +4876,10 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
     REID__UNROLL for (int ky = 0; ky < k; ky++, weight += k * c) {
         const float *in = rows[ky] + at;
         REID__UNROLL for (int j = 0; j < nv * stride; j++) {
-            const int v = j / stride, first = j % stride;
+            const int v = j / stride, first = j % stride, inputs = count + (k - 1 - first) / stride;
             REID__V x[REID__RUN + REID__MAX_KERNEL - 1];
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
-            REID__UNROLL for (int i = 0; i < count + (k - 1 - first) / stride; i++) {
+            REID__UNROLL for (int i = 0; i < inputs; i++) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
                 REID__IN_REGISTER(x[i]);
             }
