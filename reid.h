@@ -4342,9 +4342,9 @@ static void reid__conv_grid(reid__job *j) {
 
    A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
    panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
-   computes each row straight into the ring: the expanded tensor, six times as wide as the block's input, is never
-   stored. The ring is FP32 always. Rows have their zero border beside them; above and below the image there is one row
-   of zeros. */
+   computes each row straight into the ring, or several short ones beside it first: the expanded tensor, six times as
+   wide as the block's input, is never stored. The ring is FP32 always. Rows have their zero border beside them; above
+   and below the image there is one row of zeros. */
 
 /* Floats of a row of the ring. A pixel takes as much in the last panel as in the others. */
 static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
