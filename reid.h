@@ -4436,19 +4436,19 @@ static void reid__ring_compute(const reid__job *j, int image, int y, int lines, 
     t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
     reid__look_ahead(from);
     reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    if (lines == 1) return;
     size_t floats = (size_t)op->iw * (size_t)nr;
-    for (int i = 0; i < lines && lines > 1; i++)
+    for (int i = 0; i < lines; i++)
         memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
 }
 
-/* The same where the input is there already. */
-static void reid__ring_load(const reid__job *j, int image, int y, int lines, int panel, int width, float *ring) {
+/* Line y where the input is there already. */
+static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->in].c;
-    for (int i = y; i < y + lines; i++)
-        k->load(reid__value_at(j, op->in, image, (ptrdiff_t)i * op->iw * c + panel * k->nr), c, op->iw, width,
-                reid__ring_line(j, ring, i));
+    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
+    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
 }
 
 /* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
@@ -4470,7 +4470,7 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
         for (next = reid__max(next, top); next < bottom; next += lines) {
             lines = reid__min(together, end - next);
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else reid__ring_load(j, image, next, lines, panel, width, ring);
+            else reid__ring_load(j, image, next, panel, width, ring);
         }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
