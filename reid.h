@@ -2643,24 +2643,24 @@ static size_t reid__narrow_depth(const reid__op *op, int stem) {
 }
 
 #define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
+#define REID__TILES 4   /* of Winograd, which are multiplied at once */
 
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
-static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS : op->kh * op->kw; }
+static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS / 2 : op->kh * op->kw; }
 
 static int reid__winograd_tiles(const reid__op *op) {
     return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
 }
 
-/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights four times as large. It
-   pays where at least half of the multiplications are saved, in spite of tiles that stand over the edge, and where one
-   image has tiles enough to be worth the weights, which are read anew for every batch: measured with 64 to 256
-   channels, and 8 tiles or more; with 512 channels on 7x7 pixels it is slower for a batch of one. The batch itself has
-   no say, for it must not change the bits. */
+/* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
+   they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
+   stand over the edge, and where one image has tiles enough to be worth the weights, which are read anew for every
+   batch. The batch itself has no say, for it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
     if (op->residual != REID__NONE || op->scale != REID__NONE || p->buffers[op->in].c == 3) return 0;
-    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 256 && tiles >= 8 &&
+    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && tiles >= REID__TILES &&
            8 * tiles <= op->oh * op->ow;
 }
 
@@ -3029,9 +3029,9 @@ static void reid__team_stop(reid__team *team, int forked) {
    Where reid__winograd_pays, a 3x3 convolution is computed by Winograd's F(4x4, 3x3) instead: 36 smaller products of
    transformed inputs and weights, a quarter of the multiplications.
 
-   Every output (and every product) is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile,
-   batch or thread: that is why the bits depend on none of them. AVX2 and AVX-512 use the same chain and give the same
-   bits; scalar code has no fused multiply-add and differs in the last place.
+   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
+   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
+   same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
    ------------------------------------------------------------------------------------------------------------------ */
 
 /* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
@@ -3093,11 +3093,22 @@ typedef struct reid__gemm {
     void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
+/* Some of Winograd's tiles times one panel, in three points of a row of points: the first three, or the last. */
+typedef struct reid__points {
+    const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
+    const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows */
+    float *out;           /* [rows][REID__POINTS][width], at the first point */
+    int c, width;
+    int last;             /* the last three */
+    uintptr_t ahead;      /* weights of the next row of points, perhaps past an array's end, */
+    int lines;            /* of which so many cache lines are fetched for each channel */
+} reid__points;
+
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__SHORT_LINE 8 /* pixels; lines of fewer are computed several at a time, */
 #define REID__LINES_PIXELS 24 /* so many pixels at least */
-#define REID__POINT_SCALE(i) ((i) == 0 ? 0.25f : (i) < 3 ? -1.0f / 6 : (i) < 5 ? 1.0f / 24 : 1.0f) /* of Winograd's G */
 #define REID__FETCH 8 /* inputs between two turns of fetching, 16 in half panels; up to twice as many behind the last */
+#define REID__FEW_SHARERS 6 /* up to so many tiles of a panel fetch the next one into L1, more into L2 */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -3117,10 +3128,11 @@ typedef struct reid__kernels {
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
-    void (*winograd_filters)(const float *filters, ptrdiff_t count, float *out);
-    void (*winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane);
-    void (*winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows, int columns,
-                         reid__act act);
+    void (*winograd_filters)(const float *filters, int ic, int width, float *out);
+    void (*winograd_in)(const float *const *in, int c, ptrdiff_t three, int tile, float *out);
+    void (*winograd_product)(const reid__points *t, int rows);
+    void (*winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row, ptrdiff_t pixel,
+                         int rows, int columns, reid__act act);
     reid__lines lines;
     void (*widen)(const uint16_t *in, float *out, size_t count);
     void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
@@ -3203,6 +3215,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__MR 2
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__NV 16
+#define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
 #define REID__RUN 4
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
@@ -3257,6 +3270,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__MR 6
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #define REID__NV 2
+#define REID__POINT_VECTORS 1
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* of 16 none is left */
@@ -3320,6 +3334,7 @@ REID__TARGET_END
 #define REID__MR 12
 #define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12)
 #define REID__NV 2
+#define REID__POINT_VECTORS 2
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) __asm__("" : "+v"(v)) /* gcc would load it again for each multiply-add */
@@ -3613,8 +3628,8 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, (ptrdiff_t)ic * width,
-                                         packed + (size_t)at * (size_t)ic * REID__POINTS);
+            l->kernels->winograd_filters(panel, ic, width,
+                                         packed + (size_t)at * (size_t)ic * (size_t)reid__taps(op));
         } else if (op->group) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->group, factors + at, scale + at);
@@ -3759,8 +3774,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
 #define REID__STAYS 786432 /* weights that stay there with a block */
-#define REID__WINOGRAD_FLOATS 262144 /* of a block of tiles, inputs and products in all points: 1 MiB */
-#define REID__WINOGRAD_ROWS 36       /* tiles of a block: three times the rows that are multiplied at once */
+#define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
@@ -4231,11 +4245,14 @@ static void reid__spot_next(const reid__op *op, reid__spot *s) {
     if (s->y >= op->oh) s->y = 0, s->image++;
 }
 
-/* Inputs of `count` tiles, transformed: a matrix [count][c] for each point. rows[point * count + r]: its row r. */
-static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, const void **rows, float *out) {
+/* Floats of three points' transformed inputs, see reid__points.in, and a line more: at a power of two all would meet in
+   one cache set. */
+static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t)c + REID__LANES; }
+
+/* Inputs of `count` tiles, transformed: groups of REID__TILES, of each group all points, three by three. */
+static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
     int c = j->net->plan->buffers[op->in].c;
-    ptrdiff_t plane = (ptrdiff_t)count * c + REID__LANES; /* not a power of two, or all points met in one cache set */
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
@@ -4243,57 +4260,70 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
             int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
             int inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
             in[p] = inside ? base + ((ptrdiff_t)y * op->iw + x) * c : j->net->zeros;
-            rows[p * count + r] = out + p * plane + (ptrdiff_t)r * c;
         }
-        j->net->kernels->winograd_in(in, c, out + (ptrdiff_t)r * c, plane);
+        ptrdiff_t group = r / REID__TILES * (REID__POINTS / 3) * reid__three_points(c);
+        j->net->kernels->winograd_in(in, c, reid__three_points(c), r % REID__TILES, out + group);
     }
 }
 
-/* One panel of output channels for these tiles: a product for each point to products [count][points][width], then
-   back to pixels. The bias is added at point (1, 1), which counts once in every pixel. */
-static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const void *const *rows,
-                                 float *products, int panel) {
+/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
+   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
+   fetches its share. */
+static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
+                                    float *products) {
+    const reid__op *op = j->op;
+    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
+    int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
+    reid__points t;
+    memset(&t, 0, sizeof t);
+    t.c = op->ic, t.width = width;
+    t.weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
+    for (int p = 0; p < REID__POINTS; p += 3) {
+        t.last = p % 6 == 3;
+        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * width / 16;
+        for (int g = 0; g < groups; g++) {
+            t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
+            t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
+            t.lines = reid__min(share, left), left -= t.lines;
+            j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
+            t.ahead += (uintptr_t)(64 * t.lines * op->ic);
+        }
+        if (t.last) t.weights += floats;
+    }
+}
+
+/* One panel of output channels for these tiles: products, and back to pixels. */
+static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *inputs, float *products,
+                                 int panel) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
-    reid__tile t;
-    memset(&t, 0, sizeof t);
-    t.taps = 1, t.kc = op->ic, t.half = width < k->nr, t.act = REID__LINEAR_ACT;
-    t.b = j->net->weights + op->weight + (size_t)column * (size_t)op->ic * REID__POINTS;
-    t.out_stride = (ptrdiff_t)sizeof(float) * REID__POINTS * width;
-    for (int p = 0; p < REID__POINTS; p++, t.b += (ptrdiff_t)op->ic * width) {
-        t.a = rows + (ptrdiff_t)p * count;
-        t.bias = p == 7 ? j->net->weights + op->bias + column : j->net->zeros;
-        t.out = products + p * width;
-        size_t bytes = (size_t)op->ic * (size_t)width * sizeof *t.b;
-        reid__tile_rows(&k->fp32, &t, count, bytes, (const char *)t.b + bytes, bytes);
-    }
+    reid__winograd_products(j, count, inputs, column, width, products);
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, width, out, row, pixel,
-                        reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, j->net->weights + op->bias + column, width, out,
+                        row, pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
     }
 }
 
 /* Tiles of a block. More would read the weights less often, and leave L2. */
 static int reid__winograd_block(int c, const reid__kernels *k) {
-    int mr = k->fp32.mr;
-    return reid__min(REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / mr * mr, REID__WINOGRAD_ROWS);
+    return REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / REID__TILES * REID__TILES;
 }
 
 static void reid__winograd_part(const reid__job *j, const reid__part *p) {
-    const reid__thread_memory *s = &j->scratch[p->thread];
+    float *block = j->scratch[p->thread].block;
     int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
     ptrdiff_t from = p->from;
     if (p->first == p->last) return;
     for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
         int count = (int)((p->to - from + blocks - 1) / blocks);
-        float *products = s->block + REID__POINTS * (count * c + REID__LANES);
-        reid__winograd_inputs(j, from, count, s->rows, s->block);
+        float *products = block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
+        reid__winograd_inputs(j, from, count, block);
         for (ptrdiff_t panel = p->first; panel < p->last; panel++)
-            reid__winograd_panel(j, from, count, s->rows, products, (int)panel);
+            reid__winograd_panel(j, from, count, block, products, (int)panel);
         from += count;
     }
 }
@@ -4309,7 +4339,7 @@ static int reid__part_count(const reid__job *j) {
     return parts > 4 * threads ? 4 * threads : (int)parts / threads * threads;
 }
 
-/* What takes as long as the products of so many tiles by one panel: */
+/* What takes as long as the products of so many tiles by one panel, where REID__TILES of Winograd's count as one: */
 #define REID__STREAM 3.0    /* a panel's weights, from L3 or memory */
 #define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
 #define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
@@ -4320,9 +4350,10 @@ static int reid__part_count(const reid__job *j) {
    parts of N. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
-    int mr = reid__gemm_of(j)->mr, panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
+    int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
+    int panels = reid__ceil_div(reid__padded(op->oc), j->net->kernels->nr);
     ptrdiff_t pixels = (ptrdiff_t)j->n * op->oh * op->ow;
-    ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + mr - 1) / mr;
+    ptrdiff_t tiles = ((op->winograd ? (ptrdiff_t)j->n * reid__winograd_tiles(op) : pixels) + height - 1) / height;
     int most = reid__part_count(j), threads = reid__threads(j);
     double best = -1, remote = (double)tiles * (op->winograd ? REID__REMOTE / 2 : REID__REMOTE / reid__taps(op));
     for (int parts = most; parts >= reid__min(most, 2 * threads); parts /= 2)
@@ -4812,7 +4843,10 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         const REID__T *a[REID__MR];
         REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
-            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) __builtin_prefetch((const void *)ahead, 0, 2);
+            for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
+                if (t->sharers <= REID__FEW_SHARERS) __builtin_prefetch((const void *)ahead, 0, 3);
+                else __builtin_prefetch((const void *)ahead, 0, 2);
+            }
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
             const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
             for (; k < end; k += step, b += nv * REID__W) {
@@ -5057,7 +5091,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to its six points, but for what REID__POINT_SCALE multiplies them by. */
+/* G g on one axis: a filter of three to its six points, but for their factors of 1/4, -1/6, -1/6, 1/24, 1/24 and 1;
+   winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]);
     u[0] = g[0];
@@ -5068,22 +5103,53 @@ REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     u[5] = g[2];
 }
 
-/* G g G' for `count` filters, [9][count], to [REID__POINTS][count]. G' is G transposed. */
-static void REID__F(winograd_filters)(const float *filters, ptrdiff_t count, float *out) {
-    for (ptrdiff_t at = 0; at < count; at += REID__W) {
-        REID__V g[3], half[3][6], u[6];
-        REID__UNROLL for (int x = 0; x < 3; x++) {
+/* G g for a panel of filters, [9][ic][width], to [6][ic][3][width]: their columns are transformed. winograd_three does
+   the same with rows, which costs it less than to read twice as much. */
+static void REID__F(winograd_filters)(const float *filters, int ic, int width, float *out) {
+    const ptrdiff_t count = (ptrdiff_t)ic * width;
+    for (ptrdiff_t at = 0; at < count; at += REID__W)
+        for (int x = 0; x < 3; x++) {
+            REID__V g[3], u[6];
             REID__UNROLL for (int y = 0; y < 3; y++) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
-            REID__F(winograd_taps)(g, half[x]);
-        }
-        REID__UNROLL for (int y = 0; y < 6; y++) {
-            REID__UNROLL for (int x = 0; x < 3; x++) g[x] = half[x][y];
             REID__F(winograd_taps)(g, u);
-            REID__UNROLL for (int x = 0; x < 6; x++)
-                REID__STORE(out + (6 * y + x) * count + at,
-                            u[x] * REID__SET1(REID__POINT_SCALE(y) * REID__POINT_SCALE(x)));
+            float *to = out + (at / width * 3 + x) * width + at % width;
+            REID__UNROLL for (int y = 0; y < 6; y++) REID__STORE(to + 3 * y * count, u[y]);
         }
-    }
+}
+
+/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made in registers
+   of three numbers each: g0, g0 + g1 + g2 and g0 - g1 + g2, or g0 + 2 g1 + 4 g2, g0 - 2 g1 + 4 g2 and g2. */
+REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
+    REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
+    const float *in = t->in, *w = t->weights + at;
+    const int width = t->width, lines = t->lines;
+    uintptr_t ahead = t->ahead;
+    REID__UNROLL for (int p = 0; p < 3; p++)
+        REID__UNROLL for (int r = 0; r < rows; r++)
+            REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__SET1(0.0f);
+    for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
+        for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
+            REID__V u[3][REID__POINT_VECTORS];
+            for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
+            REID__UNROLL for (int j = 0; j < nv; j++) {
+                REID__V g0 = REID__LOAD(w + j * REID__W), g1 = REID__LOAD(w + width + j * REID__W);
+                REID__V g2 = REID__LOAD(w + 2 * width + j * REID__W);
+                REID__V even = g0 + g2, odd = g1;
+                if (last) even = REID__FMA(REID__SET1(4.0f), g2, g0), odd = g1 + g1;
+                u[last ? 2 : 0][j] = last ? g2 : g0;
+                u[last ? 0 : 1][j] = even + odd;
+                u[last ? 1 : 2][j] = even - odd;
+            }
+            REID__UNROLL for (int p = 0; p < 3; p++)
+                REID__UNROLL for (int r = 0; r < rows; r++) {
+                    REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
+                    REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__FMA(x, u[p][j], sum[p][r][j]);
+                }
+        }
+    REID__UNROLL for (int p = 0; p < 3; p++)
+        REID__UNROLL for (int r = 0; r < rows; r++)
+            REID__UNROLL for (int j = 0; j < nv; j++)
+                REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
 /* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
@@ -5100,19 +5166,22 @@ REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     v[5] = REID__FMA(four, d[1], REID__FMA(minus5, d[3], d[5]));
 }
 
-/* A' m on one axis: six points to four outputs. */
+/* 24 A' m on one axis: six points to four outputs. -4 times a number is exact, contracted or not. */
 REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
-    REID__V sum = m[1] + m[2], difference = m[1] - m[2];
+    const REID__V minus4 = REID__SET1(-4.0f);
+    REID__V sum = minus4 * (m[1] + m[2]), difference = minus4 * (m[1] - m[2]);
     REID__V sum2 = m[3] + m[4], difference2 = m[3] - m[4];
-    y[0] = m[0] + sum + sum2;
+    y[0] = REID__FMA(REID__SET1(6.0f), m[0], sum + sum2);
     y[1] = REID__FMA(REID__SET1(2.0f), difference2, difference);
     y[2] = REID__FMA(REID__SET1(4.0f), sum2, sum);
-    y[3] = REID__FMA(REID__SET1(8.0f), difference2, difference) + m[5];
+    y[3] = REID__FMA(REID__SET1(24.0f), m[5], REID__FMA(REID__SET1(8.0f), difference2, difference));
 }
 
-/* B' d B: 6x6 input pixels of c channels to the points, `plane` floats apart. */
-static void REID__F(winograd_in)(const float *const *in, int c, float *out, ptrdiff_t plane) {
-    for (int at = 0; at < c; at += REID__W, out += REID__W) {
+/* B' d B: 6x6 input pixels of c channels to the points: those of tile `tile` in [12][c / W][3][REID__TILES][W], twelve
+   times three points, `three` floats apart. */
+static void REID__F(winograd_in)(const float *const *in, int c, ptrdiff_t three, int tile, float *out) {
+    out += tile * REID__W;
+    for (int at = 0; at < c; at += REID__W, out += 3 * REID__TILES * REID__W) {
         REID__V d[6], column[6], v[6][6];
         REID__UNROLL for (int x = 0; x < 6; x++) {
             REID__UNROLL for (int y = 0; y < 6; y++) d[y] = REID__LOAD(in[y * 6 + x] + at);
@@ -5121,14 +5190,16 @@ static void REID__F(winograd_in)(const float *const *in, int c, float *out, ptrd
         }
         REID__UNROLL for (int y = 0; y < 6; y++) {
             REID__F(winograd_points)(v[y], d);
-            REID__UNROLL for (int x = 0; x < 6; x++) REID__STORE(out + (y * 6 + x) * plane, d[x]);
+            REID__UNROLL for (int x = 0; x < 6; x++)
+                REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
         }
     }
 }
 
-/* A' m A: the points of `width` channels to the pixels of a tile that lie inside of the image. */
-static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows,
-                                  int columns, reid__act act) {
+/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie inside of the image. 576 is 24
+   for columns times 24 for rows. */
+static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
+                                  ptrdiff_t pixel, int rows, int columns, reid__act act) {
     for (int at = 0; at < width; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
         REID__UNROLL for (int j = 0; j < 6; j++) {
@@ -5139,7 +5210,9 @@ static void REID__F(winograd_out)(const float *in, int width, float *out, ptrdif
         REID__UNROLL for (int i = 0; i < 4; i++) {
             REID__F(winograd_outputs)(y[i], m);
             REID__UNROLL for (int j = 0; j < 4; j++)
-                if (i < rows && j < columns) REID__STORE(out + i * row + j * pixel + at, REID__F(act)(m[j], act));
+                if (i < rows && j < columns)
+                    REID__STORE(out + i * row + j * pixel + at,
+                                REID__F(act)(REID__FMA(REID__SET1(1.0f / 576), m[j], REID__LOAD(bias + at)), act));
         }
     }
 }
@@ -5268,6 +5341,28 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
     }
 REID__ROWS(REID__TILE_ROWS)
 
+#if REID__STEP == 1
+#define REID__THREE_POINTS(rows)                                                                                       \
+    static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
+        const int half = REID__W == REID__LANES && t->width < REID__PANEL;                                             \
+        const int nv = half ? REID__POINT_VECTORS / 2 : REID__POINT_VECTORS;                                           \
+        for (int at = 0; at < t->width; at += nv * REID__W) {                                                          \
+            if (half && t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 1);                     \
+            else if (half) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 0);                           \
+            else if (t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 1);                            \
+            else REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 0);                                         \
+        }                                                                                                              \
+    }
+REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
+
+static void REID__F(winograd_product)(const reid__points *t, int rows) {
+    static void (*const products[REID__TILES])(const reid__points *) = {
+        REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
+    products[rows - 1](t);
+}
+#undef REID__THREE_POINTS
+#endif
+
 static void REID__F(product)(const reid__tile *t, int rows) {
 #define REID__TILE_NAME(rows) REID__F(tile_##rows),
     static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
@@ -5283,7 +5378,7 @@ static const reid__kernels REID__F(kernels) = {
     REID__STRING(REID__PASS), REID__PANEL, 0, {REID__MR, REID__F(product), NULL, NULL},
     {0, NULL, NULL, NULL}, REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze),
     REID__F(scale), REID__F(scale_rows),
-    REID__F(winograd_filters), REID__F(winograd_in), REID__F(winograd_out),
+    REID__F(winograd_filters), REID__F(winograd_in), REID__F(winograd_product), REID__F(winograd_out),
     {REID__F(add_line), REID__F(round_line), REID__F(columns)},
     REID__F(widen), REID__F(dots), REID__F(maxima)};
 #endif
@@ -5480,7 +5575,7 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
     static const reid__kernels reid__kernels_##name = {                                                                \
         #name, REID__PANEL, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
         REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
-        REID__F(scale), NULL, NULL, NULL, NULL,                                                                        \
+        REID__F(scale), NULL, NULL, NULL, NULL, NULL,                                                                  \
         {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                                        \
         reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
@@ -5494,7 +5589,7 @@ REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_
 #define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
     static const reid__kernels table = {                                                                               \
         name, REID__PANEL, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
-        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL, NULL, NULL,               \
+        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
         {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                             \
          REID__JOIN(reid__columns, REID__BASE)},                                                                       \
         REID__JOIN(reid__widen, REID__BASE), REID__JOIN(reid__dots, REID__BASE), REID__JOIN(reid__maxima, REID__BASE)}
@@ -5536,6 +5631,7 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__MR
 #undef REID__ROWS
 #undef REID__NV
+#undef REID__POINT_VECTORS
 #undef REID__RUN
 #undef REID__UNROLL
 #undef REID__IN_REGISTER
@@ -9336,7 +9432,8 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         const reid__op *op = &p->ops[i];
         const reid__gemm *gemm = op->group ? &k->narrow : &k->fp32;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
-        if (op->winograd) need = REID__WINOGRAD_FLOATS + REID__POINTS * REID__LANES;
+        if (op->winograd)
+            need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
         if (op->group && gemm->gather) {
             size_t tile = reid__narrow_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
             need = tile > REID__GATHERED ? tile : REID__GATHERED;

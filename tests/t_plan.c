@@ -296,11 +296,13 @@ static int winograd(const char *name, int height, int width, int last_stride) {
 
 static void test_winograd(void **state) {
     (void)state;
-    assert_int_equal(winograd("resnet50", 224, 224, 2), 3 + 3 + 5); /* layers 1, 2 and 3, but for those of stride 2 */
-    assert_int_equal(winograd("resnet50", 256, 128, 1), 3 + 3 + 5);
+    assert_int_equal(winograd("resnet50", 224, 224, 2), 3 + 3 + 5 + 2); /* all but those of stride 2 */
+    assert_int_equal(winograd("resnet50", 256, 128, 1), 3 + 3 + 5 + 3);
+    assert_int_equal(winograd("resnet50", 256, 128, 2), 3 + 3 + 5); /* two tiles are not worth layer4's weights */
     assert_int_equal(winograd("resnet50-multiscale", 256, 128, 2), 3 + 3 + 5);
-    assert_int_equal(winograd("resnet50", 64, 48, 2), 3); /* few tiles are not worth the weights */
-    assert_int_equal(winograd("resnet50", 32, 32, 2), 0);
+    assert_int_equal(winograd("resnet50", 64, 48, 2), 3 + 3);
+    assert_int_equal(winograd("resnet50", 32, 32, 2), 3);
+    assert_int_equal(winograd("resnet50", 32, 16, 2), 0);
     assert_int_equal(winograd("efficientnet_b0", 224, 224, 2), 0);
 }
 
