@@ -3801,6 +3801,7 @@ typedef struct reid__thread_memory {
     ptrdiff_t tap_at[REID__MAX_TAPS]; /* reid__tile.tap_at */
     int in_use;         /* AMX's registers */
     int taken;          /* parts of its share that members have begun */
+    ptrdiff_t held;     /* the first of Winograd's tiles whose inputs `block` holds, or -1 */
 } reid__thread_memory;
 
 /* One set of activations and threads: what one call computes with. */
@@ -3907,7 +3908,7 @@ static void reid__member_parts(void *task, int index) {
 /* All parts of an operation, on the team if there is one. */
 static void reid__spread(reid__job *j, reid__part_fn part, ptrdiff_t count, int panels) {
     j->part = part, j->count = count, j->panels = panels;
-    for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0;
+    for (int i = 0; i < reid__threads(j); i++) j->scratch[i].taken = 0, j->scratch[i].held = -1;
     if (j->team) reid__parallel(j->team, reid__member_parts, j, reid__min(j->team->size, j->parts_m * j->parts_n));
     else reid__member_parts(j, 0);
 }
@@ -4314,16 +4315,17 @@ static int reid__winograd_block(int c, const reid__kernels *k) {
 }
 
 static void reid__winograd_part(const reid__job *j, const reid__part *p) {
-    float *block = j->scratch[p->thread].block;
+    reid__thread_memory *s = &j->scratch[p->thread];
     int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
     ptrdiff_t from = p->from;
     if (p->first == p->last) return;
     for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
         int count = (int)((p->to - from + blocks - 1) / blocks);
-        float *products = block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
-        reid__winograd_inputs(j, from, count, block);
+        float *products = s->block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
+        if (s->held != from) reid__winograd_inputs(j, from, count, s->block); /* else the part before had the same */
+        s->held = from;
         for (ptrdiff_t panel = p->first; panel < p->last; panel++)
-            reid__winograd_panel(j, from, count, block, products, (int)panel);
+            reid__winograd_panel(j, from, count, s->block, products, (int)panel);
         from += count;
     }
 }
@@ -4362,7 +4364,7 @@ static void reid__conv_grid(reid__job *j) {
             int parts_m = parts / parts_n, turns = parts / threads;
             double rows = (double)((tiles + parts_m - 1) / parts_m), columns = reid__ceil_div(panels, parts_n);
             double cost = columns * (rows > REID__STREAM ? rows : REID__STREAM);
-            if (op->winograd) cost += rows * REID__TRANSFORM; /* again for every part of N */
+            if (op->winograd) cost += rows * REID__TRANSFORM / reid__min(turns, parts_n); /* parts in turn share them */
             cost = cost * turns + (parts_m < threads ? remote : 0);
             cost *= (parts < most ? 1.05 : 1) + 0.005 * parts_n;
             if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
