@@ -2655,7 +2655,7 @@ static int reid__winograd_tiles(const reid__op *op) {
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
    stand over the edge, and where one image has tiles enough to be worth the weights, which are read anew for every
-   batch. The batch itself has no say, for it must not change the bits. */
+   batch: measured with 64 to 512 channels. The batch itself has no say, for it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
@@ -3104,6 +3104,10 @@ typedef struct reid__points {
     int lines;            /* of which so many cache lines are fetched for each channel */
 } reid__points;
 
+/* Floats of three points' transformed inputs, reid__points.in, and a line more: at a power of two all would meet in
+   one cache set. */
+static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t)c + REID__LANES; }
+
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
 #define REID__SHORT_LINE 8 /* pixels; lines of fewer are computed several at a time, */
 #define REID__LINES_PIXELS 24 /* so many pixels at least */
@@ -3129,7 +3133,7 @@ typedef struct reid__kernels {
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
     void (*winograd_filters)(const float *filters, int ic, int width, float *out);
-    void (*winograd_in)(const float *const *in, int c, ptrdiff_t three, int tile, float *out);
+    void (*winograd_in)(const float *const *in, int c, int tile, float *out);
     void (*winograd_product)(const reid__points *t, int rows);
     void (*winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row, ptrdiff_t pixel,
                          int rows, int columns, reid__act act);
@@ -4246,10 +4250,6 @@ static void reid__spot_next(const reid__op *op, reid__spot *s) {
     if (s->y >= op->oh) s->y = 0, s->image++;
 }
 
-/* Floats of three points' transformed inputs, see reid__points.in, and a line more: at a power of two all would meet in
-   one cache set. */
-static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t)c + REID__LANES; }
-
 /* Inputs of `count` tiles, transformed: groups of REID__TILES, of each group all points, three by three. */
 static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
     const reid__op *op = j->op;
@@ -4263,7 +4263,7 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
             in[p] = inside ? base + ((ptrdiff_t)y * op->iw + x) * c : j->net->zeros;
         }
         ptrdiff_t group = r / REID__TILES * (REID__POINTS / 3) * reid__three_points(c);
-        j->net->kernels->winograd_in(in, c, reid__three_points(c), r % REID__TILES, out + group);
+        j->net->kernels->winograd_in(in, c, r % REID__TILES, out + group);
     }
 }
 
@@ -5096,12 +5096,12 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
 /* G g on one axis: a filter of three to its six points, but for their factors of 1/4, -1/6, -1/6, 1/24, 1/24 and 1;
    winograd_outputs has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
-    REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]);
+    REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
     u[1] = even + g[1];
     u[2] = even - g[1];
-    u[3] = REID__FMA(REID__SET1(2.0f), g[1], wide);
-    u[4] = REID__FMA(REID__SET1(-2.0f), g[1], wide);
+    u[3] = wide + twice;
+    u[4] = wide - twice;
     u[5] = g[2];
 }
 
@@ -5120,7 +5120,7 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
 }
 
 /* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made in registers
-   of three numbers each: g0, g0 + g1 + g2 and g0 - g1 + g2, or g0 + 2 g1 + 4 g2, g0 - 2 g1 + 4 g2 and g2. */
+   of three numbers each. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
@@ -5131,21 +5131,18 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
             REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
-            REID__V u[3][REID__POINT_VECTORS];
+            REID__V u[REID__POINT_VECTORS][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
             REID__UNROLL for (int j = 0; j < nv; j++) {
-                REID__V g0 = REID__LOAD(w + j * REID__W), g1 = REID__LOAD(w + width + j * REID__W);
-                REID__V g2 = REID__LOAD(w + 2 * width + j * REID__W);
-                REID__V even = g0 + g2, odd = g1;
-                if (last) even = REID__FMA(REID__SET1(4.0f), g2, g0), odd = g1 + g1;
-                u[last ? 2 : 0][j] = last ? g2 : g0;
-                u[last ? 0 : 1][j] = even + odd;
-                u[last ? 1 : 2][j] = even - odd;
+                REID__V g[3];
+                REID__UNROLL for (int x = 0; x < 3; x++) g[x] = REID__LOAD(w + x * width + j * REID__W);
+                REID__F(winograd_taps)(g, u[j]); /* the compiler leaves out the other three points */
             }
             REID__UNROLL for (int p = 0; p < 3; p++)
                 REID__UNROLL for (int r = 0; r < rows; r++) {
                     REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
-                    REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__FMA(x, u[p][j], sum[p][r][j]);
+                    REID__UNROLL for (int j = 0; j < nv; j++)
+                        sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
                 }
         }
     REID__UNROLL for (int p = 0; p < 3; p++)
@@ -5180,8 +5177,9 @@ REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
 }
 
 /* B' d B: 6x6 input pixels of c channels to the points: those of tile `tile` in [12][c / W][3][REID__TILES][W], twelve
-   times three points, `three` floats apart. */
-static void REID__F(winograd_in)(const float *const *in, int c, ptrdiff_t three, int tile, float *out) {
+   times three points. */
+static void REID__F(winograd_in)(const float *const *in, int c, int tile, float *out) {
+    const ptrdiff_t three = reid__three_points(c);
     out += tile * REID__W;
     for (int at = 0; at < c; at += REID__W, out += 3 * REID__TILES * REID__W) {
         REID__V d[6], column[6], v[6][6];

@@ -74,7 +74,7 @@ bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)
     test_winograd
 bug 'a filter of Winograd weighs wrong at 2' t_ops 's/wide = REID__FMA(REID__SET1(4/wide = REID__FMA(REID__SET1(2/' \
     test_winograd
-bug 'a point of Winograd is made with the wrong sign' t_ops 's/\[j\] = even - odd/[j] = even + odd/' test_winograd
+bug 'a filter of Winograd has the wrong sign' t_ops 's/u\[4\] = wide - twice/u[4] = wide + twice/' test_winograd
 bug 'a tile of Winograd takes the place of another' t_ops 's/r % REID__TILES, out + group/0, out + group/' test_winograd
 bug 'Winograd takes what another operation has transformed' t_ops 's/, j->scratch\[i\].held = -1;/;/' test_winograd
 bug 'Winograd forgets the bias' t_ops 's/m\[j\], REID__LOAD(bias + at)/m[j], REID__SET1(0.0f)/' test_winograd
