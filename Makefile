@@ -8,30 +8,24 @@
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
-ALL_CFLAGS = -std=c99 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
+ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
 LIBRARIES  = -lm -ldl $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
-REID = reid commands options help embed match inspect pack bench bench_peak tune \
-       convert dialects networks checkpoint torch_file torch_state foreign_file pickle zip source \
-       safetensors_write inputs boxes boxes_json boxes_csv json csv \
-       picture sniff jpeg exif pipeline stream models \
-       output output_meta npy results gallery gallery_file gallery_jsonl \
-       gallery_command gallery_add gallery_search gallery_export gallery_host gallery_store makers when \
-       eval eval_report evaluation eval_set eval_labels eval_label_table metrics linkage rerank scores \
-       calibrate calibration calibration_file labelled_pairs ranges \
-       text files say reid_impl stb_image_impl
-REID_OBJECTS = $(REID:%=build/%.o)
+# A folder of tools/ is a room; tools/README.md has the drawing.
+ROOMS = base cli pictures weights embedding gallery identity report commands
+OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
+DEMO = build/demo_program
 
 all: build/reid
 
-build/reid: $(REID_OBJECTS)
-	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $(REID_OBJECTS) $(LIBRARIES)
+build/reid: build/reid.o $(OBJECTS)
+	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # What the demo is made of; build/seeded also makes the weights of tests.
-build/demo_run: build/demo_run.o build/demo_page.o $(filter-out build/reid.o,$(REID_OBJECTS))
-build/demo_images: build/demo_images.o
-build/seeded: build/seeded.o
+build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
+build/demo_images: $(DEMO)/demo_images.o
+build/seeded: $(DEMO)/seeded.o
 build/demo_run build/demo_images build/seeded:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
@@ -42,7 +36,8 @@ build/reid_kernels.bytes: reid_kernels.cu | build
 build/reid_impl.o: build/reid_kernels.bytes
 build/reid_impl.o: CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"'
 
-build/%.o: tools/%.c Makefile | build
+build/%.o: tools/%.c Makefile
+	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 build/reid.1: build/reid
@@ -71,9 +66,10 @@ install: build/reid build/reid.1 build/reid.bash
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 
 clean:
+	rm -rf $(ROOMS:%=build/%) $(DEMO)
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
 	    build/seeded build/demo_images build/demo_run
 
 .PHONY: all install clean
--include $(wildcard build/*.d)
+-include $(wildcard build/*.d build/*/*.d)
 include tests/emulator/emulator.mk

@@ -56,6 +56,8 @@
                              -flto loses)
        REID_KERNELS_BYTES    a file of the same text as numbers and commas, for other builds; the Makefile makes one
        REID_NO_CUDA          leaves the GPU out, and dlopen with it: for small static programs
+       REID_NO_VECTORS       leaves out what is written for particular processors: the portable loops remain, which
+                             compute the same to rounding, many times slower, and compile in a third of the time
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
    AT RUN TIME
@@ -706,7 +708,7 @@ REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
                    orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: give it files
-                   that you trust, or check them first as tools/jpeg.c does.
+                   that you trust, or check them first as tools/pictures/jpeg.c does.
    Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
    Thread safety   any thread. */
 #ifdef STBI_VERSION
@@ -757,6 +759,9 @@ REID_API void reid_image_free(reid_image *image);
 #include <immintrin.h>
 #ifdef __linux__
 #include <sys/syscall.h>
+#endif
+#ifndef REID_NO_VECTORS
+#define REID__VECTORS /* AVX2 and AVX-512 are compiled, and chosen at run time */
 #endif
 #endif
 
@@ -3248,7 +3253,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 
-#if defined(__x86_64__)
+#ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 /* Four pixels of four bytes to four of three. Writes 16 bytes. */
 #define REID__ITIGHT(to, p)                                                                                            \
@@ -3412,7 +3417,9 @@ REID__TARGET_END
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 }
+#endif
 
+#ifdef REID__VECTORS
 /* Bits that __builtin_cpu_supports of some compilers has no name for. */
 static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     unsigned r[4];
@@ -3432,7 +3439,7 @@ static int reid__amx_allowed(void) {
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
-#if defined(__x86_64__)
+#ifdef REID__VECTORS
     __builtin_cpu_init();
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpu_has(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
@@ -3454,7 +3461,7 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
     if (!reid__kernels_for(isa)) return NULL;
-#if defined(__x86_64__)
+#ifdef REID__VECTORS
     if (isa == REID_ISA_AVX2) return &reid__kernels_avx2_int8;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
