@@ -191,10 +191,10 @@ static void drop_operands(operands *o) {
 }
 
 /* On the emulator the kernel adds up in the order of K, too: the bits are the same. But where more is folded in, only
-   the definition rounds it. */
+   the definition rounds it; and tensor cores have an order of their own. */
 static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
     double worst = 0;
-    if (same) {
+    if (same && emu_adds_in_chains()) {
         CHECK(memcmp(got, want, count * sizeof *got) == 0);
         return;
     }
@@ -208,9 +208,11 @@ static void check_row_sums(const float *got, const operands *o, int rows, int pe
     for (int i = 0; i < rows * o->oc; i++) {
         float sum = 0;
         for (int x = 0; x < per; x++) sum += float_of(o->want[(i / o->oc * per + x) * o->oc + i % o->oc]);
-        if (got[i] == sum) continue;
+        double error = 0;
+        compare(&error, (double)got[i], (double)sum);
+        if (got[i] == sum || (!emu_adds_in_chains() && error < 2e-3 * per)) continue;
         printf("    row %d, channel %d: %.9g, not %.9g\n", i / o->oc, i % o->oc, (double)got[i], (double)sum);
-        CHECK(got[i] == sum);
+        CHECK(!"a sum of a row");
         return;
     }
 }
@@ -258,20 +260,30 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     if (before) NEED(cuMemFree_v2(first));
 }
 
+static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
+    const reid__op *op = &plan.ops[index];
+    return emu_case("reid_conv_wgmma %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d", op->name,
+                    images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident, t->pair, t->split);
+}
+
 /* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
 static void test_op(int index, int images, int large, int multiprocessors) {
-    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, tiles = 0;
-    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
-    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
-    o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
+    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
+    int more_multiprocessors[8];
+    reid__wgmma_tile tiles[8];
+    for (int tile = 0; tile < (all && plan.ops[index].kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
-        run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
-        tiles++;
+        fit++;
+        if (is_wanted(index, images, &t)) more_multiprocessors[count] = all ? tile : 0, tiles[count++] = t;
     }
-    CHECK(tiles > 0);
+    CHECK(fit > 0);
+    if (!count) return;
+    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
+    o = operands_of(index, images, more, before);
+    for (int i = 0; i < count; i++) run_tile(&o, more, before, &tiles[i], multiprocessors + more_multiprocessors[i]);
     drop_operands(&o);
     if (more || before) drop_operands(&other);
 }
@@ -370,6 +382,7 @@ static void test_parts(int few) {
         CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
         reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
         CHECK(t.stages >= 3 && t.shared <= 115712);
+        if (!is_wanted(index, 3, &t)) continue;
         operands more, o;
         if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);
         o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);
