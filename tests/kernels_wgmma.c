@@ -271,7 +271,8 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
     int more_multiprocessors[8];
     reid__wgmma_tile tiles[8];
-    for (int tile = 0; tile < (all && plan.ops[index].kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
+    int most = all && plan.ops[index].kind == REID__CONV ? 8 : 1; /* the last four in pairs */
+    for (int tile = 0; tile < most; tile++) {
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
