@@ -67,7 +67,16 @@ says 1 'there are no such cases' build/gpu/each_case --match giraffe --out "$dir
 says 2 '^usage' build/gpu/each_case --jobs 0 --out "$dir/dies.jsonl" "$dir/dies"
 says 2 '^usage' build/gpu/each_case "$dir/dies"
 
-# --- a part that is stopped: by its limit, and by a signal ---
+# --- kernels on an emulator that adds as tensor cores do ---
+tensor() { # tensor PART TEXT: the cases of kernels_PART with this text in their names
+    env BISECT_PARTS="$1" BISECT_MATCH="$2" REID_EMULATOR_SUMS=tensor sh tools/gpu_check --emulator --out "$dir/t" bisect
+}
+says 0 '1 of *1 cases right$' tensor bytes 'INT8 stem'
+says 0 '1 of *1 cases right$' tensor wgmma 'layer1.1.conv2, 3 of 12x10, tile 64x64 groups 1 resident 0 pair 0 split 4'
+says 0 '1 of *1 cases right$' tensor wgmma 'maxpool, 3 of 11x9'
+says 0 '3 of *3 cases right$' tensor conv 'reid_conv_f16 3x3 relu'
+
+# --- a part that is stopped ---
 kernels=hang seconds=60 match='normalise 512 raw'
 check --out "$dir/s" --tar "$dir/s.tar" bisect > "$dir/stopped" 2>&1 &
 process=$!

@@ -28,7 +28,7 @@ enum { EMU_REAL = 0 };
 #endif
 
 /* Tensor cores do not add one product after the other, as the emulator does unless REID_EMULATOR_SUMS asks for their
-   way: then a result that a chain of multiply-adds predicts is compared with a tolerance, not bit by bit. */
+   way (tensor_sum.h). */
 EMU_TEST_FN int emu_adds_in_chains(void) {
     const char *sums = getenv("REID_EMULATOR_SUMS");
     return !EMU_REAL && (!sums || strcmp(sums, "tensor") != 0);

@@ -14,8 +14,10 @@ build_kernels() {
         libraries="-L$cuda/stubs -L$cuda -lcuda -lnvrtc -Wl,-rpath,$cuda" real=-DREAL_GPU
     fi
     for part in $1; do
-        ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE $real -Itests/emulator -I. "tests/kernels_$part.c" \
-            -o "build/gpu/kernels_$part$emulator" $libraries -lm -ldl -lpthread &
+        program=build/gpu/kernels_$part$emulator
+        [ -x "$program" ] && [ -z "$(find reid.h tests/kernels_* tests/emulator/*.h -newer "$program")" ] && continue
+        ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE $real -Itests/emulator -I. "tests/kernels_$part.c" -o "$program.new" \
+            $libraries -lm -ldl -lpthread && mv "$program.new" "$program" &
     done
     wait
     c_program each_case
