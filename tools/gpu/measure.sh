@@ -6,13 +6,19 @@
 # line of JSON for each result.
 part_ceilings() {
     program ceilings
-    failures=0
+    programs=ceilings failures=0
+    if [ "$(capability)" = 90 ]; then
+        program fabric
+        programs='fabric ceilings'
+    fi
     : > "$out/ceilings.txt"
-    for group in $(build/gpu/ceilings --groups); do
-        limited 120 "ceilings $group" build/gpu/ceilings "$group" >> "$out/ceilings.jsonl" 2>> "$out/ceilings.txt" &&
-            continue
-        failures=$((failures + 1))
-        table ceilings "FAILED: $group"
+    for measure in $programs; do
+        for group in $(build/gpu/$measure --groups); do
+            limited 60 "$measure $group" build/gpu/$measure "$group" >> "$out/ceilings.jsonl" \
+                2>> "$out/ceilings.txt" && continue
+            failures=$((failures + 1))
+            table ceilings "FAILED: $measure $group"
+        done
     done
     write_model
     return $((failures > 0))
