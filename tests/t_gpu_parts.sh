@@ -4,7 +4,7 @@
 # names the operation that failed; packs that were prepared are used.
 #     sh tests/t_gpu_parts.sh
 #     REID_ALL=1 sh tests/t_gpu_parts.sh     also the parts `modes` and `bench`, and REID_SYNC's limit of 20 seconds
-# shellcheck disable=SC1091,SC2010,SC2015,SC2016,SC2034,SC2154,SC2174,SC2317 # && ||; sourced files and their variables; functions that they call
+# shellcheck disable=SC1091,SC2010,SC2015,SC2016,SC2034,SC2154,SC2174,SC2317 # && ||; sourced files
 set -u
 cd "$(dirname "$0")/.." || exit 1
 . tests/emulator/needs.sh
@@ -69,7 +69,8 @@ says 2 '^usage' build/gpu/each_case "$dir/dies"
 
 # --- kernels on an emulator that adds as tensor cores do ---
 tensor() { # tensor PART TEXT: the cases of kernels_PART with this text in their names
-    env BISECT_PARTS="$1" BISECT_MATCH="$2" REID_EMULATOR_SUMS=tensor sh tools/gpu_check --emulator --out "$dir/t" bisect
+    env BISECT_PARTS="$1" BISECT_MATCH="$2" REID_EMULATOR_SUMS=tensor sh tools/gpu_check --emulator --out "$dir/t" \
+        bisect
 }
 says 0 '1 of *1 cases right$' tensor bytes 'INT8 stem'
 says 0 '1 of *1 cases right$' tensor wgmma 'layer1.1.conv2, 3 of 12x10, tile 64x64 groups 1 resident 0 pair 0 split 4'
@@ -91,7 +92,8 @@ cp "$dir/stopped" "$dir/log"
 [ $status = 1 ] && good || bad "a stopped gpu_check ends with $status"
 json "$dir/s/report.json" 'r["parts"]["bisect"]["status"] == "stopped" and
     [c["status"] for c in r["parts"]["bisect"]["result"]["cases"]][:2] == ["ok", "ok"]' && good || bad 'a stopped part'
-tar -xOzf "$dir/s.tar" ./report.json 2>/dev/null | cmp -s - "$dir/s/report.json" && good || bad 'the tar of a stopped part'
+tar -xOzf "$dir/s.tar" ./report.json 2>/dev/null | cmp -s - "$dir/s/report.json" && good ||
+    bad 'the tar of a stopped part'
 ls -l /proc/[0-9]*/cwd 2>/dev/null | grep -e "-> $dir/hang" > "$dir/log" && bad 'processes are left' || good
 
 # --- limits, and what hung is not tried again ---
@@ -144,7 +146,8 @@ says 0 '' embed packed REID_CACHE_DIR="$dir/none" $no_compiler -- --pack "$dir/c
 # shellcheck disable=SC2086 # two words
 says 2 'NVRTC' embed unpacked REID_CACHE_DIR="$dir/nothing" $no_compiler --
 build/gpu/merge_packs "$dir/twice" "$dir/carried/kernels-emulator.pack" "$dir/carried/kernels-emulator.pack" \
-    > "$dir/log" 2>&1 && cmp -s "$dir/twice" "$dir/carried/kernels-emulator.pack" && good || bad 'a pack merged with itself'
+    > "$dir/log" 2>&1 && cmp -s "$dir/twice" "$dir/carried/kernels-emulator.pack" && good ||
+    bad 'a pack merged with itself'
 head -c 5000 "$dir/twice" > "$dir/cut"
 says 1 'is damaged' build/gpu/merge_packs "$dir/never" "$dir/cut"
 says 2 '^usage' build/gpu/merge_packs "$dir/never"

@@ -43,9 +43,10 @@ limited() {
     return $ended
 }
 
-# value NAME: a number of ceilings.jsonl
+# value NAME: a number of ceilings.jsonl, also of an earlier call that is carried
 value() {
-    sed -n "s/.*\"name\": \"$1\", \"value\": \([0-9.e+-]*\),.*/\1/p" "$out/ceilings.jsonl" 2>/dev/null | tail -n 1
+    cat "$carried/ceilings.jsonl" "$out/ceilings.jsonl" 2>/dev/null |
+        sed -n "s/.*\"name\": \"$1\", \"value\": \([0-9.e+-]*\),.*/\1/p" | tail -n 1
 }
 
 # --- programs ---

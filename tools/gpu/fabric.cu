@@ -146,8 +146,8 @@ __device__ static void load_box(const CUtensorMap *map, unsigned to, unsigned i,
     }
 }
 
-/* One thread keeps STAGES boxes on their way. Of a pair both blocks get each box, of which each loads a half; a stage is
-   filled again when both have seen it. */
+/* One thread keeps STAGES boxes on their way. Of a pair both blocks get each box, of which each loads a half; a stage
+   is filled again when both have seen it. */
 template <int kind> __global__ void __launch_bounds__(32)
 load_boxes(const __grid_constant__ CUtensorMap map, unsigned rounds, long long *clocks) {
     extern __shared__ __align__(1024) unsigned char stages[];
@@ -235,7 +235,7 @@ static void measure_fences(const gpu &g) {
     block_times t = times_of(g.multiprocessors);
     CHECK(cudaMalloc(&p, 4096 * (size_t)g.multiprocessors));
     double clocks = median_clocks(t, [&] { run_membar<false><<<g.multiprocessors, 32>>>(p, t.clocks); });
-    result("membar_gpu_clocks", clocks / REPEATS, "clocks", "fence.acq_rel.gpu behind stores to shared memory, one warp");
+    result("membar_gpu_clocks", clocks / REPEATS, "clocks", "fence.acq_rel.gpu, stores to shared memory, one warp");
     clocks = median_clocks(t, [&] { run_membar<false><<<g.multiprocessors, 256>>>(p, t.clocks); });
     result("membar_gpu_8_warps_clocks", clocks / REPEATS, "clocks", "the same by eight warps at once, all done");
     clocks = median_clocks(t, [&] { run_membar<true><<<g.multiprocessors, 32>>>(p, t.clocks); });

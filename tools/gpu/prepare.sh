@@ -4,9 +4,9 @@
 
 # pack_of NAME SETTINGS OPTION...: one network's kernels, unless they are there; the compiler's cache is shared.
 pack_of() {
-    to=$out/packs/$1 settings=$2
+    to=$packs/$1 settings=$2
     shift 2
-    [ ! -s "$to" ] || return 0
+    [ -s "$to" ] && [ -z "$(find reid.h reid_kernels.cu -newer "$to")" ] && return 0
     said=$(limited 500 "pack $to" env $settings build/reid pack -q --chip sm_90 "$@" -o "$to" 2>&1)
     status=$?
     echo "$said"
@@ -37,7 +37,7 @@ make_packs() {
 # One file of all of them, in which every program is once.
 merge_packs() {
     c_program merge_packs
-    build/gpu/merge_packs "$out/kernels$emulator.pack" "$out"/packs/* || failures=$((failures + 1))
+    build/gpu/merge_packs "$out/kernels$emulator.pack" "$packs"/* || failures=$((failures + 1))
 }
 
 # The embeddings of two pictures as the emulator computes them with the sums of Hopper's tensor cores.
@@ -57,7 +57,9 @@ part_prepare() {
     nets=${PREPARE_NETS:-$networks} failures=0 with=''
     need_programs
     [ -n "$emulator" ] && use_emulator && export LD_LIBRARY_PATH="$emulated"
-    mkdir -p "$out/packs" "$out/stb"
+    packs=build/gpu/packs$emulator
+    [ -z "${PREPARE_NETS-}" ] || packs=$work/packs
+    mkdir -p "$packs" "$out/stb"
     REID_CACHE_DIR=${REID_CACHE_DIR:-$PWD/build/gpu/cache-packs$emulator}
     export REID_CACHE_DIR
     mkdir -p "$REID_CACHE_DIR"
