@@ -301,7 +301,7 @@ multiply(const __grid_constant__ CUtensorMap map, unsigned rounds, float *out, l
     unsigned base = (unsigned)__cvta_generic_to_shared(slices), group = threadIdx.x / 128;
     unsigned full = (unsigned)__cvta_generic_to_shared(mbarriers), empty = full + 8 * SLICES;
     if (threadIdx.x == 0) {
-        for (unsigned i = 0; i < 2 * SLICES; i++) reid_mbarrier_init(full + 8 * i, i < SLICES ? 1 : 2);
+        for (unsigned i = 0; i < 2 * SLICES; i++) reid_mbarrier_init(full + 8 * i, i < SLICES ? 1 : 8); /* warps */
         reid_fence_mbarrier_init();
     }
     __syncthreads();
@@ -330,7 +330,7 @@ multiply(const __grid_constant__ CUtensorMap map, unsigned rounds, float *out, l
         for (int k = 0; k < 4; k++) reid_wgmma<256>(d, a_at + 2 * k, b_at + 2 * k, true);
         reid_wgmma_commit();
         reid_wgmma_wait<1>();
-        if (!filled && r && threadIdx.x % 128 == 0) reid_mbarrier_arrive(empty + 8 * ((r - 1) % SLICES));
+        if (!filled && r && threadIdx.x % 32 == 0) reid_mbarrier_arrive(empty + 8 * ((r - 1) % SLICES));
     }
     reid_wgmma_wait<0>();
 #pragma unroll
