@@ -112,15 +112,18 @@ first_mode() ( # first_mode WORD: that the settings must have to work
     chmod +x "$dir/build/gpu/compare"
     . tools/gpu/common.sh
     . tools/gpu/bench.sh
-    embed() { case "$*,$with" in *cpu* | *"$needed"*) return 0 ;; *) return 124 ;; esac; }
+    embed() { case "$*,$net $with" in *cpu* | *"$needed"*) return 0 ;; *) return 124 ;; esac; }
     cd "$dir" || exit 1
-    nets='resnet50 efficientnet_b0' pictures=''
-    choose_mode && echo "mode: $with"
+    rm -f "$dir"/mode.*
+    nets='resnet50 efficientnet_b0' pictures='' failures=0
+    choose_modes
+    echo "works:$nets; modes: $(cat "$dir/mode.resnet50"), $(cat "$dir/mode.efficientnet_b0")"
 )
-says 0 '^mode: $' first_mode ''
-says 0 '^mode: REID_PDL=0$' first_mode REID_PDL=0
-says 0 '^mode: REID_WGMMA=0$' first_mode REID_WGMMA=0
-says 1 '' first_mode REID_GIRAFFE=0
+says 0 '^works:resnet50 efficientnet_b0; modes: , $' first_mode ''
+says 0 'modes: REID_PDL=0, REID_PDL=0$' first_mode REID_PDL=0
+says 0 'modes: REID_WGMMA=0, REID_WGMMA=0$' first_mode REID_WGMMA=0
+says 0 '^works:resnet50; ' first_mode 'resnet50 REID_CLUSTERS'
+says 0 '^works:; ' first_mode REID_GIRAFFE=0
 
 # --- what is prepared is used: nothing is compiled then ---
 says 0 '^prepare: ok' env PREPARE_NETS=efficientnet_b0 sh tools/gpu_check --emulator --out "$dir/carried" prepare

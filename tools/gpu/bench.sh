@@ -6,6 +6,7 @@
 bench_cells() {
     net=$1 size=$2 precision=$3 gflops=$4
     shift 4
+    [ ! -f "$work/mode.$net" ] || with="$(cat "$work/mode.$net") $more"
     if [ "$(left)" -lt 40 ]; then
         echo "no time left for $net $size $precision $*"
         failures=$((failures + 1))
@@ -46,23 +47,35 @@ works() {
     done
 }
 
-# $with: the first settings in which the networks work. All cells are measured with them.
+# choose_mode NET: the first settings in which it is right, for all its cells. $work/mode.NET has them.
 choose_mode() {
     for settings in '' REID_CLUSTERS=0 REID_PDL=0 'REID_CLUSTERS=0 REID_PDL=0' REID_WGMMA=0 \
         'REID_WGMMA=0 REID_PDL=0'; do
-        good=true
-        for each in $nets; do works "$each" "$settings" || { good=false; break; }; done
-        line bench "{\"in\": \"modes\", \"is\": {\"settings\": \"$settings\", \"works\": $good}}"
-        if [ $good = true ]; then word=works; else word="does not work ($net)"; fi
-        table bench "mode \"${settings:-default}\": $word"
-        if [ $good = true ]; then with=$settings; return 0; fi
+        if works "$1" "$settings"; then good=true word=works; else good=false word='does not work'; fi
+        line bench "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"settings\": \"$settings\", \"works\": $good}}"
+        table bench "$1, mode \"${settings:-default}\": $word"
+        with=''
+        [ $good = true ] || continue
+        echo "$settings" > "$work/mode.$1"
+        return 0
     done
     return 1
+}
+
+# $nets: those that work somehow.
+choose_modes() {
+    able=''
+    for each in $nets; do
+        if choose_mode "$each"; then able="${able:+$able }$each"; else failures=$((failures + 1)); fi
+    done
+    nets=$able
 }
 
 # INT8, with ranges from a few of the pictures.
 bench_int8() {
     net=resnet50
+    [ -f "$work/mode.$net" ] || return 0
+    with=$(cat "$work/mode.$net")
     awk 'NR % 8 == 1' "$pictures" > "$work/eighth"
     for size in 224x224 256x128; do
         make_ranges "$work/eighth" || { failures=$((failures + 1)); return; }
@@ -76,8 +89,10 @@ first_start() { sed -n 's/.*"start_ms": \[\([0-9.e+]*\).*/\1/p' "$work/bench.jso
 
 # one_start FOLDER NET: the same in a new process, whose compiled kernels are kept in that folder
 one_start() {
-    limited 90 "$2 fp16 start" env $with REID_CACHE_DIR="$1" $reid bench -m "build/gpu/$2.safetensors" --device cuda \
-        --precision fp16 --batches 1 --rounds 1 --start 1 --output "$work/bench.json" >/dev/null && first_start
+    with=$(cat "$work/mode.$2")
+    limited 90 "$2 fp16 start" env $with REID_CACHE_DIR="$1" $reid bench -m "build/gpu/$2.safetensors" \
+        --device cuda --precision fp16 --batches 1 --rounds 1 --start 1 --output "$work/bench.json" >/dev/null &&
+        first_start
 }
 
 # starts_of NET: from reid_create to the first embedding, without cached kernels and with them
@@ -113,15 +128,16 @@ bench_latency() {
     done
 }
 
-# bench_without WHAT GROUP BATCHES OPTION...: the same with REID_WHAT=0
+# bench_without WHAT GROUP BATCHES OPTION...: the same with REID_WHAT=0, for networks that work with it
 bench_without() {
-    usual=$with with="$with REID_$1=0" group=$2
+    more=REID_$1=0 group=$2
     shift 2
-    table bench "with$with:"
+    table bench "with $more:"
     for net in resnet50 efficientnet_b0; do
+        [ -f "$work/mode.$net" ] && [ -z "$(cat "$work/mode.$net")" ] || continue
         bench_cells "$net" 224x224 fp16 "$half" --batches "$@"
     done
-    with=$usual
+    more=''
 }
 
 # The same after every tile was measured, in a cache of its own; tiles.txt: the model's tiles and the fastest ones.
@@ -153,7 +169,7 @@ profile_slowest() {
 need_bench() {
     need_command
     need_pictures 64
-    reid=build/reid failures=0 with='' group=cells
+    reid=build/reid failures=0 with='' more='' group=cells
     gbs=$(value copy_kernel) half=$(value wgmma_n256_shared) single=$(value ffma)
     [ -n "$half" ] || half=$(value mma_m16n8k16)
     gbs=${gbs:+$(awk "BEGIN { print 1000 * $gbs }")} half=${half:+$(awk "BEGIN { print 1000 * $half }")}
@@ -166,7 +182,8 @@ part_bench() {
     need_bench
     [ -z "$emulator" ] || head -n 2 "$pictures" > "$pictures.few"
     [ -z "$emulator" ] || mv "$pictures.few" "$pictures"
-    choose_mode || { echo 'no mode works'; return 1; }
+    choose_modes
+    [ -n "$nets" ] || { echo 'no network works in any mode'; return 1; }
     [ -z "$emulator" ] || { bench_cells "$nets" 64x32 fp16 '' --batches 1 --rounds 1; return $((failures > 0)); }
     for net in $nets; do # what matters most comes first
         for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,256 --ops; done
@@ -179,7 +196,7 @@ part_bench() {
     done
     for net in $nets; do starts_of "$net"; done
     bench_search
-    if [ "$(capability)" = 90 ] && [ -z "$with" ]; then
+    if [ "$(capability)" = 90 ]; then
         bench_without CLUSTERS without_clusters 1,8,256
         bench_without PDL without_pdl 1,8,256
         bench_without WGMMA without_wgmma 1,8,32,128,256 --ops

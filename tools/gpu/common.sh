@@ -29,6 +29,7 @@ limited() {
     shift 2
     if grep -qxF -e "$mode" "$out/hung" 2>/dev/null; then
         echo "skipped: \"$mode\" hung before: $*" >&2
+        ended=125
         return 125
     fi
     timeout --foreground -k 5 "$seconds" "$@"

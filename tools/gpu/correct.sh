@@ -32,7 +32,7 @@ why_not() {
 # blame OPTION...: which operation failed? Runs once more, operation by operation.
 blame() {
     before=${with-} with="${with-} REID_SYNC=1"
-    embed blamed "$pictures" "$@" > "$work/blamed" 2>&1
+    if embed blamed "$pictures" "$@" > "$work/blamed" 2>&1; then echo 'no operation fails then' > "$work/blamed"; fi
     with=$before
     record 'with REID_SYNC=1' 1 "$(tail -n 2 "$work/blamed")"
 }

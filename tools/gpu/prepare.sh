@@ -20,7 +20,7 @@ make_packs() {
     for size in 224x224 256x128 64x32; do
         for net in $nets; do
             pack_of "$net.$size.fp16" '' --net "$net" --size $size --precision fp16 --batch 256
-            pack_of "$net.$size.latency" '' --net "$net" --size $size --precision fp16 --batch 8 --latency
+            pack_of "$net.$size.latency" '' --net "$net" --size $size --precision fp16 --batch 64 --latency
         done
         pack_of "resnet50.$size.int8" '' --net resnet50 --size $size --precision int8 --batch 256
     done
