@@ -12,6 +12,7 @@ echo '#include <stb/stb_image.h>' | cc -E - >/dev/null 2>&1 || { echo "skipped: 
 make -s build/reid build/seeded build/demo_images emulator || exit 1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+export TMPDIR="$dir" # a compiler that is killed leaves a folder
 trap 'exit 1' HUP INT TERM
 passed=0 failed=0
 good() { passed=$((passed + 1)); }

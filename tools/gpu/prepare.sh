@@ -13,6 +13,7 @@ pack_of() {
     line prepare "{\"pack\": $(quoted "$(basename "$to")"), \"ok\": $([ $status -eq 0 ] && echo true || echo false), \
 \"said\": $(quoted "$said")}"
     [ $status -eq 0 ] || failures=$((failures + 1))
+    merge_packs # so that a part that is stopped has made something to carry
 }
 
 # Every variant that the parts launch: those that matter most come first.
@@ -36,7 +37,6 @@ make_packs() {
 
 # One file of all of them, in which every program is once.
 merge_packs() {
-    c_program merge_packs
     build/gpu/merge_packs "$out/kernels$emulator.pack" "$packs"/* || failures=$((failures + 1))
 }
 
@@ -60,6 +60,7 @@ part_prepare() {
     packs=build/gpu/packs$emulator
     [ -z "${PREPARE_NETS-}" ] || packs=$work/packs
     mkdir -p "$packs" "$out/stb"
+    c_program merge_packs
     REID_CACHE_DIR=${REID_CACHE_DIR:-$PWD/build/gpu/cache-packs$emulator}
     export REID_CACHE_DIR
     mkdir -p "$REID_CACHE_DIR"
@@ -76,7 +77,7 @@ part_prepare() {
         predict_bits
         make_packs
     fi
-    merge_packs
+    merge_packs > /dev/null
     table prepare "$(ls -l "$out" | awk 'NR > 1 { print $5, $9 }')"
     return $((failures > 0))
 }
