@@ -92,10 +92,11 @@ check_int8() {
 
 # Are a Hopper's bits those that the emulator predicts when it adds like tensor cores (REID_EMULATOR_SUMS=tensor)?
 check_predicted() {
-    predicted=$carried/predicted.npy net=resnet50 size=64x32 precision=fp16
-    [ -s "$predicted" ] || { echo "there is no $predicted"; return; }
+    net=resnet50 size=64x32 precision=fp16
     [ -n "$emulator" ] || [ "$(capability)" = 90 ] || return
-    for with in '' REID_WGMMA=0; do
+    for with in '' REID_WGMMA=0; do # wgmma, then mma.sync
+        predicted=$carried/predicted${with:+.$with}.npy
+        [ -s "$predicted" ] || { echo "there is no $predicted"; continue; }
         embed gpu "$few" --device cuda --precision fp16 --raw
         said=$(build/gpu/compare "$work/gpu.npy" "$predicted" --equal 2>&1)
         record "the emulator's bits${with:+, $with}" $? "$said"

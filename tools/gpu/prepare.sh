@@ -44,12 +44,16 @@ merge_packs() {
 predict_bits() {
     use_emulator
     need_pictures 2
-    net=resnet50 size=64x32 precision=fp16 with='REID_EMULATOR_SUMS=tensor' pack=''
-    with="$with LD_LIBRARY_PATH=$emulated REID_CACHE_DIR=$PWD/build/gpu/cache-emulator"
+    net=resnet50 size=64x32 precision=fp16 pack='' embed_seconds=500
     mkdir -p build/gpu/cache-emulator
-    embed_seconds=500
-    embed predicted "$pictures" --device cuda --precision fp16 --raw && cp "$work/predicted.npy" "$out/predicted.npy" ||
-        failures=$((failures + 1))
+    for setting in '' REID_WGMMA=0; do # wgmma, then mma.sync
+        with="REID_EMULATOR_SUMS=tensor LD_LIBRARY_PATH=$emulated REID_CACHE_DIR=$PWD/build/gpu/cache-emulator $setting"
+        if embed predicted "$pictures" --device cuda --precision fp16 --raw; then
+            cp "$work/predicted.npy" "$out/predicted${setting:+.$setting}.npy"
+        else
+            failures=$((failures + 1))
+        fi
+    done
     with='' embed_seconds=''
 }
 
