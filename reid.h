@@ -69,6 +69,9 @@
        REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
        REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
                                        embeddings are the same to the bit)
+       REID_SYNC=1                     on a GPU: every kernel is waited for, at most 20 seconds, before the next one is
+                                       launched, and the operation that failed or did not end is named (slow; the
+                                       embeddings are the same to the bit)
        REID_TILE=1...14                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
                                        was measured; for `reid bench --tune`
 
@@ -5704,6 +5707,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(StreamCreate, "cuStreamCreate", (void **stream, unsigned flags))                                                 \
     X(StreamDestroy, "cuStreamDestroy_v2", (void *stream))                                                             \
     X(StreamSynchronize, "cuStreamSynchronize", (void *stream))                                                        \
+    X(StreamQuery, "cuStreamQuery", (void *stream))                                                                    \
     X(StreamWaitEvent, "cuStreamWaitEvent", (void *stream, void *event, unsigned flags))                               \
     X(StreamBeginCapture, "cuStreamBeginCapture_v2", (void *stream, int mode))                                         \
     X(StreamEndCapture, "cuStreamEndCapture", (void *stream, void **graph))                                            \
@@ -5798,6 +5802,8 @@ typedef struct reid__device {
     void *context;                /* the primary context, retained; NULL: none */
     int lost;                     /* the error after which nothing works any more, atomic */
     int no_memory;                /* an allocation was refused, atomic */
+    int has_why;                  /* REID_SYNC=1: 1 is being written, 2 is there, atomic */
+    char why[256];                /* what failed first */
 } reid__device;
 
 /* Errors that stay with the context: only a new process gets rid of them. */
@@ -5823,6 +5829,8 @@ static reid_result reid__gpu_check(reid__device *d, int code, const char *what, 
 /* Makes the context current on this thread, above the caller's. Every success needs reid__gpu_leave. */
 static reid_result reid__gpu_enter(reid__device *d, reid_error *e) {
     int lost = __atomic_load_n(&d->lost, __ATOMIC_RELAXED);
+    if (lost && __atomic_load_n(&d->has_why, __ATOMIC_ACQUIRE) == 2)
+        return reid__fail(e, REID_ERR_GPU, "GPU %d failed earlier: %s", d->index, d->why);
     if (lost)
         return reid__fail(e, REID_ERR_GPU, "GPU %d failed earlier (error %d): destroy this handle; usually only a new "
                           "process can use the GPU again", d->index, lost);
@@ -6723,6 +6731,7 @@ typedef struct reid__gpu {
     reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
     reid__gpu_lane *lanes;
     int lane_count, overlap;          /* overlap: a kernel may begin before the one in front of it is over */
+    int sync;                         /* REID_SYNC=1: no graphs, and each launch is waited for */
     size_t staging, rows, taps;       /* per lane: bytes of a slot and of `rows`, number of taps */
     size_t lane_device, lane_pinned, lane_activations; /* bytes per lane; activations is a part of device */
 } reid__gpu;
@@ -7331,6 +7340,20 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 /* --- launching --- */
 
+/* REID_SYNC=1: waits for the launch, so that its error has its name. Behind a kernel that does not end nothing can be
+   used any more. */
+static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
+    const int not_ready = 600, timeout = 702;
+    const struct timespec a_little = {0, 1000000};
+    int code = not_ready, tries = 20000;
+    const char *what = s->label[0] ? s->label : s->function;
+    while (tries-- > 0 && (code = g->device.cu.StreamQuery(stream)) == not_ready) nanosleep(&a_little, NULL);
+    if (code != not_ready) return reid__gpu_check(&g->device, code, what, e);
+    __atomic_store_n(&g->device.lost, timeout, __ATOMIC_RELAXED);
+    return reid__fail(e, REID_ERR_GPU, "GPU %d: %s: it has not ended after 20 seconds; this handle cannot be used any "
+                      "more", g->device.index, what);
+}
+
 static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_x, int64_t grid_y, void *stream,
                                 void **parameters, reid_error *e) {
     const reid__driver *cu = &g->device.cu;
@@ -7345,7 +7368,8 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
     }
     int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
                        : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
-    return code ? reid__gpu_check(&g->device, code, s->function, e) : REID_OK;
+    if (code) return reid__gpu_check(&g->device, code, s->function, e);
+    return g->sync ? reid__settle(g, s, stream, e) : REID_OK;
 }
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
@@ -7481,7 +7505,13 @@ static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, r
 /* From the view to the unnormalised embedding, launch by launch. */
 static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
     reid_result r = reid__gpu_run_input(g, l, n, e);
-    for (int i = 0; i < g->plan.plan->op_count && r == REID_OK; i++) r = reid__gpu_run_op(g, l, i, n, e);
+    for (int i = 0; i < g->plan.plan->op_count && r == REID_OK; i++) {
+        r = reid__gpu_run_op(g, l, i, n, e);
+        if (r == REID_OK || !g->sync || !e) continue;
+        char inner[sizeof e->text];
+        memcpy(inner, e->text, sizeof inner);
+        reid__fail(e, r, "%.60s: %s", g->plan.plan->ops[i].name, inner);
+    }
     return r;
 }
 
@@ -7828,7 +7858,7 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
         l->slots[i].result = (float *)(void *)(at + g->staging);
     }
     reid_result r = REID_OK;
-    for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK; i++) r = reid__gpu_capture(g, l, i, e);
+    for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
     return r;
 }
 
@@ -7969,8 +7999,8 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
         if (r == REID_OK) r = reid__gpu_resize(g, l, s, n, flip, e);
         if (r != REID_OK) break;
-        code = cu->GraphLaunch(l->graphs[bucket], l->stream);
-        r = reid__gpu_check(&g->device, code, "cuGraphLaunch", e);
+        if (g->sync) r = reid__gpu_run_net(g, l, n, e);
+        else r = reid__gpu_check(&g->device, cu->GraphLaunch(l->graphs[bucket], l->stream), "cuGraphLaunch", e);
     }
     if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, unit, e);
     if (r != REID_OK) return r;
@@ -7995,8 +8025,18 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
     return r;
 }
 
+/* REID_SYNC=1: later calls fail with the first one's words, as whoever made it may not have shown them. */
+static void reid__gpu_remember(reid__device *d, const reid_error *e) {
+    int none = 0;
+    if (!e || !__atomic_load_n(&d->lost, __ATOMIC_RELAXED)) return;
+    if (!__atomic_compare_exchange_n(&d->has_why, &none, 1, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) return;
+    snprintf(d->why, sizeof d->why, "%.*s", (int)sizeof d->why - 1, e->text);
+    __atomic_store_n(&d->has_why, 2, __ATOMIC_RELEASE);
+}
+
 /* After an error nothing of the call may still run, for its slots and streams are used again. */
 static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
+    if (g->sync && __atomic_load_n(&g->device.lost, __ATOMIC_RELAXED)) return; /* it might never come back */
     const int codes[2] = {g->device.cu.StreamSynchronize(l->copies), g->device.cu.StreamSynchronize(l->stream)};
     for (int i = 0; i < 2; i++)
         if (reid__is_sticky(codes[i])) __atomic_store_n(&g->device.lost, codes[i], __ATOMIC_RELAXED);
@@ -8032,6 +8072,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
     }
     for (int i = 0; i < 2 && r == REID_OK; i++, turn ^= 1)
         if (l->slots[turn].count) r = reid__slot_finish(g, &l->slots[turn], out, e);
+    if (r != REID_OK && g->sync) reid__gpu_remember(&g->device, e);
     if (r != REID_OK) reid__gpu_drain(g, l);
     reid__gpu_leave(&g->device);
     return r;
@@ -9879,6 +9920,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     if (r == REID_OK) r = reid__check_ranges(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
+    g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;

@@ -161,6 +161,7 @@ int emu_shared_limit(int optin);  /* bytes of shared memory that a block may hav
 typedef struct emu_failing {
     char name[64];
     size_t at, code, any_calls, named_calls;
+    int later; /* and every one after it */
 } emu_failing;
 void emu_failing_set(emu_failing *failing, const char *specification);
 int emu_failing_now(emu_failing *failing, const char *call, int counts_as_any, int *code);

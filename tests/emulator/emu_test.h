@@ -3,6 +3,7 @@
 #define EMU_TEST_H
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,48 @@
 #define EMU_TEST_FN static __attribute__((unused))
 
 static int emu_failures, emu_passes;
+
+/* With -DREAL_GPU the same tests run on a GPU: these are what only the emulator has. */
+#ifdef REAL_GPU
+size_t reid_emulator_live(void) { return 0; }
+const char *reid_emulator_live_text(void) { return ""; }
+const char *reid_emulator_report(void) { return "no report: this is a GPU"; }
+enum { EMU_REAL = 1 };
+#else
+enum { EMU_REAL = 0 };
+#endif
+
+/* Tensor cores do not add one product after the other, as the emulator does unless REID_EMULATOR_SUMS asks for their
+   way (tensor_sum.h). */
+EMU_TEST_FN int emu_adds_in_chains(void) {
+    const char *sums = getenv("REID_EMULATOR_SUMS");
+    return !EMU_REAL && (!sums || strcmp(sums, "tensor") != 0);
+}
+
+/* A GPU's approximate functions and its powf have errors that the emulator's do not have. */
+EMU_TEST_FN double emu_loosened(double limit) { return EMU_REAL ? 4 * limit : limit; }
+
+/* ---- cases: a test's operations and tiles, for tools/gpu/each_case.c, which runs each in a process of its own ---- */
+static int emu_cases;
+
+/* With EMU_LIST in the environment every case is named and none is run. */
+EMU_TEST_FN int emu_listing(void) { return getenv("EMU_LIST") != NULL; }
+
+/* Is this case to be run? All are, unless EMU_CASE is the number of the only one. What makes its operands belongs
+   behind this question. */
+EMU_TEST_FN __attribute__((format(printf, 1, 2))) int emu_case(const char *format, ...) {
+    const char *only = getenv("EMU_CASE");
+    int number = emu_cases++;
+    if (emu_listing()) {
+        va_list more;
+        printf("case %d ", number);
+        va_start(more, format);
+        vprintf(format, more);
+        va_end(more);
+        putchar('\n');
+    }
+    return !emu_listing() && (!only || atoi(only) == number);
+}
 
 /* EMU_FIRST=1 is for planted bugs: the first failed check is enough. */
 EMU_TEST_FN void emu_failed(void) {

@@ -49,6 +49,7 @@ typedef struct emu_settings {
     int arch, sms, devices, driver_version, workers;
     int check; /* kernels are compiled with a call per load and store */
     int eager; /* stream work runs at once */
+    int tensor_sums; /* tensor_sum.h instead of chains of multiply-adds */
     int trace, abort_on_report, print_live;
     size_t memory; /* bytes of a device */
     uint64_t seed; /* 0: threads and blocks in their natural order */

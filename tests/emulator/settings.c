@@ -30,6 +30,15 @@ static int usual_sms(int arch) {
     }
 }
 
+/* One of two words, of which the first is the usual one. */
+static int second_of(const char *name, const char *first, const char *second) {
+    const char *text = getenv(name);
+    if (!text || !*text || !strcmp(text, first)) return 0;
+    if (!strcmp(text, second)) return 1;
+    fprintf(stderr, "reid emulator: %s=%s is neither %s nor %s; %s is used\n", name, text, first, second, first);
+    return 0;
+}
+
 static void read_settings(void) {
     emu_settings *s = &emu_the_settings;
     s->arch = (int)number("REID_EMULATOR_ARCH", 90, 10, 999);
@@ -41,6 +50,7 @@ static void read_settings(void) {
     s->check = !EMU_ASAN && number("REID_EMULATOR_CHECK", 0, 0, 1) != 0;
     s->workers = s->check ? 1 : (int)number("REID_EMULATOR_THREADS", 1, 1, EMU_MAX_WORKERS);
     s->eager = number("REID_EMULATOR_EAGER", 0, 0, 1) != 0;
+    s->tensor_sums = second_of("REID_EMULATOR_SUMS", "chain", "tensor");
     s->trace = number("REID_EMULATOR_TRACE", 0, 0, 1) != 0;
     s->abort_on_report = number("REID_EMULATOR_ABORT", 0, 0, 1) != 0;
     s->print_live = number("REID_EMULATOR_LIVE", 0, 0, 1) != 0;

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "emulator.h"
+#include "tensor_sum.h"
 
 static struct reid_emulator_lane *operands(emu_worker *w, unsigned warp, unsigned lane) {
     return w->threads[warp * 32 + lane].operands;
@@ -50,6 +51,24 @@ static void two_floats(unsigned halves, float *low, float *high) {
     *high = _mm_cvtss_f32(_mm_shuffle_ps(both, both, 1));
 }
 
+/* d += a b, every sum a chain of multiply-adds in the order of k. */
+static void add_products(float (*d)[8], float (*a)[16], float (*b)[8], unsigned k) {
+    for (unsigned row = 0; row < 16; row++) {
+        __m256 sum = _mm256_loadu_ps(d[row]);
+        for (unsigned i = 0; i < k; i++) sum = _mm256_fmadd_ps(_mm256_set1_ps(a[row][i]), _mm256_loadu_ps(b[i]), sum);
+        _mm256_storeu_ps(d[row], sum);
+    }
+}
+
+/* The same as the chip's tensor cores add. */
+static void add_tensor_sums(float (*d)[8], float (*a)[16], float (*b)[8], int k) {
+    const int arch = emu_get_settings()->arch, terms = tensor_terms(arch, k);
+    for (int i = 0; i < k; i += terms)
+        for (unsigned at = 0; at < 16 * 8; at++)
+            d[at / 8][at % 8] = tensor_sum(d[at / 8][at % 8], a[at / 8] + i, b[i] + at % 8, 8, terms, TENSOR_LEAST_F16,
+                                           tensor_bits(arch));
+}
+
 static void mma(emu_worker *w, unsigned warp, unsigned k) {
     float a[16][16], b[16][8], d[16][8];
     for (unsigned lane = 0; lane < 32; lane++) {
@@ -62,11 +81,8 @@ static void mma(emu_worker *w, unsigned warp, unsigned k) {
         for (unsigned i = 0; i < k / 8; i++) two_floats(o->b[i], &b[pair + i * 8][group], &b[pair + i * 8 + 1][group]);
         for (unsigned i = 0; i < 4; i++) d[group + i / 2 * 8][pair + i % 2] = o->d[i];
     }
-    for (unsigned row = 0; row < 16; row++) {
-        __m256 sum = _mm256_loadu_ps(d[row]);
-        for (unsigned i = 0; i < k; i++) sum = _mm256_fmadd_ps(_mm256_set1_ps(a[row][i]), _mm256_loadu_ps(b[i]), sum);
-        _mm256_storeu_ps(d[row], sum);
-    }
+    if (emu_get_settings()->tensor_sums) add_tensor_sums(d, a, b, (int)k);
+    else add_products(d, a, b, k);
     for (unsigned lane = 0; lane < 32; lane++)
         for (unsigned i = 0; i < 4; i++)
             operands(w, warp, lane)->d[i] = d[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2];

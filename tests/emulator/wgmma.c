@@ -5,6 +5,7 @@
 #include <immintrin.h>
 
 #include "emulator.h"
+#include "tensor_sum.h"
 
 enum { LANES = 32, MAX_N = 256, MAX_SUMS = 16, REGISTER_FILE = 65536 };
 static const uint32_t emu_poison = 0x7fad7fad;
@@ -160,11 +161,21 @@ static void add_products(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], u
         }
 }
 
+/* The same as tensor cores add. */
+static void add_tensor_sums(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], unsigned n, int accumulate) {
+    const int bits = tensor_bits(emu_get_settings()->arch);
+    for (unsigned row = 0; row < 16; row++)
+        for (unsigned column = 0; column < n; column++)
+            d[row][column] = tensor_sum(accumulate ? d[row][column] : 0, a[row], &b[0][column], MAX_N, 16,
+                                        TENSOR_LEAST_F16, bits);
+}
+
 static void multiply(emu_worker *w, unsigned warp, const product *p) {
     float a[16][16], b[16][MAX_N];
     load_a(w, warp, p, a);
     load_b(w, p, b);
-    add_products(p->into->rows, a, b, p->n, p->accumulate);
+    if (emu_get_settings()->tensor_sums) add_tensor_sums(p->into->rows, a, b, p->n, p->accumulate);
+    else add_products(p->into->rows, a, b, p->n, p->accumulate);
 }
 
 /* ---- accumulators ---- */

@@ -174,6 +174,7 @@ static CUdeviceptr whole_halves(size_t count, int most, int16_t **values) {
 }
 
 static void test_stem(int images) {
+    if (!emu_case("reid_conv_wgmma INT8 stem, %d images", images)) return;
     const reid__op *pool = &plan.ops[1];
     size_t inputs = (size_t)(images * gpu.plan.rows * gpu.plan.columns * 4);
     layer l = {.index = 1, .pixels = images * pool->oh * pool->ow};
@@ -205,9 +206,25 @@ static reid__wgmma_tile next_tile(int index, which of, int i) {
     return reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
 }
 
+static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
+    const reid__op *op = &plan.ops[index];
+    return emu_case("reid_conv_wgmma INT8 %s, %d of %dx%d, %d channels, tile %dx%d groups %d resident %d pair %d "
+                    "split %d", op->name, images, op->oh, op->ow, op->ic, t->bm, t->bn, t->groups, t->resident,
+                    t->pair, t->split);
+}
+
 /* An operation's launch with each tile. */
 static void test_op(int index, int images, which of) {
-    int first = reid__launch_first(&gpu.plan, index), tiles = 0;
+    int first = reid__launch_first(&gpu.plan, index), fit = 0, count = 0, numbers[8];
+    reid__wgmma_tile tiles[8];
+    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
+        reid__wgmma_tile t = next_tile(index, of, i);
+        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
+        fit++;
+        if (is_wanted(index, images, &t)) numbers[count] = i, tiles[count++] = t;
+    }
+    CHECK(fit > 0);
+    if (!count) return;
     const reid__op *op = &plan.ops[index], *begin = &plan.ops[first];
     uint8_t *in = random_bytes(stored(begin->in, images));
     layer before = layer_of(first, images, in), l = before;
@@ -215,13 +232,8 @@ static void test_op(int index, int images, which of) {
     upload_layer(&l);
     lane.buffer[begin->in] = emu_upload(in, stored(begin->in, images));
     if (op->residual != REID__NONE) lane.buffer[op->residual] = emu_upload(l.rest, (size_t)(l.pixels * op->oc));
-    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
-        reid__wgmma_tile t = next_tile(index, of, i);
-        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
-        run_tile(&l, &t, images, of == PARTS ? t.split : 1 + i); /* so few that a cluster has several tiles */
-        tiles++;
-    }
-    CHECK(tiles > 0);
+    for (int i = 0; i < count; i++) /* so few multiprocessors that a cluster has several tiles */
+        run_tile(&l, &tiles[i], images, of == PARTS ? tiles[i].split : 1 + numbers[i]);
     if (first != index) drop_layer(&before);
     drop_layer(&l);
     NEED(cuMemFree_v2(lane.buffer[begin->in]));

@@ -84,9 +84,10 @@ static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc
     return p;
 }
 
+static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
+
 /* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
 static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
-    static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
     int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
     int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
     int pixels = c->images * oh * ow, depth = depth_of(c), stride = c->oc + c->channel;
@@ -122,15 +123,23 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
         for (int n = 0; n < c->oc; n++) {
             double got = out.host[m * stride + c->channel + n];
             compare(&worst, got, expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
-            if (split == 1 || c->scale || c->act == 2) continue;
+            if (split == 1 || c->scale || c->act == 2 || (half && !emu_adds_in_chains())) continue;
             CHECK(got == joined(c, in.host, w.host, bias.host, rest.host, oh, ow, m, n, split, half));
         }
     printf("%-16s %-20s tile %3d x %-3d split %d largest error %.1e\n", names[as], c->name, s->bm, s->bn, split, worst);
-    CHECK(worst < (half ? 1e-3 : 2e-6));
+    CHECK(worst < (half ? 1e-3 : emu_loosened(2e-6)));
     if (*same && !row_sums) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
     if (!*same) *same = (double *)memcpy(malloc(out.count * sizeof *out.host), out.host, out.count * sizeof *out.host);
     NEED(cuMemFree_v2(packed));
     drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
+}
+
+/* The same as a case. Sums of rows need the results that they are sums of. */
+static void case_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
+    if (!emu_case("%s %s, tile %dx%d split %d%s", names[as], c->name, s->bm, s->bn, split,
+                  row_sums ? " row sums" : "")) return;
+    if (row_sums && !*same) test_conv(c, as, s, 0, split, same);
+    test_conv(c, as, s, row_sums, split, same);
 }
 
 /* --- INT8 --- */
@@ -140,6 +149,8 @@ static float sum_in_double(double a, double b, double c) { return (float)(a * b 
 /* Bytes times signed bytes, exactly: every output byte, however many blocks share K. rest: 0, or a residual of bytes
    (1), of signed ones (2). */
 static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, int split) {
+    if (!emu_case("reid_conv_f16 INT8 %s, tile %dx%d split %d rest %d signed %d", c->name, s->bm, s->bn, split, rest,
+                  is_signed)) return;
     int oh = (c->ih + 2 * c->pad - c->k) / c->stride + 1, ow = (c->iw + 2 * c->pad - c->k) / c->stride + 1;
     int pixels = c->images * oh * ow, depth = c->k * c->k * c->ic, wrong = 0, most = 0;
     const constant constants[] = {
@@ -193,15 +204,15 @@ int main(void) {
     emu_start();
     for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
         double *fp32 = NULL, *fp16 = NULL, *parts = NULL;
-        test_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
-        test_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
-        test_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
-        test_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, 1, &fp16);
-        if (!convs[i].channel) test_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
+        case_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
+        case_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
+        case_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
+        case_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, 1, &fp16);
+        if (!convs[i].channel) case_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
         if (emu_device_arch() >= 90 && i % 2) { /* blocks of a cluster that share K */
-            test_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
+            case_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
             free(parts), parts = NULL;
-            test_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
+            case_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
         }
         free(fp32), free(fp16), free(parts);
     }

@@ -104,6 +104,7 @@ int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     for (int half = 0; half < 2; half++) {
+        if (!emu_case("pack and fold to %s", half ? "f16" : "f32")) continue;
         CUmodule program = program_of("reid_pack", half, constants);
         CUfunction pack = emu_function_of(program, "reid_pack", 0), fold = emu_function_of(program, "reid_fold", 0);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)

@@ -7,6 +7,7 @@
 
 #include <immintrin.h>
 #include "kernels_test.h"
+#include "tensor_sum.h"
 
 static reid__plan plan;
 static reid__prep prep;
@@ -101,18 +102,37 @@ __attribute__((target("avx2,fma"))) static void add_products(float *sums, float 
     }
 }
 
+/* The same for 16 values of a pixel and 16 rows of weights, as Hopper's tensor cores add. */
+static void add_sixteen(float *sums, const uint16_t *in, const float *weights, int oc) {
+    float a[16];
+    for (int i = 0; i < 16; i++) a[i] = float_of(in[i]);
+    for (int n = 0; n < oc; n++) sums[n] = tensor_sum(sums[n], a, weights + n, oc, 16, TENSOR_LEAST_F16, 25);
+}
+
 static float activated(float x, int act) {
     if (act == REID__SILU) return x * (1.0f / (1.0f + exp2f(-1.44269504f * x)));
     return act == REID__RELU && x < 0 ? 0 : x;
 }
 
-/* One pixel: K in `split` parts, whole slices of 64, each a chain of multiply-adds in float, and they are added first
-   part first. sums: room for (2, OC), of which the first OC are the result. */
+/* One slice of K, at most 64 channels of a position of the window; the stem's pixels of four channels are added up four
+   at a time, when tensor cores do it. */
+static void add_slice(const operands *o, float *sums, const uint16_t *in, int tap, int first, int c, int chains) {
+    const float *weights = o->columns + (size_t)(tap * c) * (size_t)o->oc;
+    int end = reid__min(first + 64, c);
+    if (!chains && c < 16) first = tap % 4 ? 16 : 0, end = 16;
+    for (int k = first; k < end; k += chains ? 1 : 16)
+        if (chains) add_products(sums, float_of(in[k]), weights + (size_t)k * (size_t)o->oc, o->oc);
+        else add_sixteen(sums, in + k, weights + (size_t)k * (size_t)o->oc, o->oc);
+}
+
+/* One pixel: K in `split` parts, whole slices of 64, each a chain of multiply-adds in float, or as
+   REID_EMULATOR_SUMS=tensor has it, and they are added first part first. sums: room for (2, OC), of which the first OC
+   are the result. */
 static void expect_pixel(const operands *o, const uint16_t *in, const float *bias, int m, int split, float *sums) {
     const reid__op *op = op_of(o);
     int stem = reid__is_stem(&plan, op), ih = stem ? gpu.plan.rows : op->ih, iw = stem ? gpu.plan.columns : op->iw;
     int c = (int)channels_of(op), taps = (int)taps_of(op), kw = taps / op->kh, across = reid__ceil_div(c, 64);
-    int y0 = m / op->ow % op->oh * op->stride - (stem ? 0 : op->pad_y);
+    int y0 = m / op->ow % op->oh * op->stride - (stem ? 0 : op->pad_y), chains = emu_adds_in_chains();
     int x0 = m % op->ow * op->stride - (stem ? 0 : op->pad_x), image = m / (op->oh * op->ow);
     for (int part = 0, slice = 0; part < split; part++) {
         float *sum = part ? sums + o->oc : sums;
@@ -120,9 +140,7 @@ static void expect_pixel(const operands *o, const uint16_t *in, const float *bia
         for (; slice < taps * across * (part + 1) / split; slice++) {
             int tap = slice / across, y = y0 + tap / kw, x = x0 + tap % kw, first = slice % across * 64;
             if (y < 0 || y >= ih || x < 0 || x >= iw) continue;
-            for (int k = first; k < reid__min(first + 64, c); k++)
-                add_products(sum, float_of(in[((image * ih + y) * iw + x) * c + k]),
-                             o->columns + (size_t)(tap * c + k) * (size_t)o->oc, o->oc);
+            add_slice(o, sum, in + ((image * ih + y) * iw + x) * c, tap, first, c, chains);
         }
         for (int n = 0; n < o->oc && part; n++) sums[n] += sum[n];
     }
@@ -191,15 +209,17 @@ static void drop_operands(operands *o) {
 }
 
 /* On the emulator the kernel adds up in the order of K, too: the bits are the same. But where more is folded in, only
-   the definition rounds it. */
+   the definition rounds it; and on a GPU tensor cores may add in another way than is known. */
 static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
     double worst = 0;
-    if (same) {
+    if (same && !EMU_REAL) {
         CHECK(memcmp(got, want, count * sizeof *got) == 0);
         return;
     }
     for (size_t i = 0; i < count; i++) compare(&worst, (double)float_of(got[i]), (double)float_of(want[i]));
-    printf("    largest error %.1e\n", worst);
+    size_t others = 0;
+    for (size_t i = 0; i < count; i++) others += got[i] != want[i];
+    printf("    largest error %.1e, other bits in %zu of %zu\n", worst, others, count);
     CHECK(worst < 2e-3);
 }
 
@@ -208,9 +228,11 @@ static void check_row_sums(const float *got, const operands *o, int rows, int pe
     for (int i = 0; i < rows * o->oc; i++) {
         float sum = 0;
         for (int x = 0; x < per; x++) sum += float_of(o->want[(i / o->oc * per + x) * o->oc + i % o->oc]);
-        if (got[i] == sum) continue;
+        double error = 0;
+        compare(&error, (double)got[i], (double)sum);
+        if (got[i] == sum || (EMU_REAL && error < 2e-3 * per)) continue;
         printf("    row %d, channel %d: %.9g, not %.9g\n", i / o->oc, i % o->oc, (double)got[i], (double)sum);
-        CHECK(got[i] == sum);
+        CHECK(!"a sum of a row");
         return;
     }
 }
@@ -258,20 +280,31 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     if (before) NEED(cuMemFree_v2(first));
 }
 
+static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
+    const reid__op *op = &plan.ops[index];
+    return emu_case("reid_conv_wgmma %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d", op->name,
+                    images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident, t->pair, t->split);
+}
+
 /* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
 static void test_op(int index, int images, int large, int multiprocessors) {
-    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, tiles = 0;
-    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
-    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
-    o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
+    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
+    int more_multiprocessors[8];
+    reid__wgmma_tile tiles[8];
+    int most = all && plan.ops[index].kind == REID__CONV ? 8 : 1; /* the last four in pairs */
+    for (int tile = 0; tile < most; tile++) {
         reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
         if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
-        run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
-        tiles++;
+        fit++;
+        if (is_wanted(index, images, &t)) more_multiprocessors[count] = all ? tile : 0, tiles[count++] = t;
     }
-    CHECK(tiles > 0);
+    CHECK(fit > 0);
+    if (!count) return;
+    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
+    o = operands_of(index, images, more, before);
+    for (int i = 0; i < count; i++) run_tile(&o, more, before, &tiles[i], multiprocessors + more_multiprocessors[i]);
     drop_operands(&o);
     if (more || before) drop_operands(&other);
 }
@@ -370,6 +403,7 @@ static void test_parts(int few) {
         CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
         reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
         CHECK(t.stages >= 3 && t.shared <= 115712);
+        if (!is_wanted(index, 3, &t)) continue;
         operands more, o;
         if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);
         o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);

@@ -28,7 +28,7 @@ make_all() {
 make_all >"$TMPDIR/said" || { cat "$TMPDIR/said"; echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 flags="-std=c99 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes
        -Wmissing-prototypes -Werror"
-tests="gemm units hopper tensor grid cluster numbers api streams graphs faults nvrtc bugs"
+tests="gemm units hopper tensor grid cluster numbers sums api streams graphs faults nvrtc bugs"
 with_asan=
 for test in $tests; do
     my_turn && asan=$out/asan || asan= # each with AddressSanitizer in its turn

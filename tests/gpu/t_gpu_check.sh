@@ -36,10 +36,13 @@ says() {
 says 2 'where to' sh tools/gpu_check
 says 2 'a folder is missing' sh tools/gpu_check --out
 says 2 'no part "horse"' sh tools/gpu_check --out "$out/r" horse
+says 2 'a number is missing after --limit' sh tools/gpu_check --out "$out/r" --limit
+says 2 '"soon", not a number' sh tools/gpu_check --out "$out/r" --limit soon bench
 says 2 'unknown option --fast' sh tools/gpu_check --out "$out/r" --fast
 says 0 'times on the emulator would mean nothing' sh tools/gpu_check --emulator --out "$out/r" bench peers ceilings
 if ! nvidia-smi >/dev/null 2>&1; then
-    says 0 'nvidia-smi finds no GPU\|no nvcc here' sh tools/gpu_check --out "$out/r" ceilings families correct bench
+    says 0 'nvidia-smi finds no GPU\|no nvcc here' sh tools/gpu_check --out "$out/r" ceilings families bisect modes \
+        correct bench ab tune
     says 0 '"status": "skipped"' cat "$out/r/report.json"
 fi
 
@@ -70,8 +73,9 @@ says 2 '^usage' "$out/compare" "$out/a.npy" "$out/a.npy" --abs x
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 if [ -n "$nvcc" ]; then
     for target in "-arch=sm_80" "-gencode arch=compute_90a,code=sm_90a -DSM90A"; do
-        for program in ceilings families; do
-            case $target-${1-} in *sm_80-) continue ;; esac
+        for program in ceilings families fabric; do
+            case $target-$program in *sm_80-fabric) continue ;; esac # Hopper's own
+            case $target-${1-}${REID_ALL-} in *sm_80-) continue ;; esac
             # shellcheck disable=SC2086 # several words
             "$nvcc" -O2 -std=c++17 $target -Werror all-warnings -Xcompiler -Wall,-Wextra -Xptxas -warn-spills \
                 "tools/gpu/$program.cu" -o "$out/$program" -ldl > "$out/log" 2>&1 &&
@@ -80,8 +84,11 @@ if [ -n "$nvcc" ]; then
     done
     nvidia-smi >/dev/null 2>&1 || says 1 'no NVIDIA driver' "$out/ceilings" --start
     says 2 '^usage' "$out/ceilings" --all
+    says 0 '^launching$' "$out/ceilings" --groups
+    says 0 '^products$' "$out/fabric" --groups
+    says 2 '^usage' "$out/fabric" giraffe
 else
-    skip 'nvcc is missing: ceilings.cu and families.cu were not compiled'
+    skip 'nvcc is missing: ceilings.cu, families.cu and fabric.cu were not compiled'
 fi
 if command -v python3 >/dev/null 2>&1; then
     says 0 '^compiled$' python3 -c 'compile(open("tools/gpu/peers.py").read(), "peers.py", "exec"); print("compiled")'

@@ -2,11 +2,12 @@
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a -DSM90A ceilings.cu -o ceilings -ldl  (Hopper)
      nvcc -O2 -std=c++17 -arch=native ceilings.cu -o ceilings -ldl                                  (others, from sm_80)
-     ./ceilings > ceilings.json
-     ./ceilings --start       only: how long the driver takes to start
+     ./ceilings --groups      the names of the groups of measurements
+     ./ceilings GROUP         JSON lines on stdout, a table on stderr
+     ./ceilings --start       only: how long the driver takes to start, as JSON
 
    Every figure is the median of many timings by events, after a warm-up, on random numbers: zeros toggle fewer wires
-   and run faster. JSON goes to stdout, the same as a table to stderr. */
+   and run faster. */
 #include "measure.h"
 
 #include <dlfcn.h>
@@ -15,15 +16,6 @@
 #ifdef SM90A
 #include "wgmma.h"
 #endif
-
-/* ---- results ---- */
-static int printed;
-
-static void result(const char *name, double value, const char *unit, const char *what) {
-    printf("%s    \"%s\": {\"value\": %.6g, \"unit\": \"%s\", \"what\": \"%s\"}", printed++ ? ",\n" : "", name, value,
-           unit, what);
-    fprintf(stderr, "%-26s %12.4g %-10s %s\n", name, value, unit, what);
-}
 
 static double now_ms() {
     struct timespec t;
@@ -121,6 +113,7 @@ static void measure_memory(const gpu &g) {
     result("copy_driver", 2e-9 * (double)bytes / ms, "TB/s", "cudaMemcpy on the device, read plus written");
     ms = median_ms(15, [&] { copy<<<g.multiprocessors * 16, 512>>>((uint4 *)from, (uint4 *)to, bytes / 16); });
     result("copy_kernel", 2e-9 * (double)bytes / ms, "TB/s", "a kernel of 16-byte loads and stores");
+    result("dram_bytes_per_second", 2e3 * (double)bytes / ms, "bytes/s", "the same, read plus written");
     for (int mb = 10; mb <= 40; mb *= 2) {
         unsigned blocks = (unsigned)g.multiprocessors * 2, loads = 400, count = ((unsigned)mb << 20) / 16;
         ms = median_ms(15, [&] { read_l2<<<blocks, 512>>>((uint4 *)from, count, loads, (unsigned *)to); });
@@ -385,30 +378,42 @@ static void measure_launching(const gpu &g) {
     CHECK(cudaFree(p));
 }
 
+/* What start_driver measured. */
+static void measure_start(const double ms[2]) {
+    result("cuinit", ms[0], "ms", "cuInit, first call of the process");
+    result("retain", ms[1], "ms", "cuDevicePrimaryCtxRetain after it");
+}
+
+static const struct {
+    const char *name;
+    void (*measure)(const gpu &g); /* NULL: the driver's start */
+} GROUPS[] = {{"start", NULL}, {"memory", measure_memory}, {"arithmetic", measure_arithmetic},
+              {"launching", measure_launching}};
+enum { GROUP_COUNT = sizeof GROUPS / sizeof GROUPS[0] };
+
 int main(int argc, char **argv) {
     double start[2];
-    if (argc > 2 || (argc == 2 && strcmp(argv[1], "--start") != 0)) {
-        fprintf(stderr, "usage: %s [--start]\n", argv[0]);
+    const char *what = argc == 2 ? argv[1] : "";
+    int group = 0;
+    if (!strcmp(what, "--groups")) {
+        for (int i = 0; i < GROUP_COUNT; i++) puts(GROUPS[i].name);
+        return 0;
+    }
+    while (group < GROUP_COUNT && strcmp(what, GROUPS[group].name) != 0) group++;
+    if (group == GROUP_COUNT && strcmp(what, "--start") != 0) {
+        fprintf(stderr, "usage: %s --groups | --start | GROUP\n", argv[0]);
         return 2;
     }
     if (!start_driver(start)) {
         fprintf(stderr, "ceilings: there is no NVIDIA driver here, or it finds no GPU\n");
         return 1;
     }
-    if (argc == 2) {
+    if (group == GROUP_COUNT) {
         printf("{\"cuinit_ms\": %.3f, \"retain_ms\": %.3f}\n", start[0], start[1]);
         return 0;
     }
-    gpu g = open_gpu();
-    printf("{\n  \"chip\": \"%s\", \"arch\": \"sm_%d%d\", \"multiprocessors\": %d, \"l2_bytes\": %d,\n", g.name,
-           g.major, g.minor, g.multiprocessors, g.l2_bytes);
-    printf("  \"ceilings\": {\n");
-    result("cuinit", start[0], "ms", "cuInit, first call of the process");
-    result("retain", start[1], "ms", "cuDevicePrimaryCtxRetain after it");
-    measure_memory(g);
-    measure_arithmetic(g);
-    measure_launching(g);
+    if (GROUPS[group].measure) GROUPS[group].measure(open_gpu());
+    else measure_start(start);
     CHECK(cudaDeviceSynchronize());
-    printf("\n  }\n}\n");
     return 0;
 }

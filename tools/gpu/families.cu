@@ -7,14 +7,15 @@
    The same 64 x 256 dot products are computed by every family as one chain in the order of K. JSON goes to stdout: for
    every kind of numbers, every K and every pair of families whether all bits are equal, how many outputs differ and by
    how many units in the last place at most; and every family's largest error against double, in 2^-24 of the sum of
-   the products' magnitudes. A summary goes to stderr. Why: a library that promises the same bits for every batch may
-   change the family with the batch only where the answer is yes. */
+   the products' magnitudes. A summary goes to stderr. The predicted families are tensor_sum.h's. Why: a library that
+   promises the same bits for every batch may change the family with the batch only where the answer is yes. */
 #include "measure.h"
 
 #include <cmath>
 #include <cstdint>
 #include <string>
 
+#include "../../tests/emulator/tensor_sum.h"
 #ifdef SM90A
 #include "wgmma.h"
 #endif
@@ -154,14 +155,16 @@ __global__ void __launch_bounds__(128) by_swapped_wgmma(const half_t *a, const h
 
 struct family {
     const char *name;
-    void (*kernel)(const half_t *a, const half_t *b, float *c, int k);
+    void (*kernel)(const half_t *a, const half_t *b, float *c, int k); /* NULL: `predicted`, on the CPU */
     dim3 grid;
-    int threads;
+    int threads; /* of those that are predicted: K of the instruction */
 };
 
 static const family FAMILIES[] = {
     {"double", by_double, dim3(M), N},
     {"fma chain", by_fma, dim3(M), N},
+    {"predicted k8", NULL, dim3(1), 8},
+    {"predicted k16", NULL, dim3(1), 16},
     {"mma m16n8k8", by_mma<8>, dim3(M / 16, N / 8), 32},
     {"mma m16n8k16", by_mma<16>, dim3(M / 16, N / 8), 32},
     {"mma m16n8k8 swapped", by_swapped_mma<8>, dim3(N / 16, M / 8), 32},
@@ -255,11 +258,27 @@ static double error_of(const std::vector<float> &c, const std::vector<half_t> &a
     return worst;
 }
 
+/* What the chip's tensor cores are said to compute, by instructions of this K. */
+static void predicted(const gpu &g, const std::vector<half_t> &a, const std::vector<half_t> &b, float *c, int k,
+                      int each) {
+    std::vector<float> x(a.size()), y(b.size());
+    const int arch = g.major * 10 + g.minor, terms = tensor_terms(arch, each), bits = tensor_bits(arch);
+    for (size_t i = 0; i < a.size(); i++) x[i] = (float)half_value(a[i]);
+    for (size_t i = 0; i < b.size(); i++) y[i] = (float)half_value(b[i]);
+    for (int m = 0; m < M; m++)
+        for (int n = 0; n < N; n++) {
+            float sum = 0;
+            for (int i = 0; i < k; i += terms)
+                sum = tensor_sum(sum, &x[(size_t)m * k + i], &y[(size_t)n * k + i], 1, terms, TENSOR_LEAST_F16, bits);
+            c[m * N + n] = sum;
+        }
+}
+
 static difference totals[COUNT][COUNT];
 static double worst_errors[COUNT];
 static int wrong;
 
-static void one_case(int kind, int k, const char *separator) {
+static void one_case(const gpu &g, int kind, int k, const char *separator) {
     std::vector<half_t> a, b;
     std::vector<float> c[COUNT];
     half_t *d_a, *d_b;
@@ -274,9 +293,13 @@ static void one_case(int kind, int k, const char *separator) {
     for (int f = 0; f < COUNT; f++) {
         c[f].resize(M * N);
         CHECK(cudaMemset(d_c, 0xff, M * N * sizeof(float))); /* NaN: outputs that nobody wrote show */
-        FAMILIES[f].kernel<<<FAMILIES[f].grid, FAMILIES[f].threads>>>(d_a, d_b, d_c, k);
-        CHECK(cudaGetLastError());
-        CHECK(cudaMemcpy(c[f].data(), d_c, M * N * sizeof(float), cudaMemcpyDeviceToHost));
+        if (FAMILIES[f].kernel) {
+            FAMILIES[f].kernel<<<FAMILIES[f].grid, FAMILIES[f].threads>>>(d_a, d_b, d_c, k);
+            CHECK(cudaGetLastError());
+            CHECK(cudaMemcpy(c[f].data(), d_c, M * N * sizeof(float), cudaMemcpyDeviceToHost));
+        } else {
+            predicted(g, a, b, c[f].data(), k, FAMILIES[f].threads);
+        }
         double error = error_of(c[f], a, b, k);
         if (error > worst_errors[f] || error != error) worst_errors[f] = error;
         if (!(error <= 16 + k)) wrong++; /* far more than any order of summing gives: a wrong program, not a rounding */
@@ -321,7 +344,7 @@ int main() {
     printf("],\n  \"pair\": [\"family\", \"family\", \"equal bits\", \"differing outputs\", \"most units in the last "
            "place\"],\n  \"outputs\": %d,\n  \"cases\": [\n", M * N);
     for (int kind = 0; kind < kinds; kind++)
-        for (int i = 0; i < depths; i++) one_case(kind, DEPTHS[i], kind || i ? ",\n" : "");
+        for (int i = 0; i < depths; i++) one_case(g, kind, DEPTHS[i], kind || i ? ",\n" : "");
     printf("\n  ],\n  \"wrong\": %d\n}\n", wrong);
     summary((long)M * N * kinds * depths);
     if (wrong) fprintf(stderr, "%d results are no sums of these products at all: an operand layout is wrong\n", wrong);

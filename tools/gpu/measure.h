@@ -24,6 +24,13 @@ struct gpu {
     char name[256];
 };
 
+/* A line of JSON on stdout, at once, and one of a table on stderr. */
+static inline void result(const char *name, double value, const char *unit, const char *what) {
+    printf("{\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"what\": \"%s\"}\n", name, value, unit, what);
+    fflush(stdout);
+    fprintf(stderr, "%-38s %12.4g %-10s %s\n", name, value, unit, what);
+}
+
 static inline gpu open_gpu() {
     gpu g;
     cudaDeviceProp properties;

@@ -1,13 +1,17 @@
 """peers.py: what PyTorch needs for the networks, sizes and batches of `reid bench`, on the same GPU.
 
-    python3 peers.py --out peers.json [--bench bench.json] [--seconds 480] [--device cpu --small]
+    python3 peers.py --out peers.json [--lines peers.jsonl] [--bench bench.json] [--seconds 480] [--device cpu --small]
 
-Peers, all in fp16 and channels_last, inputs ready on the GPU, embeddings left there:
-    eager      the module as it is written
+Peers, all in fp16 and channels_last, inputs ready on the GPU, embeddings left there; the fastest one counts:
+    eager      the module as it is written, batch norm in eval mode
     graph      the same, replayed as one CUDA graph
-    compile    torch.compile(mode="max-autotune"), which also uses CUDA graphs; batches 1 and 256 at 224x224 only
+    folded     batch norm folded into the convolutions, replayed as one CUDA graph
+    compile    torch.compile(mode="max-autotune-no-cudagraphs") of the folded module, replayed as one CUDA graph
+    reduce     torch.compile(mode="reduce-overhead") of the folded module, which uses CUDA graphs and needs no minutes
+               to compile
 
-Batch norm is in eval mode and not folded, as users run it. Weights are random, from a seed; nothing is downloaded.
+Compiled ones are measured at batches 1 and 256, 224x224 first, as far as the time goes; freezing is on for them
+(torch._inductor.config.freezing). Weights are random, from a seed; nothing is downloaded.
 Times are medians of event timings after a warm-up. Ours, from bench.json, is both the whole call (`ours_ms`: images
 from host memory, resized, copied, embeddings back) and the network alone (`network_ms`), which is what the peers do;
 `latency_ms` is the whole call with --latency, where it was measured.
@@ -17,6 +21,7 @@ import argparse
 import json
 import os
 import platform
+import sys
 import time
 
 import torch
@@ -176,18 +181,59 @@ def graph_of(net, x):
     return graph
 
 
+def folded(net):
+    """The same module with every batch norm in the convolution in front of it; the sums are in FP32."""
+    from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+    def fuse(module):
+        children = list(module.named_children())
+        norms = dict(children)
+        for (name, child), (after, norm) in zip(children, children[1:]):
+            if isinstance(child, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
+                setattr(module, name, fuse_conv_bn_eval(child, norm))
+                setattr(module, after, nn.Identity())
+        for number in "123":  # Bottleneck registers conv1, bn1, conv2, bn2 …: neighbours, too
+            if "bn" + number in norms:
+                assert isinstance(getattr(module, "bn" + number), nn.Identity)
+        for child in module.children():
+            fuse(child)
+
+    dtype = next(net.parameters()).dtype
+    with torch.no_grad():
+        net = net.float()
+        fuse(net)
+    assert not any(isinstance(m, nn.BatchNorm2d) for m in net.modules())
+    return net.to(dtype=dtype, memory_format=torch.channels_last)
+
+
+def timed_graph(call, x, device):
+    """Milliseconds of a call, replayed as a CUDA graph on a GPU."""
+    if device.type != "cuda":
+        return median_ms(lambda: call(x), device)
+    return median_ms(graph_of(call, x).replay, device)
+
+
 def measure_cell(net, x, device, peers):
     peers["torch_eager"] = median_ms(lambda: net(x), device)
     if device.type == "cuda":
-        graph = graph_of(net, x)
-        peers["torch_graph"] = median_ms(graph.replay, device)
+        peers["torch_graph"] = timed_graph(net, x, device)
+    peers["torch_folded"] = timed_graph(folded(net), x, device)
+
+
+def compiled(net, device, mode):
+    import torch._inductor.config as inductor
+    torch._dynamo.reset()
+    inductor.freezing = True
+    return torch.compile(folded(net), mode=mode if device.type == "cuda" else "default")
+
+
+def measure_reduce(net, x, device, peers):
+    call = compiled(net, device, "reduce-overhead")
+    peers["torch_reduce"] = median_ms(lambda: call(x), device)
 
 
 def measure_compiled(net, x, device, peers):
-    torch._dynamo.reset()
-    mode = "max-autotune" if device.type == "cuda" else "default"
-    compiled = torch.compile(net, mode=mode)
-    peers["torch_compile"] = median_ms(lambda: compiled(x), device)
+    peers["torch_compile"] = timed_graph(compiled(net, device, "max-autotune-no-cudagraphs"), x, device)
 
 
 def ours_from(path):
@@ -204,16 +250,16 @@ def ours_from(path):
     return ours
 
 
-HEAD = "%-20s %-8s %4s %10s %10s %10s %10s %6s %10s %6s %10s %6s" % (
-    "net", "size", "n", "eager ms", "graph ms", "compile ms", "ours ms", "ratio", "network ms", "ratio", "latency ms",
-    "ratio")
+KINDS = ["eager", "graph", "folded", "reduce", "compile"]
+HEAD = "%-20s %-8s %4s" % ("net", "size", "n") + "".join(" %10s" % (kind + " ms") for kind in KINDS) + \
+    " %10s %6s %10s %6s %10s %6s" % ("ours ms", "ratio", "network ms", "ratio", "latency ms", "ratio")
 
 
 def row_of(cell, ours):
     """One line of the table; a ratio above 1 says that ours is faster."""
     best = min(cell["peers_ms"].values()) if cell["peers_ms"] else None
     line = "%-20s %-8s %4d" % (cell["net"], cell["size"], cell["batch"])
-    for name in ["torch_eager", "torch_graph", "torch_compile"]:
+    for name in ["torch_" + kind for kind in KINDS]:
         line += " %10s" % ("%.3f" % cell["peers_ms"][name] if name in cell["peers_ms"] else "-")
     for key in ["ours_ms", "network_ms", "latency_ms"]:
         mine = ours.get(key) if ours else None
@@ -231,6 +277,7 @@ def versions(device):
 def parse():
     p = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     p.add_argument("--out", required=True, help="JSON")
+    p.add_argument("--lines", help="JSON lines: each result, the moment it is there")
     p.add_argument("--bench", help="bench.json of gpu_check")
     p.add_argument("--seconds", type=float, default=480, help="begin nothing new after this")
     p.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
@@ -259,10 +306,20 @@ def main():
         found = sum(p.numel() for p in net.parameters())
         assert found == trunk_parameters(name), "%s has %d parameters" % (name, found)
         x = torch.randn(batch, 3, *size, device=device, dtype=dtype).to(memory_format=torch.channels_last)
+        before = dict(cell["peers_ms"])
         try:
             measure(net, x, device, cell["peers_ms"])
         except Exception as e:  # a peer that cannot run is no reason to lose the others
             skipped.append("%s %s batch %d: %s: %s" % (name, key[1], batch, measure.__name__, str(e)[:200]))
+
+        new = {k: v for k, v in cell["peers_ms"].items() if k not in before}
+        note({"net": name, "size": key[1], "precision": precision, "batch": batch, "peers_ms": new})
+        print(name, key[1], batch, " ".join("%s %.3f ms" % (k, v) for k, v in new.items()), file=sys.stderr, flush=True)
+
+    def note(result):
+        if args.lines:
+            with open(args.lines, "a") as f:
+                f.write(json.dumps(result) + "\n")
 
     def save():  # after everything that may take minutes, so that a limit loses little
         for key, cell in cells.items():
@@ -281,10 +338,12 @@ def main():
                 for batch in batches:
                     run(name, size, batch, measure_cell, 10)
             save()
-        for batch in (batches[0], batches[-1]):
-            for name in NETS:
-                run(name, sizes[0], batch, measure_compiled, 100)
-                save()
+        for size in sizes:
+            for measure, need in ((measure_reduce, 60), (measure_compiled, 100)):
+                for batch in (batches[0], batches[-1]):
+                    for name in NETS:
+                        run(name, size, batch, measure, need)
+                        save()
     print(HEAD)
     for key, cell in cells.items():
         print(row_of(cell, ours.get(key)))

@@ -1,0 +1,232 @@
+# bench.sh: reid bench in all its cells, in the first mode that works; cold and cached starts; exact search; A and B.
+# Lines of bench.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check; common.sh says what is set.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+
+# bench_cells NET SIZE PRECISION PEAK_GFLOPS OPTION...: adds cells to the group $group
+bench_cells() {
+    net=$1 size=$2 precision=$3 gflops=$4
+    shift 4
+    [ ! -f "$work/mode.$net" ] || with="$(cat "$work/mode.$net") $more"
+    if [ "$(left)" -lt 40 ]; then
+        echo "no time left for $net $size $precision $*"
+        failures=$((failures + 1))
+        return 1
+    fi
+    set -- "$@" ${gflops:+--peak-gflops "$gflops"} ${gbs:+--peak-gbs "$gbs"} $pack
+    rm -f "$work/bench.json"
+    if limited 90 "$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")" env $with $reid bench \
+        -m "build/gpu/$net.safetensors" --device cuda --size "$size" --precision "$precision" "$@" \
+        --output "$work/bench.json"; then
+        sed -n 's/^ *\({"net".*}\),\{0,1\}$/{"in": "'"$group"'", "is": \1}/p' "$work/bench.json" |
+            tee "$work/cells" >> "$out/bench.jsonl"
+        table_of_cells "$work/cells" >> "$out/bench.txt"
+    else
+        failures=$((failures + 1))
+        return 1
+    fi
+}
+
+# The rows of the table from a file of cells, one a line.
+table_of_cells() {
+    awk '{ sub(/^{"in": "[^"]*", "is": /, "")
+           for (i = 1; i <= 10; i++) { match($0, /"[a-z_]+": ("[^"]*"|[0-9.e+-]+|null)/)
+               pair = substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH)
+               split(pair, part, ": "); gsub(/"/, "", part[1]); gsub(/"/, "", part[2]); v[part[1]] = part[2] }
+           printf "%-20s %-8s %-5s %4d %10.3f ms %10.1f images/s\n", v["net"], v["size"], v["precision"], v["batch"],
+               v["ours_ms"], 1000 * v["batch"] / v["ours_ms"] }' "$1"
+}
+
+# works NET SETTINGS: are 64 pictures in it the CPU's, in small batches and in a large one?
+works() {
+    net=$1 with=$2 size=224x224 precision=fp16
+    [ -z "$emulator" ] || size=64x32
+    [ -s "$work/$net.cpu.npy" ] || embed "$net.cpu" "$pictures" --device cpu || return 1
+    for batch in 1 64; do
+        embed gpu "$pictures" --device cuda --precision fp16 --batch $batch || return 1
+        build/gpu/compare "$work/gpu.npy" "$work/$net.cpu.npy" --cosine 0.9999 || return 1
+    done
+}
+
+# choose_mode NET: the first settings in which it is right, for all its cells. $work/mode.NET has them.
+choose_mode() {
+    for settings in '' REID_CLUSTERS=0 REID_PDL=0 'REID_CLUSTERS=0 REID_PDL=0' REID_WGMMA=0 \
+        'REID_WGMMA=0 REID_PDL=0'; do
+        if works "$1" "$settings"; then good=true word=works; else good=false word='does not work'; fi
+        line bench "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"settings\": \"$settings\", \"works\": $good}}"
+        table bench "$1, mode \"${settings:-default}\": $word"
+        with=''
+        [ $good = true ] || continue
+        echo "$settings" > "$work/mode.$1"
+        return 0
+    done
+    return 1
+}
+
+# $nets: those that work somehow.
+choose_modes() {
+    able=''
+    for each in $nets; do
+        if choose_mode "$each"; then able="${able:+$able }$each"; else failures=$((failures + 1)); fi
+    done
+    nets=$able
+}
+
+# INT8, with ranges from a few of the pictures.
+bench_int8() {
+    net=resnet50
+    [ -f "$work/mode.$net" ] || return 0
+    with=$(cat "$work/mode.$net")
+    awk 'NR % 8 == 1' "$pictures" > "$work/eighth"
+    for size in 224x224 256x128; do
+        make_ranges "$work/eighth" || { failures=$((failures + 1)); return; }
+        bench_cells $net $size int8 "${half:+$(awk "BEGIN { print 2 * $half }")}" --batches 1,8,32,128,256 --ops \
+            --ranges "$work/ranges.safetensors"
+    done
+}
+
+# Milliseconds from reid_create to the first embedding, of the first handle in the file.
+first_start() { sed -n 's/.*"start_ms": \[\([0-9.e+]*\).*/\1/p' "$work/bench.json" | head -n 1; }
+
+# one_start FOLDER NET: the same in a new process, whose compiled kernels are kept in that folder
+one_start() {
+    with=$(cat "$work/mode.$2")
+    limited 90 "$2 fp16 start" env $with REID_CACHE_DIR="$1" $reid bench -m "build/gpu/$2.safetensors" \
+        --device cuda --precision fp16 --batches 1 --rounds 1 --start 1 --output "$work/bench.json" >/dev/null &&
+        first_start
+}
+
+# starts_of NET: from reid_create to the first embedding, without cached kernels and with them
+starts_of() {
+    rm -rf "$work/cache"
+    mkdir "$work/cache"
+    cold=$(one_start "$work/cache" "$1") cached=$(one_start "$work/cache" "$1")
+    [ -n "$cached" ] || { failures=$((failures + 1)); return; }
+    line bench "{\"in\": \"starts\", \"is\": {\"net\": \"$1\", \"precision\": \"fp16\", \"batch\": 1, \
+\"cold_ms\": $cold, \"cached_ms\": $cached}}"
+    table bench "$(printf '%-20s first start %s ms, later ones %s ms' "$1" "$cold" "$cached")"
+}
+
+# Exact search in a million rows of 512: cells, and lines of the table.
+bench_search() {
+    if limited 120 search build/gpu/search bench reid_kernels.cu 1000000 512 "${gbs:-0}" "${half:-0}" 1 32 1000 \
+        > "$work/search"; then
+        sed 's/^ *\({.*}\),\{0,1\}$/{"in": "search", "is": \1}/' "$work/search" >> "$out/bench.jsonl"
+        tr -d '{}",:' < "$work/search" |
+            awk '{ printf "search %sx%s fp16, %d queries: %.3f ms, rows at %s GB/s\n", $2, $4, $8, $12, $14 }' \
+                >> "$out/bench.txt"
+    else
+        failures=$((failures + 1))
+    fi
+}
+
+# The same for calls with one picture, or a few.
+bench_latency() {
+    group=latency
+    table bench "with --latency:"
+    for net in $nets; do
+        for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,8 --latency; done
+    done
+}
+
+# bench_without WHAT GROUP BATCHES OPTION...: the same with REID_WHAT=0, for networks that work with it
+bench_without() {
+    more=REID_$1=0 group=$2
+    shift 2
+    table bench "with $more:"
+    for net in resnet50 efficientnet_b0; do
+        [ -f "$work/mode.$net" ] && [ -z "$(cat "$work/mode.$net")" ] || continue
+        bench_cells "$net" 224x224 fp16 "$half" --batches "$@"
+    done
+    more=''
+}
+
+# The same after every tile was measured, in a cache of its own; tiles.txt: the model's tiles and the fastest ones.
+part_tune() {
+    [ -z "$emulator" ] || skip 'times on the emulator would mean nothing'
+    nets=resnet50
+    need_bench
+    group=tuned
+    mkdir -p "$work/tiles"
+    export REID_CACHE_DIR="$work/tiles"
+    limited 330 'resnet50 fp16 --tune' $reid bench --tune -m build/gpu/resnet50.safetensors --precision fp16 \
+        > "$out/tiles.txt" || failures=$((failures + 1))
+    cp "$work/tiles/tiles" "$out/tiles" 2>/dev/null
+    table bench "with measured tiles:"
+    bench_cells resnet50 224x224 fp16 "$half" --batches 1,8,32,128,256 --ops
+    profile_slowest
+    return $((failures > 0))
+}
+
+# The five operations of a batch of 256 that take longest, by the hardware's counters.
+profile_slowest() {
+    command -v ncu >/dev/null || { echo 'no ncu here'; return; }
+    limited 150 'resnet50 fp16 ncu' ncu --clock-control none --set basic --section SpeedOfLight \
+        --section MemoryWorkloadAnalysis --section WarpStateStats --kernel-name regex:reid_conv \
+        --launch-count 40 --csv --page raw env REID_SYNC=1 $reid bench -m build/gpu/resnet50.safetensors \
+        --device cuda --precision fp16 --batches 256 --rounds 1 > "$out/ncu.csv" || failures=$((failures + 1))
+}
+
+need_bench() {
+    need_command
+    need_pictures 64
+    reid=build/reid failures=0 with='' more='' group=cells
+    gbs=$(value copy_kernel) half=$(value wgmma_n256_shared) single=$(value ffma)
+    [ -n "$half" ] || half=$(value mma_m16n8k16)
+    gbs=${gbs:+$(awk "BEGIN { print 1000 * $gbs }")} half=${half:+$(awk "BEGIN { print 1000 * $half }")}
+    single=${single:+$(awk "BEGIN { print 1000 * $single }")}
+}
+
+part_bench() {
+    [ -z "$emulator" ] || [ -n "${BENCH_EMULATED-}" ] || skip 'times on the emulator would mean nothing'
+    nets=${BENCH_EMULATED:-$networks}
+    need_bench
+    [ -z "$emulator" ] || head -n 2 "$pictures" > "$pictures.few"
+    [ -z "$emulator" ] || mv "$pictures.few" "$pictures"
+    choose_modes
+    [ -n "$nets" ] || { echo 'no network works in any mode'; return 1; }
+    [ -z "$emulator" ] || { bench_cells "$nets" 64x32 fp16 '' --batches 1 --rounds 1; return $((failures > 0)); }
+    for net in $nets; do # what matters most comes first
+        for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,256 --ops; done
+    done
+    bench_latency
+    group=cells
+    bench_int8
+    for net in $nets; do
+        for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 8,32,128; done
+    done
+    for net in $nets; do starts_of "$net"; done
+    bench_search
+    if [ "$(capability)" = 90 ]; then
+        bench_without CLUSTERS without_clusters 1,8,256
+        bench_without PDL without_pdl 1,8,256
+        bench_without WGMMA without_wgmma 1,8,32,128,256 --ops
+    fi
+    group=cells
+    for net in $nets; do
+        for size in 224x224 256x128; do bench_cells "$net" $size fp32 "$single" --batches 1,8,32 --rounds 5; done
+    done
+    [ ! -x build/gpu/ceilings ] || line bench "{\"in\": \"driver\", \"is\": $(build/gpu/ceilings --start)}"
+    return $((failures > 0))
+}
+
+# A (the folder --before, another version of this repository) and B (this one) in turn, operation by operation.
+part_ab() {
+    [ -z "$emulator" ] || skip 'times on the emulator would mean nothing'
+    [ -n "$other" ] || skip 'which version is A? --before DIR is missing'
+    [ -f "$other/Makefile" ] || skip "$other is no checkout: it has no Makefile"
+    nets='resnet50 efficientnet_b0'
+    need_bench
+    (cd "$other" && ${MAKE:-make} -s -j"$(cores)" build/reid) || exit 1
+    for round in 1 2 3; do
+        for group in before after; do
+            reid=build/reid packed=$pack
+            [ $group = after ] || reid=$other/build/reid pack=''
+            for net in $nets; do
+                bench_cells "$net" 224x224 fp16 "$half" --batches 1,256 --ops
+                bench_cells "$net" 224x224 fp16 "$half" --batches 1 --latency
+            done
+            pack=$packed
+        done
+    done
+    return $((failures > 0))
+}

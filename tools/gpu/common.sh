@@ -1,0 +1,150 @@
+# common.sh: what the parts of tools/gpu_check share. Sourced by it, from the top of the repository, with these set:
+# $out (results), $work (a folder of this part's own), $emulator (empty, or "-emulator"), $carried (a folder with what
+# was prepared), $quick (empty, or 1), $limit and $began (seconds for the part, and when it began).
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154 # variables of the sourcing script; words without spaces
+
+skip() { # skip WHY: ends a part
+    echo "skipped: $1"
+    exit 77
+}
+
+left() { echo $((limit - ($(date +%s) - began))); } # seconds that this part still has
+
+# line PART JSON: appends a line to the part's results. One write, so that it is there as a whole or not at all.
+line() { printf '%s\n' "$2" >> "$out/$1.jsonl"; }
+
+# table PART TEXT: the same for people
+table() { printf '%s\n' "$2" >> "$out/$1.txt"; }
+
+# quoted TEXT: as a string of JSON
+quoted() {
+    printf '"%s"' "$(printf '%s' "$1" | tr '\n\t' '  ' | tr -d '\000-\037\177-\377' | sed 's/["\\]/\\&/g')"
+}
+
+# limited SECONDS MODE COMMAND...: the command, killed when it takes longer. A mode ("resnet50 fp16 REID_PDL=0") in
+# which something hung is written to $out/hung, and nothing is tried in it again: 125. Otherwise the command's
+# status; 124 if it hung.
+limited() {
+    seconds=$1 mode=$2
+    shift 2
+    if grep -qxF -e "$mode" "$out/hung" 2>/dev/null; then
+        echo "skipped: \"$mode\" hung before: $*" >&2
+        ended=125
+        return 125
+    fi
+    timeout --foreground -k 5 "$seconds" "$@"
+    ended=$?
+    case $ended in
+    124 | 137)
+        echo "$mode" >> "$out/hung"
+        echo "HUNG for $seconds s: $mode: $*" | tee -a "$out/hung.log" >&2
+        return 124
+        ;;
+    esac
+    return $ended
+}
+
+# value NAME: a number of ceilings.jsonl, also of an earlier call that is carried
+value() {
+    cat "$carried/ceilings.jsonl" "$out/ceilings.jsonl" 2>/dev/null |
+        sed -n "s/.*\"name\": \"$1\", \"value\": \([0-9.e+-]*\),.*/\1/p" | tail -n 1
+}
+
+# --- programs ---
+
+find_nvcc() {
+    nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null) || skip 'no nvcc here'
+}
+
+# 90, for example; empty without a GPU
+capability() {
+    nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -d '. '
+}
+
+# The compiler's options for this GPU: Hopper's own instructions need the architecture with the a.
+nvcc_target() {
+    case $(capability) in
+    '') skip 'nvidia-smi finds no GPU' ;;
+    90) echo '-gencode arch=compute_90a,code=sm_90a -DSM90A' ;;
+    *) echo "-arch=sm_$(capability)" ;;
+    esac
+}
+
+# program NAME: build/gpu/NAME from tools/gpu/NAME.cu
+program() {
+    [ -z "$emulator" ] || skip 'needs a real GPU'
+    find_nvcc
+    target=$(nvcc_target) || { echo "$target"; exit 77; }
+    "$nvcc" -O2 -std=c++17 $target "tools/gpu/$1.cu" -o "build/gpu/$1" -ldl || exit 1
+}
+
+c_program() { # c_program NAME: build/gpu/NAME from tools/gpu/NAME.c
+    ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE "tools/gpu/$1.c" -o "build/gpu/$1" -lm -lpthread -ldl || exit 1
+}
+
+use_emulator() { # of this build: $emulated is where its libraries are
+    ${MAKE:-make} -s emulator || exit 1
+    emulated=$PWD/build/emulator
+}
+
+cores() { nproc 2>/dev/null || echo 2; }
+
+# What can be built without a GPU: the reid command, weights, the programs that compare. $nets: which networks.
+need_programs() {
+    if [ -f "$carried/stb/stb_image.h" ]; then CPPFLAGS="-I$carried ${CPPFLAGS-}"; fi
+    export CPPFLAGS="${CPPFLAGS-}"
+    if echo '#include <stb/stb_image.h>' | ${CC:-cc} $CPPFLAGS -E - >/dev/null 2>&1; then
+        ${MAKE:-make} -s -j"$(cores)" build/reid build/seeded build/demo_images || exit 1
+    elif ! [ -x build/reid ] || ! [ -x build/seeded ] || ! [ -x build/demo_images ]; then
+        skip 'stb/stb_image.h is missing (libstb-dev): name the folder that has stb/, CPPFLAGS=-I… or --carried'
+    fi
+    c_program compare
+    for net in $nets; do
+        weights=build/gpu/$net.safetensors
+        [ -s "$weights" ] || build/seeded --net "$net" -o "$weights" || exit 1
+    done
+}
+
+need_command() { # the same for running on a GPU, or on the emulator
+    [ -n "$emulator" ] || nvidia-smi >/dev/null 2>&1 || skip 'nvidia-smi finds no GPU'
+    need_programs
+    c_program search
+    if [ -n "$emulator" ]; then
+        use_emulator
+        export LD_LIBRARY_PATH="$emulated"
+    fi
+    REID_CACHE_DIR=${REID_CACHE_DIR:-$PWD/build/gpu/cache$emulator}
+    export REID_CACHE_DIR
+    mkdir -p "$REID_CACHE_DIR"
+    pack=''
+    [ ! -s "$carried/kernels$emulator.pack" ] || pack="--pack $carried/kernels$emulator.pack"
+}
+
+need_pictures() { # need_pictures COUNT: the lists $pictures and $backwards
+    pictures=$work/pictures backwards=$work/backwards
+    [ -d build/gpu/pictures ] || build/demo_images build/gpu/pictures > /dev/null || exit 1
+    find build/gpu/pictures -name '*.png' | sort | head -n "$1" > "$pictures"
+    sed '1!G;h;$!d' "$pictures" > "$backwards"
+}
+
+# --- embeddings ---
+
+# mode_of WORD...: what `limited` remembers when it hangs: network, precision and settings ($with, NAME=VALUE words)
+mode_of() { echo "$net $precision ${with-}${*:+ $*}" | sed 's/  */ /g; s/ $//'; }
+
+# embed NAME LIST OPTION...: work/NAME.npy, with the variables of $with in the environment
+embed() {
+    name=$1 list=$2
+    shift 2
+    embed_mode=$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")
+    case " $* " in *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;; *) packed=${pack-} ;; esac
+    rm -f "$work/$name.npy"
+    limited "${embed_seconds:-60}" "$embed_mode" env ${with-} build/reid embed -q -m "build/gpu/$net.safetensors" \
+        --size "$size" $packed "$@" - -o "$work/$name.npy" < "$list"
+}
+
+# make_ranges LIST: INT8's for $net at $size, from these pictures
+make_ranges() {
+    limited 120 "$net ranges" xargs build/reid calibrate --int8 -q -m "build/gpu/$net.safetensors" --size "$size" \
+        --device cpu -o "$work/ranges.safetensors" < "$1" > /dev/null
+}

@@ -1,0 +1,48 @@
+# measure.sh: what the chip does at best, and whether the ways to multiply matrices give the same bits. Parts of
+# tools/gpu_check; common.sh says what is set.
+# shellcheck shell=sh disable=SC2034,SC2086,SC2154
+
+# Each group of measurements is a process of its own: one that fails or hangs leaves the others. The program writes a
+# line of JSON for each result.
+part_ceilings() {
+    program ceilings
+    programs=ceilings failures=0
+    if [ "$(capability)" = 90 ]; then
+        program fabric
+        programs='fabric ceilings'
+    fi
+    : > "$out/ceilings.txt"
+    for measure in $programs; do
+        for group in $(build/gpu/$measure --groups); do
+            limited 60 "$measure $group" build/gpu/$measure "$group" >> "$out/ceilings.jsonl" \
+                2>> "$out/ceilings.txt" && continue
+            failures=$((failures + 1))
+            table ceilings "FAILED: $measure $group"
+        done
+    done
+    write_model
+    return $((failures > 0))
+}
+
+# model.json: what the model of tiles needs, by its names; only what was measured is in it.
+write_model() {
+    separator='{'
+    for name in l2_to_shared_bytes_per_clock dram_bytes_per_second membar_gpu_clocks cluster_barrier_clocks \
+        dsmem_bytes_per_clock wgmma_clocks_m64n256k16; do
+        number=$(value $name)
+        [ -n "$number" ] || continue
+        printf '%s"%s": %s' "$separator" $name "$number"
+        separator=', '
+    done > "$out/model.part"
+    [ ! -s "$out/model.part" ] || { echo '}' >> "$out/model.part"; mv "$out/model.part" "$out/model.json"; }
+    rm -f "$out/model.part"
+}
+
+part_families() {
+    program families
+    limited 200 families build/gpu/families > "$out/families.part" 2> "$out/families.txt"
+    ended=$?
+    [ $ended -ne 0 ] && [ $ended -ne 1 ] && return 1 # what was stopped halfway is no JSON
+    mv "$out/families.part" "$out/families.json"
+    return $ended
+}

@@ -1,0 +1,99 @@
+# report.sh: a part's lines of JSON as one file, and report.json of all parts. Made again after every part, from what is
+# there: a part that was stopped has what it had found. Sourced by tools/gpu_check.
+# shellcheck shell=sh disable=SC2154
+
+head_of_json() { # date, machine, chip, driver, versions
+    smi=''
+    [ -n "$emulator" ] || smi=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null)
+    smi=$(echo "$smi" | head -n 1)
+    nvcc_version=$( (find_nvcc && "$nvcc" --version) 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+    library=$(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
+    chip=${smi%%,*}
+    printf '{\n  "date": "%s",\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
+    printf '  "machine": "%s, %s CPUs",\n' "$(uname -srm)" "$(nproc)"
+    printf '  "chip": "%s",\n  "driver": "%s",\n' "${chip:-none}" "$(echo "${smi#*,}" | tr -d ' ')"
+    printf '  "versions": {"reid": "%s", "nvcc": "%s", "cc": "%s"},\n' "$library" "$nvcc_version" \
+        "$(${CC:-cc} -dumpfullversion 2>/dev/null)"
+}
+
+# Whole lines only: the last one of a part that was killed may be cut.
+whole_lines() { grep '^{.*}$' "$1"; }
+
+# array FILE: its lines, with commas
+array() { sed 's/^/    /; $!s/$/,/' "$1"; }
+
+# group NAME: the lines of bench.jsonl that are in it
+group_of() { whole_lines "$out/bench.jsonl" | sed -n "s/^{\"in\": \"$1\", \"is\": \(.*\)}\$/\1/p" > "$out/group.part"; }
+
+json_of_bench() {
+    head_of_json
+    group_of driver
+    printf '  "driver_start": %s' "$(tail -n 1 "$out/group.part" | grep . || echo '{}')"
+    for group in modes starts cells latency without_wgmma without_pdl without_clusters tuned before after search; do
+        group_of $group
+        name=$group
+        case $group in modes | starts | cells | search) ;; *) name=cells_$group ;; esac
+        printf ',\n  "%s": [\n' $name
+        array "$out/group.part"
+        printf '  ]'
+    done
+    printf '\n}\n'
+    rm -f "$out/group.part"
+}
+
+json_of_ceilings() {
+    head_of_json
+    printf '  "ceilings": {\n'
+    whole_lines "$out/ceilings.jsonl" | sed -n 's/^{"name": \("[^"]*"\), \(.*\)}$/    \1: {\2}/p' | sed '$!s/$/,/'
+    printf '  }\n}\n'
+}
+
+json_of_checks() { # correct, modes, prepare
+    head_of_json
+    printf '  "checks": [\n'
+    whole_lines "$out/$1.jsonl" > "$out/group.part"
+    array "$out/group.part"
+    printf '  ],\n  "failures": %d\n}\n' "$(grep -c '"ok": false' "$out/group.part")"
+    rm -f "$out/group.part"
+}
+
+json_of_bisect() {
+    head_of_json
+    printf '  "cases": [\n'
+    whole_lines "$out/bisect.jsonl" > "$out/group.part"
+    array "$out/group.part"
+    printf '  ],\n  "failures": %d\n}\n' "$(grep -vc '"status": "ok"' "$out/group.part")"
+    rm -f "$out/group.part"
+}
+
+# assemble PART: PART.json from PART.jsonl
+assemble() {
+    case $1 in ab | tune) set -- bench ;; esac # they add groups to it
+    [ -s "$out/$1.jsonl" ] || return 0
+    case $1 in
+    bench) json_of_bench ;;
+    ceilings) json_of_ceilings ;;
+    bisect) json_of_bisect ;;
+    correct | modes | prepare) json_of_checks "$1" ;;
+    *) return 0 ;; # families and peers write their own
+    esac > "$out/json.part"
+    mv "$out/json.part" "$out/$1.json"
+}
+
+# report PART...: report.json from what the parts left
+report() {
+    head_of_json
+    printf '  "emulator": %s,\n' "$([ -n "$emulator" ] && echo true || echo false)"
+    printf '  "hung": [%s],\n  "parts": {\n' "$( [ ! -s "$out/hung" ] || sed 's/.*/"&"/' "$out/hung" | paste -sd , -)"
+    separator=''
+    for part; do
+        [ -s "$out/$part.status" ] || continue
+        result='null'
+        [ ! -s "$out/$part.json" ] || result=$(cat "$out/$part.json")
+        printf '%s    "%s": {"status": "%s", "seconds": %s, "result": %s}' "$separator" "$part" \
+            "$(cut -d ' ' -f 1 "$out/$part.status")" "$(cut -d ' ' -f 2 "$out/$part.status")" "$result"
+        separator=",
+"
+    done
+    printf '\n  }\n}\n'
+}
