@@ -106,15 +106,26 @@ DEVICE unsigned reid_cluster_rank() {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+/* What this thread has written is there for the cluster's threads after the wait: on Hopper it costs a MEMBAR.ALL.GPU,
+   hundreds of clocks. */
 DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+/* The same without that fence: it tells only that this thread has come so far. PTX manual, "barrier.cluster", has this
+   form behind fence.mbarrier_init, which releases the mbarriers of a block by itself. */
+DEVICE void reid_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
     unsigned address;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
     return address;
 }
-DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+/* Tells another block that this one has read what the other may then overwrite, and hands nothing over: a release for
+   this block's threads is enough, and needs no MEMBAR. A read cannot be overtaken by that write: a value that came from
+   shared memory has been used before (it was added up), operands of wgmma have been read when its wait_group is over
+   (PTX manual, "wgmma.wait_group"), and the other block writes only when it has seen the arrival. A thread that hands
+   values over needs .release.cluster or reid_cluster_store_async instead: "Release and Acquire Patterns" asks for a
+   scope that has both threads. */
+DEVICE void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 DEVICE unsigned reid_cluster_load(unsigned address) {
     unsigned word;
@@ -123,6 +134,13 @@ DEVICE unsigned reid_cluster_load(unsigned address) {
 }
 DEVICE void reid_cluster_store(unsigned address, unsigned word) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+/* Sixteen bytes into a block's shared memory, counted by an mbarrier of the same block. No fence belongs to it: the
+   count itself is a release at the scope of the cluster, of these bytes (PTX manual, "st.async"), and whoever waits for
+   the mbarrier with .acquire.cluster sees them. It writes by the generic proxy, as a plain store does. */
+DEVICE void reid_cluster_store_async(unsigned address, const unsigned v[4], unsigned mbarrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];"
+                 ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(mbarrier) : "memory");
 }
 DEVICE bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     unsigned over;
@@ -197,7 +215,11 @@ DEVICE bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     return over != 0;
 }
 DEVICE void reid_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-DEVICE void reid_fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+/* This thread's stores to shared memory, and those that a barrier has shown it, before what wgmma and bulk copies read
+   from now on (PTX manual, "Async Proxy" and "membar/fence", .proxykind). Of the block's own shared memory: nothing
+   that the kernels here write elsewhere is read by the asynchronous proxy before the launch is over, and the form for
+   all state spaces waits for global memory (MEMBAR.ALL.GPU) as well. */
+DEVICE void reid_fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void reid_tensor_prefetch(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 DEVICE void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -559,10 +581,20 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
-/* All threads of the block, or of its cluster. */
+/* All threads of the block, or of its cluster, which then see what the others have written. */
 DEVICE void block_barrier() {
 #if PAIR || SPLIT > 1
     reid_cluster_arrive();
+    reid_cluster_wait();
+#else
+    __syncthreads();
+#endif
+}
+
+/* The same where a cluster hands nothing over: its blocks have begun, or have read what they wanted from each other. */
+DEVICE void block_meeting() {
+#if PAIR || SPLIT > 1
+    reid_cluster_arrive_relaxed();
     reid_cluster_wait();
 #else
     __syncthreads();
@@ -737,7 +769,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4,
                make_float4(join(v), join(v + 1), join(v + 2), join(v + 3)));
     }
-    block_barrier(); /* shared memory goes with the block */
+    block_meeting(); /* shared memory goes with the block */
 }
 #endif
 
@@ -950,7 +982,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
 #endif
     }
-    if (SPLIT > 1) block_barrier(); /* shared memory goes with the block */
+    if (SPLIT > 1) block_meeting(); /* shared memory goes with the block */
     if (!ROW_SUMS) return;
     __syncthreads();
     for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
@@ -985,8 +1017,9 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
-   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added comes from `raw`,
-   and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
+   are, to the slots there, thread to thread, by stores that `filled` counts; `stored` hands the slots back. What is
+   added comes from `raw`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with
+   BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
@@ -1088,17 +1121,17 @@ DEVICE void wait_for_cluster(unsigned mbarrier, unsigned parity) {
     while (!reid_cluster_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
-/* A warp has done its work in all blocks of the cluster. */
-DEVICE void arrive_everywhere(unsigned mbarrier) {
+/* A warp has read what is here: all blocks of the cluster may send the next. */
+DEVICE void take_more(unsigned stored) {
     __syncwarp();
     for (int i = 0; i < SPLIT && threadIdx.x % 32 == 0; i++)
-        reid_cluster_mbarrier_arrive(reid_cluster_map(mbarrier, i));
+        reid_cluster_mbarrier_arrive_cta(reid_cluster_map(stored, i));
 }
 
 /* A warp gives a place of the ring back. */
 DEVICE void give_back(unsigned empty) {
 #if PAIR
-    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive(reid_cluster_map(empty, i));
+    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive_cta(reid_cluster_map(empty, i));
 #else
     reid_mbarrier_arrive(empty);
 #endif
@@ -1172,6 +1205,8 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
             load_weights(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, 128, l.full(s.at));
         }
     }
+    /* Shared memory goes with the block: the other one's last arrivals have to be here before. */
+    for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
 #if STEM
@@ -1431,37 +1466,50 @@ struct consumer {
 
 #if SPLIT > 1
     /* SPLIT: this block's share of the channels from f.n and the pixels from m0 on. A thread has the same outputs in
-       all blocks; its sums go word by word. */
+       all blocks; its sums go four at a time. The bytes that arrive complete the phase of `filled`. */
     DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
         int lane = threadIdx.x % 32, part = own_part();
-        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 4; /* [SPLIT][SHARE][128] */
-        wait_for_cluster(l.stored(group, 0), o.parity ^ 1);
+        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 16, filled = l.filled(group, 0); /* see `from` */
+        if (leader()) reid_mbarrier_arrive_expect_tx(filled, SPLIT * SHARE * 512);
+        wait_for(l.stored(group, 0), o.parity ^ 1);
 #pragma unroll
-        for (int i = 0; i < BN / 2; i++) {
-            int of = sum_at(i / PER_WORD / 2, i / PER_WORD % 2, i % PER_WORD);
-            reid_cluster_store(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE),
-                               bits_of(acc.d[0][of]));
-        }
-        arrive_everywhere(l.filled(group, 0));
-        wait_for_cluster(l.filled(group, 0), o.parity);
-        const sum_t *from = (const sum_t *)(shared + (parts - l.base));
+        for (int i = 0; i < BN / 2; i += 4) {
+            unsigned v[4];
 #pragma unroll
-        for (int i = 0; i < SHARE; i += PER_WORD) {
-            int word_index = (part * SHARE + i) / PER_WORD, c = f.n + (word_index / 2 * 4 + lane % 4) * PER_WORD;
-            int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + word_index % 2 * 8;
-            long long at = (long long)m * OC_PADDED + c;
-            sum_t sums[PER_WORD];
-#pragma unroll
-            for (int j = 0; j < PER_WORD; j++) {
-                sums[j] = from[(i + j) * 128];
-#pragma unroll
-                for (int k = 1; k < SPLIT; k++) sums[j] += from[(k * SHARE + i + j) * 128];
+            for (int j = 0; j < 4; j++) {
+                int of = i + j;
+                v[j] = bits_of(acc.d[0][sum_at(of / PER_WORD / 2, of / PER_WORD % 2, of % PER_WORD)]);
             }
-            if (m >= pixels || c >= OC_PADDED) continue;
-            unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
-            *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums, residuals);
+            reid_cluster_store_async(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE), v,
+                                     reid_cluster_map(filled, i / SHARE));
         }
-        arrive_everywhere(l.stored(group, 0));
+        wait_for_cluster(filled, o.parity);
+        const uint4 *from = (const uint4 *)(shared + (parts - l.base)); /* [SPLIT][SHARE / 4][128] */
+#pragma unroll
+        for (int i = 0; i < SHARE; i += 4) {
+            sum_t sums[4 / PER_WORD][PER_WORD];
+#pragma unroll
+            for (int k = 0; k < SPLIT; k++) {
+                uint4 v = from[(k * SHARE + i) * 32];
+                const unsigned words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    sum_t &sum = sums[j / PER_WORD][j % PER_WORD];
+                    sum = k ? sum + sum_of(words[j]) : sum_of(words[j]);
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < 4 / PER_WORD; j++) {
+                int word_index = (part * SHARE + i) / PER_WORD + j;
+                int c = f.n + (word_index / 2 * 4 + lane % 4) * PER_WORD;
+                int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + word_index % 2 * 8;
+                long long at = (long long)m * OC_PADDED + c;
+                if (m >= pixels || c >= OC_PADDED) continue;
+                unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
+                *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums[j], residuals);
+            }
+        }
+        take_more(l.stored(group, 0));
         o.parity ^= 1;
     }
 #endif
@@ -1481,7 +1529,7 @@ struct consumer {
             }
             f.n = n0 + i % slots * SLOT_N;
             put_sums<RESIDUAL, SLOT_N>(acc.d[i / slots] + i % slots * (SLOT_N / 2), l.slot(group, o.at), f);
-            reid_fence_proxy_async();
+            reid_fence_proxy_async_shared();
             reid_bar_sync(1 + group, 128);
             int m = i / slots * 64;
             if (leader()) {
@@ -1580,7 +1628,7 @@ struct consumer {
             put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2),
                                 l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES, f);
         }
-        reid_fence_proxy_async();
+        reid_fence_proxy_async_shared();
         reid_bar_sync(1 + group, 128);
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next;
@@ -1615,7 +1663,9 @@ DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const va
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
     }
-    if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
+    /* Shared memory goes with the block: what is stored has to be read, and the others' last arrivals to be here. */
+    if (c.leader()) reid_bulk_wait_read<0>();
+    if (SPLIT > 1 && c.leader()) wait_for(l.stored(group, 0), c.o.parity ^ 1);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1 + LIGHT)
@@ -1635,7 +1685,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
-        reid_fence_proxy_async();
+        reid_fence_proxy_async_shared();
     }
     if (threadIdx.x == 0) {
         for (int i = 0; i < RINGS * STAGES; i++) {
@@ -1646,12 +1696,12 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
         for (int i = 0; i < 2 * SLOTS; i++) {
-            reid_mbarrier_init(l.filled(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
+            reid_mbarrier_init(l.filled(0, i), 1);
             reid_mbarrier_init(l.stored(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
         }
         reid_fence_mbarrier_init();
     }
-    block_barrier();
+    block_meeting();
     if (group == 2) {
         if (!LIGHT) reid_setmaxnreg_dec<40>();
 #if STEM
@@ -1677,7 +1727,6 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         compute_tiles(&out, f, more, raw, c, tiles);
 #endif
     }
-    if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and others may still reach into it */
 }
 #endif
 
@@ -1746,7 +1795,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     const float *in = sums + (long long)image * OH * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
-    if (SPLIT > 1) block_barrier(); /* all blocks are there, whose memory the others write */
+    if (SPLIT > 1) block_meeting(); /* all blocks are there, whose memory the others write */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16
