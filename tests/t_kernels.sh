@@ -71,7 +71,7 @@ plant() { # plant PART WHAT SED SETTING...
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* slice s is there.*$//'
 plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
-plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//'
+plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
 plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
 plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
