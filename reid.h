@@ -67,7 +67,7 @@
        REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
        REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
                                        embeddings are the same to the bit)
-       REID_TILE=1...14                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
+       REID_TILE=1...18                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
                                        was measured; for `reid bench --tune`
 
    CUDA
@@ -6941,59 +6941,124 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->inner[index] == REID__NONE ? index : g->inner[index];
 }
 
-static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair,
-                                        int split) {
+/* The tiles there are, REID_TILE's numbers from 1 on. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
+   work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: a cluster cuts K into so
+   many parts. wide: 256 channels where a layer has as many, with sums of one block only, as registers allow. */
+typedef struct reid__wgmma_shape { int blocks, groups, pair, split, wide; } reid__wgmma_shape;
+static const reid__wgmma_shape reid__wgmma_shapes[] = {
+    {1, 1, 0, 1, 0}, {1, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {2, 2, 0, 1, 0}, {1, 1, 1, 1, 0}, {1, 2, 1, 1, 0},
+    {2, 1, 1, 1, 0}, {2, 2, 1, 1, 0}, {1, 1, 0, 2, 0}, {1, 2, 0, 2, 0}, {1, 1, 0, 4, 0}, {1, 2, 0, 4, 0},
+    {1, 1, 0, 8, 0}, {1, 2, 0, 8, 0}, {1, 1, 0, 1, 1}, {1, 2, 0, 1, 1}, {1, 1, 1, 1, 1}, {1, 2, 1, 1, 1},
+};
+#define REID__WGMMA_SHAPES ((int)(sizeof reid__wgmma_shapes / sizeof reid__wgmma_shapes[0]))
+
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, const reid__wgmma_shape *s) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
     const reid__op *op = &g->plan->ops[first];
-    int value = reid__wgmma_value(op), slot;
+    int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
     t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
     t.light = g->latency && !t.stem, t.split = split;
     bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
     if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
+    t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128, t.across = reid__ceil_div(oc, t.bn);
     t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     t.slots = t.stem ? blocks : (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    slot = value == 2 ? 64 : t.passes ? 128 : t.bn; /* channels */
+    slot = value == 2 ? 64 : t.passes ? 128 : reid__min(t.bn, 128); /* channels */
     a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
     b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
     fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
     t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
-    t.pair = pair && !t.resident && !t.stem;
+    t.pair = s->pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
     if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
+    if (t.bn == 256 && blocks * split > 1) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
 }
 
-/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock, of bytes
-   twice as many. Assumed are 48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile;
-   a block of a pair copies half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks
-   that share K send each other their sums, 12 bytes a clock, after 400 clocks of waiting. */
-static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
-    int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
-    int slice = 64 + reid__max(t->bm * t->bn * t->row / 4096, copied * t->row / 48);
-    int sent = t->bm * t->bn * 4 / t->split;
-    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
-    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / t->depth) * slice;
-    if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
-    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
-    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
-    double waves = (double)((tiles - 1) / (reid__usual_processors(arch) / t->split));
-    double turns = all / 2 + store > all ? all / 2 + store : all;
-    return t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store;
+/* What the model of tiles takes a Hopper to give, an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
+   measured values under these names, and tools/gpu/predict.c reads them; those here say where they are from. */
+typedef struct reid__pace {
+    double wgmma_clocks_m64n256k16;       /* the instruction's rate in NVIDIA's data sheet */
+    double l2_to_shared_bytes_per_clock;  /* of a multiprocessor, when all copy: assumed, 7 TB/s for the chip */
+    double alone_bytes_per_clock;         /* the same when few do: assumed */
+    double dsmem_bytes_per_clock;         /* of a multiprocessor, to others' shared memory: assumed */
+    double cluster_barrier_clocks;        /* assumed */
+    double outputs_stored_per_clock;      /* of a multiprocessor: counted in machine code */
+    double dram_bytes_per_second;         /* a copy on an H200, bytes read and written */
+    double l2_bytes;                      /* what one launch leaves there for the next: PyTorch's figure of an H200 */
+    double clocks_per_second;
+} reid__pace;
+static const reid__pace reid__pace_h200 = {128, 30, 48, 12, 400, 14, 4.3e12, 60e6, 1755e6};
+
+/* Bytes that a multiprocessor copies in a clock when so many of all do: they share what the L2 cache gives. */
+static double reid__copy_rate(const reid__pace *p, double busy, double all) {
+    double share = p->l2_to_shared_bytes_per_clock * all / busy;
+    return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
 }
 
-/* The same of an image, over the batches that the tile is for. */
-static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+/* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
+   pair copies half of the weights. A tile is 400 clocks beside its work, a slice 64. Warpgroups that take turns
+   multiply while the other one stores; those that share a tile do not, but the ring fills meanwhile. Blocks that share
+   K send each other their sums after a meeting. */
+static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
+    double rate = 2 * 64 * 256 * 16 / p->wgmma_clocks_m64n256k16; /* pairs of values in a clock, times bytes of one */
+    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
+    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
+    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
+    double bytes = reid__copy_rate(p, (double)(blocks < processors ? blocks : processors), (double)processors);
+    double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
+    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
+    double copies = chunks * copy + more * copy_more;
+    double products = chunks * (64 + t->bm * t->bn * t->row / rate) + more * (64 + t->bm * 128 * t->row / rate);
+    double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
+    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
+    if (t->split > 1) store += p->cluster_barrier_clocks + sent;
+    double waves = (double)((tiles - 1) / (processors / t->split));
+    double first = copies > products ? copies : products, each;
+    double idle = store - t->stages * copy; /* the ring is full, and nothing is copied */
+    if (t->groups == 2) {
+        each = copies + (idle > 0 ? idle : 0);
+        return waves * (each > products + store ? each : products + store) + first + store;
+    }
+    each = products / 2 + store > first ? products / 2 + store : first;
+    return waves * each + first + 2 * store;
+}
+
+/* Bytes that a launch with n images moves between the chip and its memory, where the activations of one launch are too
+   many to stay on the chip for the next. */
+static double reid__launch_bytes(const reid__gpu_plan *g, int index, int n, const reid__pace *p) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
+    int with = g->with[index];
+    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (with != REID__NONE) bytes += (double)g->size[g->plan->ops[with].in];
+    return bytes * n > p->l2_bytes ? bytes * n : 0;
+}
+
+/* Clocks of a launch, memory included: the larger of the two, as copies and products overlap. */
+static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
+                                  const reid__pace *p) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    double clocks = reid__wgmma_clocks(t, first, arch, n, p);
+    double memory = reid__launch_bytes(g, index, n, p) / p->dram_bytes_per_second * p->clocks_per_second;
+    return clocks > memory ? clocks : memory;
+}
+
+/* The same of an image, over the batches that the tile is for. Of tiles that wait for memory alike the one with less
+   work is better. */
+static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__pace *p = &reid__pace_h200;
     double cost = 0;
     for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2)
-        cost += reid__wgmma_clocks(t, op, arch, n) / n;
+        cost += (reid__launch_clocks(g, index, t, arch, n, p) + reid__wgmma_clocks(t, first, arch, n, p) / 100) / n;
     return cost;
 }
 
@@ -7017,34 +7082,53 @@ static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int 
     return found ? (double)strtoll(found + n, NULL, 10) : 0;
 }
 
-/* The best tile: of four, of those in pairs, and of six that cut K into parts, or of those with this `split`. One that
-   was measured comes before those that were not. */
-static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, int split,
-                                        int measured) {
-    const reid__op *op = &g->plan->ops[index];
+/* Which tiles may be taken? */
+typedef struct reid__tile_rule {
+    int split;    /* only this, or 0: any */
+    int wide;     /* only those, or only others, or -1: any */
+    int measured; /* one that was measured comes before those that were not */
+} reid__tile_rule;
+
+/* The best tile; *least is its cost. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule,
+                                        double *least) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
-    double least = 0;
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    for (int i = 0; i < 14; i++) {
-        if (i >= 8 ? !parts : g->latency ? i > 1 : i >= 4 * g->wgmma) continue;
-        if (i >= 8) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << (i - 6) / 2);
-        else t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
-        if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
+    *least = 0;
+    for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
+        const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
+        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair : s->pair && g->wgmma < 2) continue;
+        t = reid__wgmma_fit(g, index, s);
+        if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
+        if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
-        double cost = measured ? reid__tile_time(g, index, arch, large, &t) : 0;
-        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(&t, op, arch, large);
-        if (measured && g->tile == i + 1) cost = -1;
-        if (!best.stages || cost < least) best = t, least = cost;
+        double cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
+        if (rule.measured && g->tile == i + 1) cost = -1;
+        if (!best.stages || cost < *least) best = t, *least = cost;
     }
     return best;
 }
 
+/* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
+   of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
+static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
+    reid__tile_rule rule = {0, 1, 0};
+    double wide, others;
+    if (g->latency || !reid__best_tile(g, index, arch, 1, rule, &wide).stages) return 0;
+    rule.wide = 0;
+    return !reid__best_tile(g, index, arch, 1, rule, &others).stages || wide - 1e15 < 0.95 * (others - 1e15);
+}
+
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
-   measured, for the bits depend on them; sums of bytes have the same in any. */
+   measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
-    int split = g->latency ? reid__best_tile(g, index, arch, 0, 0, 0).split : 0;
-    return reid__best_tile(g, index, arch, large, split, 1);
+    reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0};
+    double cost;
+    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule, &cost).split;
+    rule.measured = 1;
+    return reid__best_tile(g, index, arch, large, rule, &cost);
 }
 
 /* INT8: what an operation stores. */
@@ -7401,7 +7485,7 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     void *parameters[] = {&in,    &w,         &next,  &rest,       &out, &raw,
                           &bias,  &more_bias, &scale, &more_scale, &to,  &pixels, &strip};
     int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
-    if (value == 1) slot = first != index ? 128 : s->bn;
+    if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
     in = next = rest = out = w;
     if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, value, pixels, oc, 64, slot);

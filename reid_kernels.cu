@@ -279,9 +279,13 @@ DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory");
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
 #define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
+#define SUMS128(d) SUMS64(d), SUMS16(d, 64), SUMS16(d, 80), SUMS16(d, 96), SUMS16(d, 112)
 #define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
 #define TEXT32 TEN("") TEN("1") TEN("2") "%30,%31"
-#define TEXT64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
+#define TEXT60 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5")
+#define TEXT64 TEXT60 "%60,%61,%62,%63"
+#define TEXT128 TEXT60 TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") TEN("11") "%120,%121,%122,%123,%124,%125,%126," \
+                "%127"
 template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate);
 #define REID_WGMMA(n, sums, text, p0, p1, p2)                                                                          \
     template <> DEVICE void reid_wgmma<n>(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate) {     \
@@ -291,6 +295,7 @@ template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned
     }
 REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
 REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
+REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130")
 #endif
 #endif /* REID_EMULATOR */
 
@@ -1010,11 +1015,13 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
-   fit and stay; gridDim.x is then a multiple of the tiles side by side. Outputs go through SLOTS places of 64 pixels by
-   64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on with as many channels
-   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`. NEXT: the
-   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
-   each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
+   fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, the width of the
+   instruction as well; with 256 BLOCKS_M is 1, for a thread's sums have to fit its registers. Outputs go through SLOTS
+   places of 64 pixels by 64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on
+   with as many channels of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes
+   as `rest`. NEXT: the outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to
+   NEXT channels, 128 in each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without
+   inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
    are, to the slots there, thread to thread, by stores that `filled` counts; `stored` hands the slots back. What is
@@ -1065,7 +1072,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS / SPLIT ? STAGES : CHUNKS / SPLIT)
 #define SHARE (BN / 2 / SPLIT) /* sums of a thread */
 #define OUT_N (NEXT ? 128 : BN) /* channels of a tile's outputs, at once */
-#define SLOT_N (VALUE == 1 ? OUT_N : 64)
+#define SLOT_N (VALUE == 1 ? OUT_N < 128 ? OUT_N : 128 : 64) /* rows of a slot have 128 bytes at most */
 #define SLOT_BYTES (64 * SLOT_N * VALUE)
 #define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))

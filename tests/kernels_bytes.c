@@ -197,12 +197,14 @@ static void test_stem(int images) {
 
 typedef enum which { CHOSEN, ALL, PARTS } which;
 
-/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all, the last four in
-   pairs; of those that cut K into parts, for latency. Without stages: it does not fit. */
+/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all; of those that cut K
+   into parts, for latency. Without stages: it does not fit, or is another one's. */
 static reid__wgmma_tile next_tile(int index, which of, int i) {
     if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
-    if (of == PARTS) return reid__wgmma_fit(&gpu.plan, index, 1, 1 + i % 2, 0, 2 << i / 2);
-    return reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
+    const reid__wgmma_shape *s = &reid__wgmma_shapes[of == PARTS ? 8 + i : i];
+    reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, s);
+    if (of == ALL && (s->split > 1 || (s->pair && !t.pair) || (s->wide && t.bn < 256))) t.stages = 0;
+    return t;
 }
 
 /* An operation's launch with each tile. */
@@ -215,9 +217,9 @@ static void test_op(int index, int images, which of) {
     upload_layer(&l);
     lane.buffer[begin->in] = emu_upload(in, stored(begin->in, images));
     if (op->residual != REID__NONE) lane.buffer[op->residual] = emu_upload(l.rest, (size_t)(l.pixels * op->oc));
-    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
+    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : REID__WGMMA_SHAPES); i++) {
         reid__wgmma_tile t = next_tile(index, of, i);
-        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
+        if (t.stages < 2) continue;
         run_tile(&l, &t, images, of == PARTS ? t.split : 1 + i); /* so few that a cluster has several tiles */
         tiles++;
     }

@@ -264,10 +264,12 @@ static void test_op(int index, int images, int large, int multiprocessors) {
     operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
     if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
     o = operands_of(index, images, more, before);
-    for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? 8 : 1); tile++) { /* the last four in pairs */
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
+    for (int tile = 0; tile < (all && op_of(&o)->kind == REID__CONV ? REID__WGMMA_SHAPES : 1); tile++) {
+        const reid__wgmma_shape *shape = &reid__wgmma_shapes[tile];
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, shape)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
-        if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
+        if (all && (shape->split > 1 || (shape->wide && t.bn < 256))) continue;
+        if (t.stages < 2 || (all && shape->pair && !t.pair)) continue; /* does not fit */
         run_tile(&o, more, before, &t, multiprocessors + (all ? tile : 0));
         tiles++;
     }
@@ -368,7 +370,8 @@ static void test_parts(int few) {
         while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
         int with = gpu.plan.with[index];
         CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
-        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
+        const reid__wgmma_shape shape = {1, rows[row].groups, 0, rows[row].split, 0};
+        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, &shape);
         CHECK(t.stages >= 3 && t.shared <= 115712);
         operands more, o;
         if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);

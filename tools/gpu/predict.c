@@ -26,7 +26,7 @@ static void predict(const reid__gpu_plan *g, int index, int batch, total *sum, c
     sum->launches++;
     if (!reid__takes_wgmma(g, first)) return;
     reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, 90, batch >= REID__LARGE);
-    double us = reid__wgmma_clocks(&t, first, 90, batch) / 1755;
+    double us = reid__launch_clocks(g, index, &t, 90, batch, &reid__pace_h200) / 1755;
     sum->modelled++, sum->microseconds += us;
     snprintf(text, size, "%dx%d%s, K in %d: %.2f", t.bm, t.bn, t.pair ? " in pairs" : "", t.split, us);
 }
