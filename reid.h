@@ -5710,10 +5710,19 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. */
+/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. Aligned as CUDA 13's
+   cuda.h has it; older drivers ask for 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
-} __attribute__((aligned(64))) reid__tensor_map;
+} __attribute__((aligned(128))) reid__tensor_map;
+
+/* Numbers of cuda.h: CUfunction_attribute and CUlaunchAttributeID. */
+enum {
+    REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
+    REID__FUNCTION_CARVEOUT = 9,       /* percent of the memory that shared memory and the L1 cache have in common */
+    REID__LAUNCH_CLUSTER = 4,
+    REID__LAUNCH_OVERLAPS = 6          /* programmatic stream serialization */
+};
 
 /* A launch with attributes, cuLaunchKernelEx's CUlaunchConfig. */
 typedef struct reid__launch_attribute {
@@ -5729,6 +5738,8 @@ typedef struct reid__launch_config {
 
 /* From CUDA 12 on; all are there or none. */
 #define REID__DRIVER_12(X)                                                                                             \
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                      \
+      (int *clusters, void *function, const reid__launch_config *config))                                              \
     X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
       (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
     X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
@@ -6626,12 +6637,13 @@ static void reid__jit_free(reid__jit *j) {
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn;       /* a convolution's tile, pixels by channels */
+    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn: SPREAD of a depthwise one, or 0 */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
     int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
                                   an image whose squeeze factors they share */
     unsigned threads, shared;
     void *handle;
+    int clusters;              /* that fit the device at once; 0: the kernel has none, or nobody has asked */
     char label[40];            /* "reid_conv_f16 128x64", the latter by reid__tile_name */
 } reid__step;
 
@@ -7223,6 +7235,14 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
     reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
 }
 
+/* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
+   has threads, and rows of memory of 32 bytes at least. Never changes the bits. */
+static int reid__depthwise_spread(const reid__op *op) {
+    int spread = 4;
+    while (spread < 32 && spread * op->ow < 224) spread *= 2;
+    return spread;
+}
+
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
     reid__op pooled = *op;
@@ -7231,10 +7251,12 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     switch (op->kind) {
     case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
     case REID__DEPTHWISE:
-        s->function = "reid_depthwise";
+        s->function = "reid_depthwise", s->bn = large ? 0 : reid__depthwise_spread(op);
+        s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
         reid__option(p, "-DREID_DEPTHWISE");
         reid__define_window(g, op, p);
         reid__define(p, "ACT", (int)op->act);
+        if (s->bn) reid__define(p, "SPREAD", s->bn);
         break;
     case REID__MAXPOOL:
         if (g->inner[index] != REID__NONE) {
@@ -7379,6 +7401,33 @@ static int reid__graph_batch(int n) {
 
 /* --- modules --- */
 
+/* The launch of a step, without its grid; `more` is room for two attributes. */
+static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
+                                           reid__launch_attribute more[2]) {
+    reid__launch_config c = {{1, 1, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
+    memset(more, 0, 2 * sizeof *more);
+    if (overlap) more[c.count].id = REID__LAUNCH_OVERLAPS, more[c.count++].value.on = 1;
+    if (s->pair || s->split > 1) {
+        unsigned *blocks = more[c.count].value.cluster;
+        more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = s->pair ? 2 : (unsigned)s->split;
+        blocks[1] = blocks[2] = 1;
+    }
+    return c;
+}
+
+/* How many of a kernel's clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one
+   have to lie in one of the chip's parts, of which some are smaller than others. */
+static reid_result reid__step_clusters(reid__device *d, reid__step *s, reid_error *e) {
+    reid__launch_attribute more[2];
+    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
+    if (!s->pair && s->split < 2) return REID_OK;
+    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    int code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
+    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
+    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
+                      "does without", d->index, d->name, c.grid[0], s->function);
+}
+
 static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
@@ -7386,8 +7435,22 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
         return reid__fail(e, REID_ERR_DEVICE, "%s needs %u bytes of shared memory, GPU %d (%s) has %d", s->function,
                           s->shared, d->index, d->name, d->shared_limit);
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
-    if (!code && s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, 8, (int)s->shared);
-    return reid__gpu_check(d, code, s->function, e);
+    if (!code && s->shared > 48 * 1024)
+        code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
+    if (code) return reid__gpu_check(d, code, s->function, e);
+    return reid__step_clusters(d, s, e);
+}
+
+/* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
+   multiprocessor is empty: all get the most shared memory there is. It is advice, and no error if it is not taken. */
+static void reid__step_carveout(reid__gpu *g, const reid__step *s) {
+    if (g->overlap && s->handle) g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
+}
+
+static void reid__gpu_carveouts(reid__gpu *g) {
+    for (int i = 0; i < 2 * REID__MAX_OPS; i++)
+        reid__step_carveout(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]);
+    for (int i = 0; i < REID__EXTRAS; i++) reid__step_carveout(g, &g->plan.extra[i]);
 }
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
@@ -7413,13 +7476,8 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
     const reid__driver *cu = &g->device.cu;
     unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
     reid__launch_attribute more[2];
-    reid__launch_config c = {{x, y, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
-    memset(more, 0, sizeof more);
-    if (g->overlap) more[c.count].id = 6, more[c.count++].value.on = 1; /* programmatic stream serialization */
-    if (s->pair || s->split > 1) { /* a cluster's dimensions */
-        unsigned *blocks = more[c.count].value.cluster;
-        more[c.count++].id = 4, blocks[0] = s->pair ? 2 : (unsigned)s->split, blocks[1] = blocks[2] = 1;
-    }
+    reid__launch_config c = reid__launch_of(s, g->overlap, stream, more);
+    c.grid[0] = x, c.grid[1] = y;
     int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
                        : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
     return code ? reid__gpu_check(&g->device, code, s->function, e) : REID_OK;
@@ -7501,7 +7559,9 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, strip) : (s->pair ? rows + rows % 2 : rows) * across;
     tiles *= s->split; /* blocks */
-    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1) * unit; /* a block keeps resident weights */
+    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* times unit: a block keeps resident weights */
+    if (s->clusters) most = reid__min((int)most, s->clusters);
+    most *= unit;
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
 
@@ -7532,7 +7592,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
         return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
                             reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
-    case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
+    case REID__DEPTHWISE:
+        return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
+                            depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
     case REID__MAXPOOL:
         if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
@@ -9956,6 +10018,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     if (r == REID_OK) r = reid__check_ranges(b);
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
+    reid__gpu_carveouts(g);
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;

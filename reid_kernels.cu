@@ -22,7 +22,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
-   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
+   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | see there
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
@@ -584,6 +584,9 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef BYTES
 #define BYTES 0
 #endif
+#ifndef SPREAD
+#define SPREAD 0
+#endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
 /* All threads of the block, or of its cluster, which then see what the others have written. */
@@ -1080,7 +1083,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
 /* What cuTensorMapEncode... filled in. */
-struct __align__(64) tensor_map {
+struct __align__(128) tensor_map {
     unsigned long long opaque[16];
 };
 
@@ -1738,10 +1741,62 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
-   which the squeeze needs. Weights are (KH, KW, C).
+   Depthwise convolution, and the sums over the rows of its outputs, which the squeeze needs: left to right. Weights are
+   (KH, KW, C). A thread computes four channels of one output row.
+
+   SPREAD: for small batches, which have few rows. A block takes a row and SPREAD times four channels, a thread one of
+   their outputs after the other; weights and outputs lie in shared memory, where the sums over the row are then made as
+   above. The bits are the same: every output is one chain of additions, and so is every sum.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
+/* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
+   position k at w[k * stride]. */
+DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w, int stride) {
+    float4 sum = b;
+#pragma unroll
+    for (int ky = 0; ky < KH; ky++)
+#pragma unroll
+        for (int kx = 0; kx < KW; kx++) {
+            if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
+            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * stride];
+            sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
+                              fmaf(v.w, k.w, sum.w));
+        }
+    return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+}
+
+/* Not a fused multiply-add with the activation's product, which only one of the kernels could have. */
+DEVICE float4 add4(float4 a, float4 b) {
+    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
+}
+
+#if SPREAD
+extern "C" __global__ void __launch_bounds__(256)
+reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
+    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
+    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */
+    int t = threadIdx.x, row = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
+    int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
+    let_next_begin();
+    for (int i = t; i < KH * KW * SPREAD; i += 256)
+        if (first + i % SPREAD * 4 < C) w[i] = *(const float4 *)(weights + i / SPREAD * C + first + i % SPREAD * 4);
+    __syncthreads();
+    wait_for_last();
+    for (int i = t; i < OW * SPREAD && row < rows; i += 256) {
+        int c = first + i % SPREAD * 4, ox = i / SPREAD;
+        if (c >= C) continue;
+        values[i] = window_of(in + (long long)image * IH * IW * C + c, y0, ox * STRIDE - PAD_X,
+                              *(const float4 *)(bias + c), w + i % SPREAD, SPREAD);
+        store4(out + ((long long)row * OW + ox) * C + c, values[i]);
+    }
+    __syncthreads();
+    if (t >= SPREAD || first + t * 4 >= C || row >= rows) return;
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int ox = 0; ox < OW; ox++) total = add4(total, values[ox * SPREAD + t]);
+    *(float4 *)(sums + (long long)row * C + first + t * 4) = total;
+}
+#else
 extern "C" __global__ void __launch_bounds__(256)
 reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
     let_next_begin();
@@ -1756,23 +1811,13 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
     wait_for_last();
     for (int ox = 0; ox < OW; ox++) {
-        float4 sum = b;
-        int x0 = ox * STRIDE - PAD_X;
-#pragma unroll
-        for (int ky = 0; ky < KH; ky++)
-#pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
-                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
-                                  fmaf(v.w, k.w, sum.w));
-            }
-        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+        float4 sum = window_of(x, y0, ox * STRIDE - PAD_X, b, w, 1);
         store4(o + ox * C, sum);
-        total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
+        total = add4(total, sum);
     }
     *(float4 *)(sums + (long long)row * C + c) = total;
 }
+#endif
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------

@@ -139,6 +139,9 @@ plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % CO
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" '/^reid_depthwise/,/^}/ s/kx < KW; kx++/kx < KW - 1; kx++/'
+plant rest "a row's sum from right to left, for small batches" 's/values\[ox \* SPREAD/values[(OW - 1 - ox) * SPREAD/'
+plant rest "a row's sum before its outputs are there" \
+    '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1
 plant rest "hidden units that other blocks have not sent" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
 plant rest "hidden units written before a block is there" \

@@ -193,7 +193,7 @@ static const emu_bug bugs[] = {
     {"tell_count_no_init_fence", "st.async to the mbarrier at shared offset 512: no fence.mbarrier_init",
      "race on shared memory offset|no fence.mbarrier_init"},
     {"tell_count_acquires_cta", NULL, "by another block of the cluster have no barrier between them"},
-    {"tell_count_no_wait", "has ended|is under way|" OUTPUT, "of shared memory offset|before the wait for the st.async"},
+    {"tell_count_no_wait", "has ended|is under way|" OUTPUT, "shared memory offset|before the wait for the st.async"},
     {"send_fine", "right", "right"},
     {"send_expects_less", "transaction count -64", "transaction count -64"},
     {"share_fine", "right", "right"},
