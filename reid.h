@@ -6997,9 +6997,10 @@ static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, cons
 /* What the model of tiles takes a Hopper to give, an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
    measured values under these names, and tools/gpu/predict.c reads them; those here say where they are from. */
 typedef struct reid__pace {
-    double wgmma_clocks_m64n256k16;       /* the instruction's rate in NVIDIA's data sheet */
+    double wgmma_clocks_m64n256k16;       /* 128 by the data sheet; a large product on an H200, 790 TFLOP/s: 154 */
     double l2_to_shared_bytes_per_clock;  /* of a multiprocessor, when all copy: assumed, 7 TB/s for the chip */
     double alone_bytes_per_clock;         /* the same when few do: assumed */
+    double shared_bytes_per_clock;        /* read and written: 32 banks of four bytes */
     double dsmem_bytes_per_clock;         /* of a multiprocessor, to others' shared memory: assumed */
     double cluster_barrier_clocks;        /* assumed */
     double outputs_stored_per_clock;      /* of a multiprocessor: counted in machine code */
@@ -7007,7 +7008,7 @@ typedef struct reid__pace {
     double l2_bytes;                      /* what one launch leaves there for the next: PyTorch's figure of an H200 */
     double clocks_per_second;
 } reid__pace;
-static const reid__pace reid__pace_h200 = {128, 30, 48, 12, 400, 14, 4.3e12, 60e6, 1755e6};
+static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
 
 /* Bytes that a multiprocessor copies in a clock when so many of all do: they share what the L2 cache gives. */
 static double reid__copy_rate(const reid__pace *p, double busy, double all) {
@@ -7015,12 +7016,19 @@ static double reid__copy_rate(const reid__pace *p, double busy, double all) {
     return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
 }
 
+/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in which
+   shared memory gives every instruction its operands and takes what is copied for the next. */
+static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
+    double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
+    double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
+    return 64 + (products > shared ? products : shared);
+}
+
 /* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
    pair copies half of the weights. A tile is 400 clocks beside its work, a slice 64. Warpgroups that take turns
    multiply while the other one stores; those that share a tile do not, but the ring fills meanwhile. Blocks that share
    K send each other their sums after a meeting. */
 static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
-    double rate = 2 * 64 * 256 * 16 / p->wgmma_clocks_m64n256k16; /* pairs of values in a clock, times bytes of one */
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
@@ -7028,7 +7036,9 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
     double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
     double copies = chunks * copy + more * copy_more;
-    double products = chunks * (64 + t->bm * t->bn * t->row / rate) + more * (64 + t->bm * 128 * t->row / rate);
+    int blocks_m = t->bm / 64, kept = t->resident ? 0 : 1;
+    double products = chunks * reid__slice_clocks(t, blocks_m, t->bn, t->bm + kept * t->bn, p) +
+                      more * reid__slice_clocks(t, blocks_m, 128, kept * 128, p);
     double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
     if (t->split > 1) store += p->cluster_barrier_clocks + sent;
