@@ -6813,6 +6813,14 @@ static int reid__gpu_row(const reid__gpu_plan *g, int index) {
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
 
+/* Can its launch compute a shortcut as more K, or be that? With reid_conv_wgmma always; with reid_conv_f16 of halves,
+   on chips without wgmma, if no slice has channels of both. */
+static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
+    if (g->wgmma || !g->half) return reid__takes_wgmma(g, op);
+    return !g->int8 && op->kind == REID__CONV && op->scale == REID__NONE && !reid__is_stem(g->plan, op) &&
+           g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
+}
+
 /* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
    or its launch computes another one already. */
 static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
@@ -6821,7 +6829,7 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
         const reid__op *b = &g->plan->ops[k];
         int takes = (adds ? b->residual : b->in) == a->out;
         uses += (b->in == a->out) + (b->residual == a->out);
-        if (takes && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+        if (takes && reid__takes_more(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
     }
     return uses == 1 ? found : REID__NONE;
 }
@@ -6851,12 +6859,12 @@ static void reid__fold(reid__gpu_plan *g) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
         if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
-        if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
+        if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
@@ -6891,10 +6899,14 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
     }
 }
 
-/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. */
-static const struct { int half, bm, bn, warps_m, warps_n, stages; } reid__tiles[] = {
-    {1, 128, 64, 2, 2, 4}, {1, 64, 64, 2, 2, 4}, {1, 32, 64, 1, 4, 4}, {1, 64, 32, 2, 2, 4}, {1, 32, 32, 2, 2, 4},
-    {0, 64, 64, 0, 0, 0},  {0, 32, 64, 0, 0, 0}, {0, 32, 32, 0, 0, 0},
+/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. arch: only for
+   this chip, or 0: an A100's tensor cores are so fast, for its shared memory, that a warp has to use twice as often
+   what it reads there. */
+static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
+    {1, 128, 128, 2, 2, 4, 80},
+    {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
+    {1, 32, 32, 2, 2, 4, 0},
+    {0, 64, 64, 0, 0, 0, 0},  {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 
@@ -6916,6 +6928,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     for (int i = 0; i < REID__TILE_COUNT; i++) {
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
+        if (reid__tiles[i].arch && reid__tiles[i].arch != arch) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
     }
@@ -7016,8 +7029,8 @@ static double reid__copy_rate(const reid__pace *p, double busy, double all) {
     return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
 }
 
-/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in which
-   shared memory gives every instruction its operands and takes what is copied for the next. */
+/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in
+   which shared memory gives every instruction its operands and takes what is copied for the next. */
 static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
     double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
     double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
@@ -7184,8 +7197,9 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
 
-static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
-                           reid__step *s) {
+static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
+    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
     int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
     s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn, s->split = reid__choose_split(g, op, arch);
@@ -7202,6 +7216,9 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define_bytes(g, op, p);
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
+    if (!with) return;
+    reid__define(p, "MORE_C", g->plan->buffers[with->in].c), reid__define(p, "MORE_STRIDE", with->stride);
+    reid__define(p, "MORE_IH", with->ih), reid__define(p, "MORE_IW", with->iw);
 }
 
 /* What all convolution kernels want to know. */
@@ -7231,7 +7248,7 @@ static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int la
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else {
-        reid__mma_step(g, first, arch, large, p, s);
+        reid__mma_step(g, index, arch, large, p, s);
     }
     reid__define_conv(g, first, reid__adds(g, index), p);
 }
@@ -7590,6 +7607,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
+    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
+    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in];
+    if (with != REID__NONE) scale = g->weights + g->plan.bias[with];
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
@@ -7600,8 +7620,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     case REID__CONV:
         if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
-                            reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
+        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
+                                      reid__blocks(reid__padded(op->oc), s->bn), 1, l->stream, conv, e);
     case REID__DEPTHWISE:
         return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
                             depthwise, e);

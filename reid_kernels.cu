@@ -587,6 +587,9 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef SPREAD
 #define SPREAD 0
 #endif
+#ifndef MORE_C
+#define MORE_C 0
+#endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
 /* All threads of the block, or of its cluster, which then see what the others have written. */
@@ -632,6 +635,14 @@ DEVICE sum_t join(const sum_t *part) {
     return *part;
 #endif
 }
+#endif
+
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16)
+/* Tiles of the same pixels are neighbours among the blocks, and the parts of a tile among these: blocks that run at the
+   same time then share their inputs, of which there are more than the L2 cache holds, rather than weights. */
+#define ACROSS ((OC_PADDED + BN - 1) / BN)
+DEVICE int row_of_block() { return blockIdx.x / (ACROSS * SPLIT); }
+DEVICE int column_of_block() { return blockIdx.x / SPLIT % ACROSS; }
 #endif
 
 #if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
@@ -695,7 +706,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
               float *out, int pixels) {
     float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
     float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
-    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = blockIdx.x / SPLIT * BM, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
     int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
     float4 a_next[A_LOADS], b_next[B_LOADS];
@@ -824,7 +835,11 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
    channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
-   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
+   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins.
+
+   MORE_C: K goes on with as many channels, whole slices, of another input (MORE_IH, MORE_IW), of a 1x1 convolution with
+   MORE_STRIDE which the network adds: it comes as `residual`, and its bias as `scale`. Not with BYTES or SCALE. */
+#define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)
 #define STAGE_BYTES ((BM + BN) * ROW_BYTES)
@@ -871,20 +886,34 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
     *(uint4 *)to = v;
 }
 
+#if MORE_C
+/* Where the other input of output pixel m lies. */
+DEVICE const value_t *find_more(const value_t *more, int m) {
+    int image = m / (OH * OW), y = m % (OH * OW) / OW * MORE_STRIDE, x = m % OW * MORE_STRIDE;
+    return more + ((long long)image * MORE_IH * MORE_IW + y * MORE_IW + x) * MORE_C;
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
-    int m0 = blockIdx.x / SPLIT * TILE_PIXELS, n0 = blockIdx.y * BN;
+    int m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
     int piece = t % 4, first_row = t / 4; /* of the slices: what this thread copies */
     sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
+#if MORE_C
+    const value_t *more[A_PIECES];
+#endif
     let_next_begin();
 #pragma unroll
     for (int i = 0; i < A_PIECES; i++) {
-        int m = m0 + first_row + i * (THREADS / 4);
-        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+        int m = min(m0 + first_row + i * (THREADS / 4), pixels - 1);
+        source[i] = find_pixel(in, m);
+#if MORE_C
+        more[i] = find_more(residual, m);
+#endif
     }
 #pragma unroll
     for (int i = 0; i < TILES_M; i++)
@@ -894,6 +923,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
                 acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? bias[n] : 0); /* bytes: it comes after them */
+                if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)scale[n];
             }
 
     auto copy_slice = [&](int slice) {
@@ -902,19 +932,23 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
         for (int i = 0; i < A_PIECES; i++) {
             int row = first_row + i * (THREADS / 4);
+#if MORE_C
+            const value_t *x = k < K_PADDED ? find_input(source[i], k) : more[i] + (k - K_PADDED);
+#else
             const value_t *x = find_input(source[i], k);
+#endif
             if (SCALE) copy_scaled(a + place(row, piece), x, scale + source[i].image_index * IC + k);
             else copy_piece(a + place(row, piece), x, in);
         }
 #pragma unroll
         for (int row = first_row; row < BN; row += THREADS / 4) {
-            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_PADDED + k : 0;
+            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_ALL + k : 0;
             copy_piece(b + place(row, piece), w, weights);
         }
     };
 
     wait_for_last();
-    const int begin = K_PADDED / BK * part / SPLIT, end = K_PADDED / BK * (part + 1) / SPLIT; /* slices */
+    const int begin = K_ALL / BK * part / SPLIT, end = K_ALL / BK * (part + 1) / SPLIT; /* slices */
     for (int s = begin; s < begin + STAGES - 1; s++) {
         if (s < end) copy_slice(s);
 #if __CUDA_ARCH__ >= 800

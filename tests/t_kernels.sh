@@ -85,6 +85,8 @@ plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + grou
     REID_EMULATOR_CHECK=1
 plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/' ONLY=row_sums
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
+plant conv "a shortcut's pixels without its stride" 's/m % OW \* MORE_STRIDE;$/m % OW;/'
+plant conv "a shortcut's bias is lost" 's/^ *if (MORE_C && !part && n < OC_PADDED).*//'
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
 plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
