@@ -5716,12 +5716,30 @@ typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(128))) reid__tensor_map;
 
-/* Numbers of cuda.h: CUfunction_attribute and CUlaunchAttributeID. */
+/* Numbers of cuda.h, by its enumerations. */
 enum {
+    /* CUdevice_attribute */
+    REID__DEVICE_MULTIPROCESSORS = 16,
+    REID__DEVICE_MAJOR = 75,
+    REID__DEVICE_MINOR = 76,
+    REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
+    /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
     REID__FUNCTION_CARVEOUT = 9,       /* percent of the memory that shared memory and the L1 cache have in common */
+    /* CUlaunchAttributeID */
     REID__LAUNCH_CLUSTER = 4,
-    REID__LAUNCH_OVERLAPS = 6          /* programmatic stream serialization */
+    REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
+    /* CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
+    REID__MAP_U8 = 0,
+    REID__MAP_F16 = 6,
+    REID__MAP_SWIZZLE_64 = 2,
+    REID__MAP_SWIZZLE_128 = 3,
+    REID__MAP_L2_256 = 3, /* the cache fetches 256 bytes at once */
+    /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
+    REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
+    REID__EVENT_TIMES = 0,
+    REID__EVENT_NO_TIMES = 2, /* which would cost */
+    REID__CAPTURE_THREAD = 1  /* other threads may allocate meanwhile */
 };
 
 /* A launch with attributes, cuLaunchKernelEx's CUlaunchConfig. */
@@ -5865,13 +5883,13 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     return REID_OK;
 }
 
-/* Facts about the device; the numbers are the driver's attributes. */
+/* Facts about the device. */
 static int reid__device_facts(reid__device *d) {
     int major = 0, minor = 0;
-    int code = d->cu.DeviceGetAttribute(&major, 75, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&minor, 76, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, 16, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, 97, d->number);
+    int code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
     if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
     if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
     d->arch = major * 10 + minor;
@@ -7512,14 +7530,18 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
+/* What tensor maps say of values of 1 or 2 bytes, and of rows of 128 or 64 bytes. */
+static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
+static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
+
 /* Values of 1 or 2 bytes (rows, columns), cut into boxes of (box, width) with the swizzle of as many bytes as they are
    wide, 128 or 64; what lies outside is read as zero. */
 static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
                             int columns, int box, int width) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
     const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, value == 1 ? 0 : 6, 2, address, sizes, &stride, boxes, steps, 0,
-                                    value * width == 128 ? 3 : 2, 3, 0);
+    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0,
+                                    reid__map_swizzle(value * width), REID__MAP_L2_256, 0);
 }
 
 /* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by a slice. */
@@ -7538,8 +7560,9 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
     if (op->kh * op->kw * op->stride == 1)
         return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
-    return cu->TensorMapEncodeIm2col(map, value == 1 ? 0 : 6, 4, address, sizes, strides, lower, upper, (unsigned)width,
-                                     (unsigned)box, steps, 0, value * width == 128 ? 3 : 2, 3, 0);
+    return cu->TensorMapEncodeIm2col(map, reid__map_type(value), 4, address, sizes, strides, lower, upper,
+                                     (unsigned)width, (unsigned)box, steps, 0, reid__map_swizzle(value * width),
+                                     REID__MAP_L2_256, 0);
 }
 
 /* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
@@ -7658,7 +7681,7 @@ static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, rei
 static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     void *graph = NULL;
-    int code = cu->StreamBeginCapture(l->stream, 1); /* thread local: other threads may allocate meanwhile */
+    int code = cu->StreamBeginCapture(l->stream, REID__CAPTURE_THREAD);
     if (code) return reid__gpu_check(&g->device, code, "cuStreamBeginCapture", e);
     reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
@@ -7976,11 +7999,11 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     reid__driver *cu = &g->device.cu;
     reid__cutter t = {g, l, 0, 0, REID_OK, e};
     void *pinned = NULL;
-    int code = cu->StreamCreate(&l->stream, 1); /* not ordered with the process's default stream */
-    if (!code) code = cu->StreamCreate(&l->copies, 1);
+    int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
+    if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
-        code = cu->EventCreate(&l->slots[i].uploaded, 2); /* without times, which would cost */
-        if (!code) code = cu->EventCreate(&l->slots[i].done, 2);
+        code = cu->EventCreate(&l->slots[i].uploaded, REID__EVENT_NO_TIMES);
+        if (!code) code = cu->EventCreate(&l->slots[i].done, REID__EVENT_NO_TIMES);
     }
     if (code) return reid__gpu_check(&g->device, code, "a stream or an event", e);
 #ifndef REID__SEPARATE_BUFFERS
@@ -8262,7 +8285,7 @@ static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repea
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
     for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
-        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], 0), "cuEventCreate", e);
+        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     int code = r == REID_OK ? cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream) : 0;
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "noise", e);
@@ -8852,7 +8875,7 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     reid__driver *cu = &s->device.cu;
     size_t maxima = (size_t)x->told * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
     void *pinned = NULL;
-    int code = cu->StreamCreate(&s->stream, 1);
+    int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
         code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
         if (!code) code = cu->ModuleGetFunction(&s->functions[i], s->modules[i], "reid_search");
@@ -10017,7 +10040,7 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
         l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
         l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
-        code = cu->StreamCreate(&l->stream, 1);
+        code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
     void *stream = b->gpu_loaders[0].stream;
     if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, stream);

@@ -32,6 +32,27 @@
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
 
+   What a program is given by -D beside its kernel's name; in brackets what may be left out, and is then 0, SPLIT 1:
+
+   kernel           | constants
+   -----------------+---------------------------------------------------------------------------------------------------
+   with values      | VALUE_F16 or VALUE_U8, halves or bytes; else FP32
+   reid_input       | H W ROWS COLUMNS BORDER_Y BORDER_X
+   a convolution    | IH IW IC OH OW OC_PADDED KH KW STRIDE PAD_Y PAD_X ACT RESIDUAL
+   reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
+   reid_conv_f32    | those, BM BN BK [SPLIT]
+   reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [BYTES SIGNED REST_SIGNED]
+                    | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
+   reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
+                    | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
+   reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT [SPREAD]
+   reid_squeeze     | C CHANNELS HIDDEN OH OW [SPLIT]
+   reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
+   reid_pool        | those, PER GEM NORM
+   reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
+   reid_normalise   | DIM RAW FLIP
+   reid_search      | K BK BN
+
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
    give the bits that reid.h gives on the CPU.
