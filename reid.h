@@ -7140,6 +7140,7 @@ typedef struct reid__tile_rule {
     int split;    /* only this, or 0: any */
     int wide;     /* only those, or only others, or -1: any */
     int measured; /* one that was measured comes before those that were not */
+    int pairs;    /* those too, though REID_CLUSTERS forbids them: for a choice that must not depend on it */
 } reid__tile_rule;
 
 /* The best tile; *least is its cost. */
@@ -7151,7 +7152,8 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
     *least = 0;
     for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
-        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair : s->pair && g->wgmma < 2) continue;
+        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair
+                                           : s->pair && g->wgmma < 2 && !rule.pairs) continue;
         t = reid__wgmma_fit(g, index, s);
         if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
         if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
@@ -7167,7 +7169,7 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
 /* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
    of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
 static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
-    reid__tile_rule rule = {0, 1, 0};
+    reid__tile_rule rule = {0, 1, 0, 1};
     double wide, others;
     if (g->latency || !reid__best_tile(g, index, arch, 1, rule, &wide).stages) return 0;
     rule.wide = 0;
@@ -7177,7 +7179,7 @@ static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
    measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
-    reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0};
+    reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
     double cost;
     if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule, &cost).split;
     rule.measured = 1;
