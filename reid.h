@@ -72,7 +72,7 @@
        REID_SYNC=1                     on a GPU: every kernel is waited for, at most 20 seconds, before the next one is
                                        launched, and the operation that failed or did not end is named (slow; the
                                        embeddings are the same to the bit)
-       REID_TILE=1...14                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
+       REID_TILE=1...18                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
                                        was measured; for `reid bench --tune`
 
    CUDA
@@ -5721,10 +5721,37 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. */
+/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. Aligned as CUDA 13's
+   cuda.h has it; older drivers ask for 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
-} __attribute__((aligned(64))) reid__tensor_map;
+} __attribute__((aligned(128))) reid__tensor_map;
+
+/* Numbers of cuda.h, by its enumerations. */
+enum {
+    /* CUdevice_attribute */
+    REID__DEVICE_MULTIPROCESSORS = 16,
+    REID__DEVICE_MAJOR = 75,
+    REID__DEVICE_MINOR = 76,
+    REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
+    /* CUfunction_attribute */
+    REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
+    REID__FUNCTION_CARVEOUT = 9,       /* percent of the memory that shared memory and the L1 cache have in common */
+    /* CUlaunchAttributeID */
+    REID__LAUNCH_CLUSTER = 4,
+    REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
+    /* CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
+    REID__MAP_U8 = 0,
+    REID__MAP_F16 = 6,
+    REID__MAP_SWIZZLE_64 = 2,
+    REID__MAP_SWIZZLE_128 = 3,
+    REID__MAP_L2_256 = 3, /* the cache fetches 256 bytes at once */
+    /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
+    REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
+    REID__EVENT_TIMES = 0,
+    REID__EVENT_NO_TIMES = 2, /* which would cost */
+    REID__CAPTURE_THREAD = 1  /* other threads may allocate meanwhile */
+};
 
 /* A launch with attributes, cuLaunchKernelEx's CUlaunchConfig. */
 typedef struct reid__launch_attribute {
@@ -5740,6 +5767,8 @@ typedef struct reid__launch_config {
 
 /* From CUDA 12 on; all are there or none. */
 #define REID__DRIVER_12(X)                                                                                             \
+    X(OccupancyMaxActiveClusters, "cuOccupancyMaxActiveClusters",                                                      \
+      (int *clusters, void *function, const reid__launch_config *config))                                              \
     X(LaunchKernelEx, "cuLaunchKernelEx",                                                                              \
       (const reid__launch_config *config, void *function, void **parameters, void **extra))                            \
     X(TensorMapEncodeTiled, "cuTensorMapEncodeTiled",                                                                  \
@@ -5869,13 +5898,13 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     return REID_OK;
 }
 
-/* Facts about the device; the numbers are the driver's attributes. */
+/* Facts about the device. */
 static int reid__device_facts(reid__device *d) {
     int major = 0, minor = 0;
-    int code = d->cu.DeviceGetAttribute(&major, 75, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&minor, 76, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, 16, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, 97, d->number);
+    int code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
     if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
     if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
     d->arch = major * 10 + minor;
@@ -6641,12 +6670,13 @@ static void reid__jit_free(reid__jit *j) {
 /* How one operation runs. */
 typedef struct reid__step {
     const char *function;      /* in reid_kernels.cu */
-    int program, bm, bn;       /* a convolution's tile, pixels by channels */
+    int program, bm, bn;       /* a convolution's tile, pixels by channels; bn: SPREAD of a depthwise one, or 0 */
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
     int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
                                   an image whose squeeze factors they share */
     unsigned threads, shared;
     void *handle;
+    int clusters;              /* that fit the device at once; 0: the kernel has none, or nobody has asked */
     char label[40];            /* "reid_conv_f16 128x64", the latter by reid__tile_name */
 } reid__step;
 
@@ -6817,6 +6847,14 @@ static int reid__gpu_row(const reid__gpu_plan *g, int index) {
            (with == REID__NONE ? 0 : reid__gpu_depth(g, &g->plan->ops[with]));
 }
 
+/* Can its launch compute a shortcut as more K, or be that? With reid_conv_wgmma always; with reid_conv_f16 of halves,
+   on chips without wgmma, if no slice has channels of both. */
+static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
+    if (g->wgmma || !g->half) return reid__takes_wgmma(g, op);
+    return !g->int8 && op->kind == REID__CONV && op->scale == REID__NONE && !reid__is_stem(g->plan, op) &&
+           g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
+}
+
 /* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
    or its launch computes another one already. */
 static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
@@ -6825,7 +6863,7 @@ static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds)
         const reid__op *b = &g->plan->ops[k];
         int takes = (adds ? b->residual : b->in) == a->out;
         uses += (b->in == a->out) + (b->residual == a->out);
-        if (takes && reid__takes_wgmma(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+        if (takes && reid__takes_more(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
     }
     return uses == 1 ? found : REID__NONE;
 }
@@ -6855,12 +6893,12 @@ static void reid__fold(reid__gpu_plan *g) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *a = &p->ops[i];
         if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
-        if (!reid__takes_wgmma(g, a) || a->residual != REID__NONE) continue;
+        if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
         int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
-        if (adds || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
+        if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
         if (p->ops[user].oc % 128 || p->ops[user].act != a->act) continue;
         g->inner[user] = i, g->into[i] = user;
     }
@@ -6895,10 +6933,14 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
     }
 }
 
-/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. */
-static const struct { int half, bm, bn, warps_m, warps_n, stages; } reid__tiles[] = {
-    {1, 128, 64, 2, 2, 4}, {1, 64, 64, 2, 2, 4}, {1, 32, 64, 1, 4, 4}, {1, 64, 32, 2, 2, 4}, {1, 32, 32, 2, 2, 4},
-    {0, 64, 64, 0, 0, 0},  {0, 32, 64, 0, 0, 0}, {0, 32, 32, 0, 0, 0},
+/* Tiles of the convolution kernels, largest first. A thread of the FP32 kernel computes 4 x 4 outputs. arch: only for
+   this chip, or 0: an A100's tensor cores are so fast, for its shared memory, that a warp has to use twice as often
+   what it reads there. */
+static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
+    {1, 128, 128, 2, 2, 4, 80},
+    {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
+    {1, 32, 32, 2, 2, 4, 0},
+    {0, 64, 64, 0, 0, 0, 0},  {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 
@@ -6920,6 +6962,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     for (int i = 0; i < REID__TILE_COUNT; i++) {
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
+        if (reid__tiles[i].arch && reid__tiles[i].arch != arch) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
     }
@@ -6957,59 +7000,134 @@ static int reid__launch_first(const reid__gpu_plan *g, int index) {
     return g->inner[index] == REID__NONE ? index : g->inner[index];
 }
 
-static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, int blocks, int groups, int pair,
-                                        int split) {
+/* The tiles there are, REID_TILE's numbers from 1 on. A tile has 64 * blocks * groups pixels. groups 2: both warpgroups
+   work on one tile; 1: they take turns. pair: a cluster of two blocks shares weights. split: a cluster cuts K into so
+   many parts. wide: 256 channels where a layer has as many, with sums of one block only, as registers allow. */
+typedef struct reid__wgmma_shape { int blocks, groups, pair, split, wide; } reid__wgmma_shape;
+static const reid__wgmma_shape reid__wgmma_shapes[] = {
+    {1, 1, 0, 1, 0}, {1, 2, 0, 1, 0}, {2, 1, 0, 1, 0}, {2, 2, 0, 1, 0}, {1, 1, 1, 1, 0}, {1, 2, 1, 1, 0},
+    {2, 1, 1, 1, 0}, {2, 2, 1, 1, 0}, {1, 1, 0, 2, 0}, {1, 2, 0, 2, 0}, {1, 1, 0, 4, 0}, {1, 2, 0, 4, 0},
+    {1, 1, 0, 8, 0}, {1, 2, 0, 8, 0}, {1, 1, 0, 1, 1}, {1, 2, 0, 1, 1}, {1, 1, 1, 1, 1}, {1, 2, 1, 1, 1},
+};
+#define REID__WGMMA_SHAPES ((int)(sizeof reid__wgmma_shapes / sizeof reid__wgmma_shapes[0]))
+
+static reid__wgmma_tile reid__wgmma_fit(const reid__gpu_plan *g, int index, const reid__wgmma_shape *s) {
     int first = reid__launch_first(g, index), oc = g->plan->ops[first].oc, bytes, a, b, fixed, kept;
     const reid__op *op = &g->plan->ops[first];
-    int value = reid__wgmma_value(op), slot;
+    int value = reid__wgmma_value(op), slot, blocks = s->blocks, groups = s->groups, split = s->split;
     reid__wgmma_tile t;
     t.stem = reid__is_stem(g->plan, op), t.depth = reid__slice(g, op), t.row = t.depth * value;
     t.light = g->latency && !t.stem, t.split = split;
     bytes = (t.light ? 115712 : 232448) - 1024; /* of shared memory; 1024 for the barriers */
     if (t.stem) blocks = reid__ceil_div(op->ow, 64), groups = 1; /* a row of outputs */
     t.blocks = blocks, t.groups = groups, t.bm = 64 * blocks * groups;
-    t.bn = oc > 64 && !t.light ? 128 : 64, t.across = reid__ceil_div(oc, t.bn);
+    t.bn = oc <= 64 || t.light ? 64 : s->wide && oc >= 256 ? 256 : 128, t.across = reid__ceil_div(oc, t.bn);
     t.chunks = reid__ceil_div(reid__gpu_row(g, first), t.depth);
     t.slots = t.stem ? blocks : (split > 1 ? value == 1 : reid__adds(g, index)) ? 4 : 2; /* sums are four bytes */
     t.passes = first == index ? 0 : g->plan->ops[index].oc / 128;
-    slot = value == 2 ? 64 : t.passes ? 128 : t.bn; /* channels */
+    slot = value == 2 ? 64 : t.passes ? 128 : reid__min(t.bn, 128); /* channels */
     a = t.stem ? reid__round_up(op->kh * g->columns * 8 + 16 * t.bm, 1024) : t.bm * t.row;
     b = t.bn * t.row, kept = t.chunks * b + t.passes * t.bn / t.depth * 128 * t.row;
     fixed = 2 * 64 * value * (t.slots * slot + (t.passes ? blocks * t.bn : 0));
     t.resident = split == 1 && bytes - fixed - kept >= 3 * a;
-    t.pair = pair && !t.resident && !t.stem;
+    t.pair = s->pair && !t.resident && !t.stem;
     t.stages = reid__min(8, t.resident ? (bytes - fixed - kept) / a : (bytes - fixed) / (a + b));
     if (t.passes && !t.resident && t.bn == 64) t.stages = 0; /* a slice of the second weights would not fit a stage */
     if (g->per[g->plan->ops[index].out] > 1 && groups * split > 1) t.stages = 0; /* a row would be cut into parts */
     if (split > 1 && (t.stem || split > t.chunks)) t.stages = 0;
+    if (t.bn == 256 && blocks * split > 1) t.stages = 0;
     t.shared = (unsigned)(t.stages * (t.resident ? a : a + b) + t.resident * kept + fixed + 1024);
     t.stages >>= t.stem;
     return t;
 }
 
-/* A model of the time of a launch with n images, in clocks: a multiprocessor multiplies 2048 pairs a clock, of bytes
-   twice as many. Assumed are 48 bytes copied and 14 outputs stored in one, 64 clocks more for a slice, 400 for a tile;
-   a block of a pair copies half of the weights. Warpgroups that take turns multiply while the other one stores. Blocks
-   that share K send each other their sums, 12 bytes a clock, after 400 clocks of waiting. */
-static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n) {
-    int copied = t->bm + (t->resident ? 0 : t->bn >> t->pair);
-    int slice = 64 + reid__max(t->bm * t->bn * t->row / 4096, copied * t->row / 48);
-    int sent = t->bm * t->bn * 4 / t->split;
-    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / 14 / t->split);
-    double all = (reid__ceil_div(t->chunks, t->split) + t->passes * t->bn / t->depth) * slice;
-    if (t->split > 1) store += 400 + sent * (t->split - 1) / 12;
-    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm;
-    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across;
-    double waves = (double)((tiles - 1) / (reid__usual_processors(arch) / t->split));
-    double turns = all / 2 + store > all ? all / 2 + store : all;
-    return t->groups == 2 ? (waves + 1) * (all + store) : waves * turns + all + 2 * store;
+/* What the model of tiles takes a Hopper to give, an H200 at 1755 MHz with 132 multiprocessors. tools/gpu_check writes
+   measured values under these names, and tools/gpu/predict.c reads them; those here say where they are from. */
+typedef struct reid__pace {
+    double wgmma_clocks_m64n256k16;       /* 128 by the data sheet; a large product on an H200, 790 TFLOP/s: 154 */
+    double l2_to_shared_bytes_per_clock;  /* of a multiprocessor, when all copy: assumed, 7 TB/s for the chip */
+    double alone_bytes_per_clock;         /* the same when few do: assumed */
+    double shared_bytes_per_clock;        /* read and written: 32 banks of four bytes */
+    double dsmem_bytes_per_clock;         /* of a multiprocessor, to others' shared memory: assumed */
+    double cluster_barrier_clocks;        /* assumed */
+    double outputs_stored_per_clock;      /* of a multiprocessor: counted in machine code */
+    double dram_bytes_per_second;         /* a copy on an H200, bytes read and written */
+    double l2_bytes;                      /* what one launch leaves there for the next: PyTorch's figure of an H200 */
+    double clocks_per_second;
+} reid__pace;
+static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
+
+/* Bytes that a multiprocessor copies in a clock when so many of all do: they share what the L2 cache gives. */
+static double reid__copy_rate(const reid__pace *p, double busy, double all) {
+    double share = p->l2_to_shared_bytes_per_clock * all / busy;
+    return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
 }
 
-/* The same of an image, over the batches that the tile is for. */
-static double reid__wgmma_cost(const reid__wgmma_tile *t, const reid__op *op, int arch, int large) {
+/* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in
+   which shared memory gives every instruction its operands and takes what is copied for the next. */
+static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
+    double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
+    double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
+    return 64 + (products > shared ? products : shared);
+}
+
+/* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
+   pair copies half of the weights. A tile is 400 clocks beside its work, a slice 64. Warpgroups that take turns
+   multiply while the other one stores; those that share a tile do not, but the ring fills meanwhile. Blocks that share
+   K send each other their sums after a meeting. */
+static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, int arch, int n, const reid__pace *p) {
+    int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
+    ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
+    ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
+    double bytes = reid__copy_rate(p, (double)(blocks < processors ? blocks : processors), (double)processors);
+    double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
+    double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
+    double copies = chunks * copy + more * copy_more;
+    int blocks_m = t->bm / 64, kept = t->resident ? 0 : 1;
+    double products = chunks * reid__slice_clocks(t, blocks_m, t->bn, t->bm + kept * t->bn, p) +
+                      more * reid__slice_clocks(t, blocks_m, 128, kept * 128, p);
+    double sent = t->bm * t->bn * 4 / t->split * (t->split - 1) / p->dsmem_bytes_per_clock;
+    double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
+    if (t->split > 1) store += p->cluster_barrier_clocks + sent;
+    double waves = (double)((tiles - 1) / (processors / t->split));
+    double first = copies > products ? copies : products, each;
+    double idle = store - t->stages * copy; /* the ring is full, and nothing is copied */
+    if (t->groups == 2) {
+        each = copies + (idle > 0 ? idle : 0);
+        return waves * (each > products + store ? each : products + store) + first + store;
+    }
+    each = products / 2 + store > first ? products / 2 + store : first;
+    return waves * each + first + 2 * store;
+}
+
+/* Bytes that a launch with n images moves between the chip and its memory, where the activations of one launch are too
+   many to stay on the chip for the next. */
+static double reid__launch_bytes(const reid__gpu_plan *g, int index, int n, const reid__pace *p) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
+    int with = g->with[index];
+    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (with != REID__NONE) bytes += (double)g->size[g->plan->ops[with].in];
+    return bytes * n > p->l2_bytes ? bytes * n : 0;
+}
+
+/* Clocks of a launch, memory included: the larger of the two, as copies and products overlap. */
+static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
+                                  const reid__pace *p) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    double clocks = reid__wgmma_clocks(t, first, arch, n, p);
+    double memory = reid__launch_bytes(g, index, n, p) / p->dram_bytes_per_second * p->clocks_per_second;
+    return clocks > memory ? clocks : memory;
+}
+
+/* The same of an image, over the batches that the tile is for. Of tiles that wait for memory alike the one with less
+   work is better. */
+static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__pace *p = &reid__pace_h200;
     double cost = 0;
     for (int n = large ? 64 : 1; n <= (large ? 256 : t->light ? 1 : 4); n *= 2)
-        cost += reid__wgmma_clocks(t, op, arch, n) / n;
+        cost += (reid__launch_clocks(g, index, t, arch, n, p) + reid__wgmma_clocks(t, first, arch, n, p) / 100) / n;
     return cost;
 }
 
@@ -7033,34 +7151,55 @@ static double reid__tile_time(const reid__gpu_plan *g, int index, int arch, int 
     return found ? (double)strtoll(found + n, NULL, 10) : 0;
 }
 
-/* The best tile: of four, of those in pairs, and of six that cut K into parts, or of those with this `split`. One that
-   was measured comes before those that were not. */
-static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, int split,
-                                        int measured) {
-    const reid__op *op = &g->plan->ops[index];
+/* Which tiles may be taken? */
+typedef struct reid__tile_rule {
+    int split;    /* only this, or 0: any */
+    int wide;     /* only those, or only others, or -1: any */
+    int measured; /* one that was measured comes before those that were not */
+    int pairs;    /* those too, though REID_CLUSTERS forbids them: for a choice that must not depend on it */
+} reid__tile_rule;
+
+/* The best tile; *least is its cost. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule,
+                                        double *least) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
-    double least = 0;
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    for (int i = 0; i < 14; i++) {
-        if (i >= 8 ? !parts : g->latency ? i > 1 : i >= 4 * g->wgmma) continue;
-        if (i >= 8) t = reid__wgmma_fit(g, index, 1, 1 + i % 2, 0, 1 << (i - 6) / 2);
-        else t = reid__wgmma_fit(g, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
-        if (t.stages < 3 - t.stem || (split && t.split != split)) continue;
+    *least = 0;
+    for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
+        const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
+        if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair
+                                           : s->pair && g->wgmma < 2 && !rule.pairs) continue;
+        t = reid__wgmma_fit(g, index, s);
+        if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
+        if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
-        double cost = measured ? reid__tile_time(g, index, arch, large, &t) : 0;
-        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(&t, op, arch, large);
-        if (measured && g->tile == i + 1) cost = -1;
-        if (!best.stages || cost < least) best = t, least = cost;
+        double cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
+        if (rule.measured && g->tile == i + 1) cost = -1;
+        if (!best.stages || cost < *least) best = t, *least = cost;
     }
     return best;
 }
 
+/* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
+   of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
+static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
+    reid__tile_rule rule = {0, 1, 0, 1};
+    double wide, others;
+    if (g->latency || !reid__best_tile(g, index, arch, 1, rule, &wide).stages) return 0;
+    rule.wide = 0;
+    return !reid__best_tile(g, index, arch, 1, rule, &others).stages || wide - 1e15 < 0.95 * (others - 1e15);
+}
+
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
-   measured, for the bits depend on them; sums of bytes have the same in any. */
+   measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
-    int split = g->latency ? reid__best_tile(g, index, arch, 0, 0, 0).split : 0;
-    return reid__best_tile(g, index, arch, large, split, 1);
+    reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
+    double cost;
+    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule, &cost).split;
+    rule.measured = 1;
+    return reid__best_tile(g, index, arch, large, rule, &cost);
 }
 
 /* INT8: what an operation stores. */
@@ -7094,8 +7233,9 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
     reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
 }
 
-static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch, int large, reid__program *p,
-                           reid__step *s) {
+static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
+    const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
     int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
     s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn, s->split = reid__choose_split(g, op, arch);
@@ -7112,6 +7252,9 @@ static void reid__mma_step(const reid__gpu_plan *g, const reid__op *op, int arch
     reid__define_bytes(g, op, p);
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
     reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
+    if (!with) return;
+    reid__define(p, "MORE_C", g->plan->buffers[with->in].c), reid__define(p, "MORE_STRIDE", with->stride);
+    reid__define(p, "MORE_IH", with->ih), reid__define(p, "MORE_IW", with->iw);
 }
 
 /* What all convolution kernels want to know. */
@@ -7141,7 +7284,7 @@ static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int la
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
     } else {
-        reid__mma_step(g, first, arch, large, p, s);
+        reid__mma_step(g, index, arch, large, p, s);
     }
     reid__define_conv(g, first, reid__adds(g, index), p);
 }
@@ -7155,6 +7298,14 @@ static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, rei
     reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
 }
 
+/* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
+   has threads, and rows of memory of 32 bytes at least. Never changes the bits. */
+static int reid__depthwise_spread(const reid__op *op) {
+    int spread = 4;
+    while (spread < 32 && spread * op->ow < 224) spread *= 2;
+    return spread;
+}
+
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     const reid__op *op = &g->plan->ops[index];
     reid__op pooled = *op;
@@ -7163,10 +7314,12 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     switch (op->kind) {
     case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
     case REID__DEPTHWISE:
-        s->function = "reid_depthwise";
+        s->function = "reid_depthwise", s->bn = large ? 0 : reid__depthwise_spread(op);
+        s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
         reid__option(p, "-DREID_DEPTHWISE");
         reid__define_window(g, op, p);
         reid__define(p, "ACT", (int)op->act);
+        if (s->bn) reid__define(p, "SPREAD", s->bn);
         break;
     case REID__MAXPOOL:
         if (g->inner[index] != REID__NONE) {
@@ -7311,6 +7464,33 @@ static int reid__graph_batch(int n) {
 
 /* --- modules --- */
 
+/* The launch of a step, without its grid; `more` is room for two attributes. */
+static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
+                                           reid__launch_attribute more[2]) {
+    reid__launch_config c = {{1, 1, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
+    memset(more, 0, 2 * sizeof *more);
+    if (overlap) more[c.count].id = REID__LAUNCH_OVERLAPS, more[c.count++].value.on = 1;
+    if (s->pair || s->split > 1) {
+        unsigned *blocks = more[c.count].value.cluster;
+        more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = s->pair ? 2 : (unsigned)s->split;
+        blocks[1] = blocks[2] = 1;
+    }
+    return c;
+}
+
+/* How many of a kernel's clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one
+   have to lie in one of the chip's parts, of which some are smaller than others. */
+static reid_result reid__step_clusters(reid__device *d, reid__step *s, reid_error *e) {
+    reid__launch_attribute more[2];
+    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
+    if (!s->pair && s->split < 2) return REID_OK;
+    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    int code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
+    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
+    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
+                      "does without", d->index, d->name, c.grid[0], s->function);
+}
+
 static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
@@ -7318,8 +7498,22 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
         return reid__fail(e, REID_ERR_DEVICE, "%s needs %u bytes of shared memory, GPU %d (%s) has %d", s->function,
                           s->shared, d->index, d->name, d->shared_limit);
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
-    if (!code && s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, 8, (int)s->shared);
-    return reid__gpu_check(d, code, s->function, e);
+    if (!code && s->shared > 48 * 1024)
+        code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
+    if (code) return reid__gpu_check(d, code, s->function, e);
+    return reid__step_clusters(d, s, e);
+}
+
+/* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
+   multiprocessor is empty: all get the most shared memory there is. It is advice, and no error if it is not taken. */
+static void reid__step_carveout(reid__gpu *g, const reid__step *s) {
+    if (g->overlap && s->handle) g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
+}
+
+static void reid__gpu_carveouts(reid__gpu *g) {
+    for (int i = 0; i < 2 * REID__MAX_OPS; i++)
+        reid__step_carveout(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]);
+    for (int i = 0; i < REID__EXTRAS; i++) reid__step_carveout(g, &g->plan.extra[i]);
 }
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
@@ -7359,13 +7553,8 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
     const reid__driver *cu = &g->device.cu;
     unsigned x = (unsigned)grid_x, y = (unsigned)grid_y;
     reid__launch_attribute more[2];
-    reid__launch_config c = {{x, y, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
-    memset(more, 0, sizeof more);
-    if (g->overlap) more[c.count].id = 6, more[c.count++].value.on = 1; /* programmatic stream serialization */
-    if (s->pair || s->split > 1) { /* a cluster's dimensions */
-        unsigned *blocks = more[c.count].value.cluster;
-        more[c.count++].id = 4, blocks[0] = s->pair ? 2 : (unsigned)s->split, blocks[1] = blocks[2] = 1;
-    }
+    reid__launch_config c = reid__launch_of(s, g->overlap, stream, more);
+    c.grid[0] = x, c.grid[1] = y;
     int code = c.count ? cu->LaunchKernelEx(&c, s->handle, parameters, NULL)
                        : cu->LaunchKernel(s->handle, x, y, 1, s->threads, 1, 1, s->shared, stream, parameters, NULL);
     if (code) return reid__gpu_check(&g->device, code, s->function, e);
@@ -7374,14 +7563,18 @@ static reid_result reid__launch(reid__gpu *g, const reid__step *s, int64_t grid_
 
 static int64_t reid__blocks(int64_t count, int64_t each) { return (count + each - 1) / each; }
 
+/* What tensor maps say of values of 1 or 2 bytes, and of rows of 128 or 64 bytes. */
+static int reid__map_type(int value) { return value == 1 ? REID__MAP_U8 : REID__MAP_F16; }
+static int reid__map_swizzle(int row) { return row == 128 ? REID__MAP_SWIZZLE_128 : REID__MAP_SWIZZLE_64; }
+
 /* Values of 1 or 2 bytes (rows, columns), cut into boxes of (box, width) with the swizzle of as many bytes as they are
    wide, 128 or 64; what lies outside is read as zero. */
 static int reid__map_matrix(const reid__driver *cu, reid__tensor_map *map, reid__address address, int value, int rows,
                             int columns, int box, int width) {
     const uint64_t sizes[2] = {(uint64_t)columns, (uint64_t)rows}, stride = (uint64_t)value * sizes[0];
     const unsigned boxes[2] = {(unsigned)width, (unsigned)box}, steps[2] = {1, 1};
-    return cu->TensorMapEncodeTiled(map, value == 1 ? 0 : 6, 2, address, sizes, &stride, boxes, steps, 0,
-                                    value * width == 128 ? 3 : 2, 3, 0);
+    return cu->TensorMapEncodeTiled(map, reid__map_type(value), 2, address, sizes, &stride, boxes, steps, 0,
+                                    reid__map_swizzle(value * width), REID__MAP_L2_256, 0);
 }
 
 /* The inputs of a convolution: boxes of `box` of its output pixels, for one position of the window, by a slice. */
@@ -7400,8 +7593,9 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                           (op->oh - 1) * op->stride - op->pad_y - op->ih + 1};
     if (op->kh * op->kw * op->stride == 1)
         return reid__map_matrix(cu, map, address, value, n * op->oh * op->ow, c, box, width);
-    return cu->TensorMapEncodeIm2col(map, value == 1 ? 0 : 6, 4, address, sizes, strides, lower, upper, (unsigned)width,
-                                     (unsigned)box, steps, 0, value * width == 128 ? 3 : 2, 3, 0);
+    return cu->TensorMapEncodeIm2col(map, reid__map_type(value), 4, address, sizes, strides, lower, upper,
+                                     (unsigned)width, (unsigned)box, steps, 0, reid__map_swizzle(value * width),
+                                     REID__MAP_L2_256, 0);
 }
 
 /* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
@@ -7432,7 +7626,7 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     void *parameters[] = {&in,    &w,         &next,  &rest,       &out, &raw,
                           &bias,  &more_bias, &scale, &more_scale, &to,  &pixels, &strip};
     int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
-    if (value == 1) slot = first != index ? 128 : s->bn;
+    if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
     in = next = rest = out = w;
     if (!code && !stem && g->plan.per[op->out] == 1) code = reid__map_matrix(cu, &out, to, value, pixels, oc, 64, slot);
@@ -7448,7 +7642,9 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     int64_t rows = reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm));
     int64_t tiles = stem ? (int64_t)n * reid__ceil_div(op->oh, strip) : (s->pair ? rows + rows % 2 : rows) * across;
     tiles *= s->split; /* blocks */
-    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1) * unit; /* a block keeps resident weights */
+    int64_t most = reid__max(g->device.multiprocessors / (int)unit, 1); /* times unit: a block keeps resident weights */
+    if (s->clusters) most = reid__min((int)most, s->clusters);
+    most *= unit;
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
 
@@ -7467,6 +7663,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
+    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
+    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in];
+    if (with != REID__NONE) scale = g->weights + g->plan.bias[with];
     void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
     void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
@@ -7477,9 +7676,11 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     case REID__CONV:
         if (g->plan.into[index] != REID__NONE) return REID_OK;
         if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)),
-                            reid__blocks(reid__padded(op->oc), s->bn), l->stream, conv, e);
-    case REID__DEPTHWISE: return reid__launch(g, s, reid__blocks(in_rows, 256), 1, l->stream, depthwise, e);
+        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
+                                      reid__blocks(reid__padded(op->oc), s->bn), 1, l->stream, conv, e);
+    case REID__DEPTHWISE:
+        return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
+                            depthwise, e);
     case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
     case REID__MAXPOOL:
         if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
@@ -7519,7 +7720,7 @@ static reid_result reid__gpu_run_net(reid__gpu *g, reid__gpu_lane *l, int n, rei
 static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     void *graph = NULL;
-    int code = cu->StreamBeginCapture(l->stream, 1); /* thread local: other threads may allocate meanwhile */
+    int code = cu->StreamBeginCapture(l->stream, REID__CAPTURE_THREAD);
     if (code) return reid__gpu_check(&g->device, code, "cuStreamBeginCapture", e);
     reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
@@ -7837,11 +8038,11 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     reid__driver *cu = &g->device.cu;
     reid__cutter t = {g, l, 0, 0, REID_OK, e};
     void *pinned = NULL;
-    int code = cu->StreamCreate(&l->stream, 1); /* not ordered with the process's default stream */
-    if (!code) code = cu->StreamCreate(&l->copies, 1);
+    int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
+    if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
-        code = cu->EventCreate(&l->slots[i].uploaded, 2); /* without times, which would cost */
-        if (!code) code = cu->EventCreate(&l->slots[i].done, 2);
+        code = cu->EventCreate(&l->slots[i].uploaded, REID__EVENT_NO_TIMES);
+        if (!code) code = cu->EventCreate(&l->slots[i].done, REID__EVENT_NO_TIMES);
     }
     if (code) return reid__gpu_check(&g->device, code, "a stream or an event", e);
 #ifndef REID__SEPARATE_BUFFERS
@@ -8134,7 +8335,7 @@ static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repea
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
     for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
-        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], 0), "cuEventCreate", e);
+        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
     int code = r == REID_OK ? cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream) : 0;
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "noise", e);
@@ -8724,7 +8925,7 @@ static reid_result reid__scout_load(reid_index *x, const reid__jit *j, size_t pa
     reid__driver *cu = &s->device.cu;
     size_t maxima = (size_t)x->told * x->tiles * sizeof(float), all = s->row_bytes + s->query_bytes + maxima;
     void *pinned = NULL;
-    int code = cu->StreamCreate(&s->stream, 1);
+    int code = cu->StreamCreate(&s->stream, REID__STREAM_APART);
     for (int i = 0; i < 2 && !code; i++) {
         code = cu->ModuleLoadData(&s->modules[i], j->programs[i].cubin);
         if (!code) code = cu->ModuleGetFunction(&s->functions[i], s->modules[i], "reid_search");
@@ -9889,7 +10090,7 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
         l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
         l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
-        code = cu->StreamCreate(&l->stream, 1);
+        code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
     void *stream = b->gpu_loaders[0].stream;
     if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, stream);
@@ -9921,6 +10122,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
+    reid__gpu_carveouts(g);
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;

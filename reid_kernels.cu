@@ -22,7 +22,7 @@
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
    reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
-   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | none
+   reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | see there
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
    reid_maxpool     | max pool                                 | in + out                  | 256        | none
    reid_pool        | adaptive average pool, to fp32           | in + out                  | 256        | none
@@ -31,6 +31,27 @@
    reid_search      | best product of 32 rows and a query      | rows, 2 rows queries K    | 128        | 256 (128 + BN)
 
    Shared memory is dynamic, in bytes; reid_conv_f16's is the larger of 64 STAGES (BM + BN) and 4 BM (BN + 4).
+
+   What a program is given by -D beside its kernel's name; in brackets what may be left out, and is then 0, SPLIT 1:
+
+   kernel           | constants
+   -----------------+---------------------------------------------------------------------------------------------------
+   with values      | VALUE_F16 or VALUE_U8, halves or bytes; else FP32
+   reid_input       | H W ROWS COLUMNS BORDER_Y BORDER_X
+   a convolution    | IH IW IC OH OW OC_PADDED KH KW STRIDE PAD_Y PAD_X ACT RESIDUAL
+   reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
+   reid_conv_f32    | those, BM BN BK [SPLIT]
+   reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [BYTES SIGNED REST_SIGNED]
+                    | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
+   reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
+                    | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
+   reid_depthwise   | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X ACT [SPREAD]
+   reid_squeeze     | C CHANNELS HIDDEN OH OW [SPLIT]
+   reid_maxpool     | IH IW OH OW C KH KW STRIDE PAD_Y PAD_X
+   reid_pool        | those, PER GEM NORM
+   reid_linear      | K OC OUT_STRIDE CHANNEL ACT [SPLIT]
+   reid_normalise   | DIM RAW FLIP
+   reid_search      | K BK BN
 
    Every output of a convolution is one chain of additions in the order of K, whatever the tile and the batch, and sums
    over pixels go row by row: the bits of an embedding do not depend on the batch that it came in. Resizing and packing
@@ -106,15 +127,26 @@ DEVICE unsigned reid_cluster_rank() {
     asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
     return rank;
 }
+/* What this thread has written is there for the cluster's threads after the wait: on Hopper it costs a MEMBAR.ALL.GPU,
+   hundreds of clocks. */
 DEVICE void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+/* The same without that fence: it tells only that this thread has come so far. PTX manual, "barrier.cluster", has this
+   form behind fence.mbarrier_init, which releases the mbarriers of a block by itself. */
+DEVICE void reid_cluster_arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory"); }
 DEVICE void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 DEVICE unsigned reid_cluster_map(unsigned shared, unsigned rank) {
     unsigned address;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared), "r"(rank));
     return address;
 }
-DEVICE void reid_cluster_mbarrier_arrive(unsigned mbarrier) {
-    asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
+/* Tells another block that this one has read what the other may then overwrite, and hands nothing over: a release for
+   this block's threads is enough, and needs no MEMBAR. A read cannot be overtaken by that write: a value that came from
+   shared memory has been used before (it was added up), operands of wgmma have been read when its wait_group is over
+   (PTX manual, "wgmma.wait_group"), and the other block writes only when it has seen the arrival. A thread that hands
+   values over needs .release.cluster or reid_cluster_store_async instead: "Release and Acquire Patterns" asks for a
+   scope that has both threads. */
+DEVICE void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier) {
+    asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 DEVICE unsigned reid_cluster_load(unsigned address) {
     unsigned word;
@@ -123,6 +155,13 @@ DEVICE unsigned reid_cluster_load(unsigned address) {
 }
 DEVICE void reid_cluster_store(unsigned address, unsigned word) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(word) : "memory");
+}
+/* Sixteen bytes into a block's shared memory, counted by an mbarrier of the same block. No fence belongs to it: the
+   count itself is a release at the scope of the cluster, of these bytes (PTX manual, "st.async"), and whoever waits for
+   the mbarrier with .acquire.cluster sees them. It writes by the generic proxy, as a plain store does. */
+DEVICE void reid_cluster_store_async(unsigned address, const unsigned v[4], unsigned mbarrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];"
+                 ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(mbarrier) : "memory");
 }
 DEVICE bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     unsigned over;
@@ -197,7 +236,11 @@ DEVICE bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
     return over != 0;
 }
 DEVICE void reid_fence_mbarrier_init() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
-DEVICE void reid_fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+/* This thread's stores to shared memory, and those that a barrier has shown it, before what wgmma and bulk copies read
+   from now on (PTX manual, "Async Proxy" and "membar/fence", .proxykind). Of the block's own shared memory: nothing
+   that the kernels here write elsewhere is read by the asynchronous proxy before the launch is over, and the form for
+   all state spaces waits for global memory (MEMBAR.ALL.GPU) as well. */
+DEVICE void reid_fence_proxy_async_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 DEVICE void reid_tensor_prefetch(const void *map) { asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory"); }
 DEVICE void reid_tensor_load_2d(unsigned to, const void *map, int x, int y, unsigned mbarrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -257,9 +300,13 @@ DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory");
 #define SUMS16(d, i) SUMS4(d, i), SUMS4(d, i + 4), SUMS4(d, i + 8), SUMS4(d, i + 12)
 #define SUMS32(d) SUMS16(d, 0), SUMS16(d, 16)
 #define SUMS64(d) SUMS32(d), SUMS16(d, 32), SUMS16(d, 48)
+#define SUMS128(d) SUMS64(d), SUMS16(d, 64), SUMS16(d, 80), SUMS16(d, 96), SUMS16(d, 112)
 #define TEN(t) "%" t "0,%" t "1,%" t "2,%" t "3,%" t "4,%" t "5,%" t "6,%" t "7,%" t "8,%" t "9,"
 #define TEXT32 TEN("") TEN("1") TEN("2") "%30,%31"
-#define TEXT64 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") "%60,%61,%62,%63"
+#define TEXT60 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5")
+#define TEXT64 TEXT60 "%60,%61,%62,%63"
+#define TEXT128 TEXT60 TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") TEN("11") "%120,%121,%122,%123,%124,%125,%126," \
+                "%127"
 template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate);
 #define REID_WGMMA(n, sums, text, p0, p1, p2)                                                                          \
     template <> DEVICE void reid_wgmma<n>(sum_t *d, unsigned long long a, unsigned long long b, bool accumulate) {     \
@@ -269,6 +316,7 @@ template <int n> DEVICE void reid_wgmma(sum_t *d, unsigned long long a, unsigned
     }
 REID_WGMMA(64, SUMS32(d), TEXT32, "%32", "%33", "%34")
 REID_WGMMA(128, SUMS64(d), TEXT64, "%64", "%65", "%66")
+REID_WGMMA(256, SUMS128(d), TEXT128, "%128", "%129", "%130")
 #endif
 #endif /* REID_EMULATOR */
 
@@ -557,12 +605,28 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef BYTES
 #define BYTES 0
 #endif
+#ifndef SPREAD
+#define SPREAD 0
+#endif
+#ifndef MORE_C
+#define MORE_C 0
+#endif
 
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
-/* All threads of the block, or of its cluster. */
+/* All threads of the block, or of its cluster, which then see what the others have written. */
 DEVICE void block_barrier() {
 #if PAIR || SPLIT > 1
     reid_cluster_arrive();
+    reid_cluster_wait();
+#else
+    __syncthreads();
+#endif
+}
+
+/* The same where a cluster hands nothing over: its blocks have begun, or have read what they wanted from each other. */
+DEVICE void block_meeting() {
+#if PAIR || SPLIT > 1
+    reid_cluster_arrive_relaxed();
     reid_cluster_wait();
 #else
     __syncthreads();
@@ -592,6 +656,14 @@ DEVICE sum_t join(const sum_t *part) {
     return *part;
 #endif
 }
+#endif
+
+#if defined(REID_CONV_F32) || defined(REID_CONV_F16)
+/* Tiles of the same pixels are neighbours among the blocks, and the parts of a tile among these: blocks that run at the
+   same time then share their inputs, of which there are more than the L2 cache holds, rather than weights. */
+#define ACROSS ((OC_PADDED + BN - 1) / BN)
+DEVICE int row_of_block() { return blockIdx.x / (ACROSS * SPLIT); }
+DEVICE int column_of_block() { return blockIdx.x / SPLIT % ACROSS; }
 #endif
 
 #if defined(REID_CONV_PLAIN) || defined(REID_CONV_F32) || defined(REID_CONV_F16)
@@ -655,7 +727,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
               float *out, int pixels) {
     float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
     float(*b_tile)[BK][BN] = (float(*)[BK][BN])(shared + 2 * BK * BM * 4);   /* [2] */
-    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = blockIdx.x / SPLIT * BM, n0 = blockIdx.y * BN;
+    int t = threadIdx.x, part = blockIdx.x % SPLIT, m0 = row_of_block() * BM, n0 = column_of_block() * BN;
     int row = t / (BN / 4) * 4, column = t % (BN / 4) * 4; /* of this thread's 4 x 4 outputs */
     float acc[4][4];
     float4 a_next[A_LOADS], b_next[B_LOADS];
@@ -737,7 +809,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4,
                make_float4(join(v), join(v + 1), join(v + 2), join(v + 3)));
     }
-    block_barrier(); /* shared memory goes with the block */
+    block_meeting(); /* shared memory goes with the block */
 }
 #endif
 
@@ -784,7 +856,11 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
    channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
-   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins. */
+   is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins.
+
+   MORE_C: K goes on with as many channels, whole slices, of another input (MORE_IH, MORE_IW), of a 1x1 convolution with
+   MORE_STRIDE which the network adds: it comes as `residual`, and its bias as `scale`. Not with BYTES or SCALE. */
+#define K_ALL (K_PADDED + MORE_C)
 #define THREADS (32 * WARPS_M * WARPS_N)
 #define A_BYTES (BM * ROW_BYTES)
 #define STAGE_BYTES ((BM + BN) * ROW_BYTES)
@@ -831,20 +907,34 @@ DEVICE void copy_scaled(unsigned char *to, const value_t *from, const float *fac
     *(uint4 *)to = v;
 }
 
+#if MORE_C
+/* Where the other input of output pixel m lies. */
+DEVICE const value_t *find_more(const value_t *more, int m) {
+    int image = m / (OH * OW), y = m % (OH * OW) / OW * MORE_STRIDE, x = m % OW * MORE_STRIDE;
+    return more + ((long long)image * MORE_IH * MORE_IW + y * MORE_IW + x) * MORE_C;
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
-    int m0 = blockIdx.x / SPLIT * TILE_PIXELS, n0 = blockIdx.y * BN;
+    int m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
     int piece = t % 4, first_row = t / 4; /* of the slices: what this thread copies */
     sum_t acc[TILES_M][TILES_N][4];
     pixel source[A_PIECES];
+#if MORE_C
+    const value_t *more[A_PIECES];
+#endif
     let_next_begin();
 #pragma unroll
     for (int i = 0; i < A_PIECES; i++) {
-        int m = m0 + first_row + i * (THREADS / 4);
-        source[i] = find_pixel(in, m < pixels ? m : pixels - 1);
+        int m = min(m0 + first_row + i * (THREADS / 4), pixels - 1);
+        source[i] = find_pixel(in, m);
+#if MORE_C
+        more[i] = find_more(residual, m);
+#endif
     }
 #pragma unroll
     for (int i = 0; i < TILES_M; i++)
@@ -854,6 +944,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
             for (int c = 0; c < 4; c++) {
                 int n = n0 + warp_n + j * 8 + lane % 4 * 2 + c % 2; /* where the m16n8 fragment has this sum */
                 acc[i][j][c] = (sum_t)(!BYTES && !part && n < OC_PADDED ? bias[n] : 0); /* bytes: it comes after them */
+                if (MORE_C && !part && n < OC_PADDED) acc[i][j][c] += (sum_t)scale[n];
             }
 
     auto copy_slice = [&](int slice) {
@@ -862,19 +953,23 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
         for (int i = 0; i < A_PIECES; i++) {
             int row = first_row + i * (THREADS / 4);
+#if MORE_C
+            const value_t *x = k < K_PADDED ? find_input(source[i], k) : more[i] + (k - K_PADDED);
+#else
             const value_t *x = find_input(source[i], k);
+#endif
             if (SCALE) copy_scaled(a + place(row, piece), x, scale + source[i].image_index * IC + k);
             else copy_piece(a + place(row, piece), x, in);
         }
 #pragma unroll
         for (int row = first_row; row < BN; row += THREADS / 4) {
-            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_PADDED + k : 0;
+            const value_t *w = n0 + row < OC_PADDED ? weights + (n0 + row) * K_ALL + k : 0;
             copy_piece(b + place(row, piece), w, weights);
         }
     };
 
     wait_for_last();
-    const int begin = K_PADDED / BK * part / SPLIT, end = K_PADDED / BK * (part + 1) / SPLIT; /* slices */
+    const int begin = K_ALL / BK * part / SPLIT, end = K_ALL / BK * (part + 1) / SPLIT; /* slices */
     for (int s = begin; s < begin + STAGES - 1; s++) {
         if (s < end) copy_slice(s);
 #if __CUDA_ARCH__ >= 800
@@ -950,7 +1045,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
 #endif
     }
-    if (SPLIT > 1) block_barrier(); /* shared memory goes with the block */
+    if (SPLIT > 1) block_meeting(); /* shared memory goes with the block */
     if (!ROW_SUMS) return;
     __syncthreads();
     for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
@@ -978,15 +1073,18 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
-   fit and stay; gridDim.x is then a multiple of the tiles side by side. Outputs go through SLOTS places of 64 pixels by
-   64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on with as many channels
-   of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes as `rest`. NEXT: the
-   outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to NEXT channels, 128 in
-   each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without inputs, or stay.
+   fit and stay; gridDim.x is then a multiple of the tiles side by side. BN is 64, 128 or 256, the width of the
+   instruction as well; with 256 BLOCKS_M is 1, for a thread's sums have to fit its registers. Outputs go through SLOTS
+   places of 64 pixels by 64 channels for each warpgroup, where their residuals have been put before. MORE_C: K goes on
+   with as many channels of another input, of a 1x1 convolution with MORE_STRIDE, which the network adds: its map comes
+   as `rest`. NEXT: the outputs, which all fit a tile, are not stored but multiplied once more, by a 1x1 convolution to
+   NEXT channels, 128 in each of PASSES; more_bias is its bias, and slices of its weights follow in the ring, without
+   inputs, or stay.
 
    SPLIT: a cluster takes a tile, and its blocks slices of their own. Each sends its sums to the blocks whose share they
-   are, to the slots there, thread to thread; `filled` and `stored` hand the slots over. What is added comes from `raw`,
-   and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with BLOCKS_M 1.
+   are, to the slots there, thread to thread, by stores that `filled` counts; `stored` hands the slots back. What is
+   added comes from `raw`, and outputs go straight to memory. Not with RESIDENT, NEXT, ROW_SUMS or STEM, and with
+   BLOCKS_M 1.
 
    LIGHT: two blocks fit a multiprocessor, so that the next launch may begin beside this one.
 
@@ -1032,7 +1130,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define AHEAD (RESIDENT ? 0 : STAGES < CHUNKS / SPLIT ? STAGES : CHUNKS / SPLIT)
 #define SHARE (BN / 2 / SPLIT) /* sums of a thread */
 #define OUT_N (NEXT ? 128 : BN) /* channels of a tile's outputs, at once */
-#define SLOT_N (VALUE == 1 ? OUT_N : 64)
+#define SLOT_N (VALUE == 1 ? OUT_N < 128 ? OUT_N : 128 : 64) /* rows of a slot have 128 bytes at most */
 #define SLOT_BYTES (64 * SLOT_N * VALUE)
 #define NEXT_AT (RINGS * STAGES * STAGE_BYTES + (RESIDENT ? WEIGHT_CHUNKS * B_BYTES : 0))
 #define INNER_AT (NEXT_AT + (RESIDENT ? PASSES * NEXT_CHUNKS * NEXT_BYTES : 0))
@@ -1040,7 +1138,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #define BARRIERS_AT (SLOTS_AT + 2 * SLOTS * SLOT_BYTES)
 
 /* What cuTensorMapEncode... filled in. */
-struct __align__(64) tensor_map {
+struct __align__(128) tensor_map {
     unsigned long long opaque[16];
 };
 
@@ -1088,17 +1186,17 @@ DEVICE void wait_for_cluster(unsigned mbarrier, unsigned parity) {
     while (!reid_cluster_mbarrier_try_wait(mbarrier, parity)) continue;
 }
 
-/* A warp has done its work in all blocks of the cluster. */
-DEVICE void arrive_everywhere(unsigned mbarrier) {
+/* A warp has read what is here: all blocks of the cluster may send the next. */
+DEVICE void take_more(unsigned stored) {
     __syncwarp();
     for (int i = 0; i < SPLIT && threadIdx.x % 32 == 0; i++)
-        reid_cluster_mbarrier_arrive(reid_cluster_map(mbarrier, i));
+        reid_cluster_mbarrier_arrive_cta(reid_cluster_map(stored, i));
 }
 
 /* A warp gives a place of the ring back. */
 DEVICE void give_back(unsigned empty) {
 #if PAIR
-    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive(reid_cluster_map(empty, i));
+    for (int i = 0; i < 2; i++) reid_cluster_mbarrier_arrive_cta(reid_cluster_map(empty, i));
 #else
     reid_mbarrier_arrive(empty);
 #endif
@@ -1172,6 +1270,8 @@ DEVICE void copy_operands(const tensor_map *in, const tensor_map *more, const te
             load_weights(l.stage(s.at) + A_BYTES, next, k % NEXT_ROW * BK, k / NEXT_ROW * 128, 128, l.full(s.at));
         }
     }
+    /* Shared memory goes with the block: the other one's last arrivals have to be here before. */
+    for (int i = 0; i < STAGES && PAIR; i++, s.advance(1)) wait_for(l.empty(s.at), s.parity ^ 1);
 }
 
 #if STEM
@@ -1431,37 +1531,50 @@ struct consumer {
 
 #if SPLIT > 1
     /* SPLIT: this block's share of the channels from f.n and the pixels from m0 on. A thread has the same outputs in
-       all blocks; its sums go word by word. */
+       all blocks; its sums go four at a time. The bytes that arrive complete the phase of `filled`. */
     DEVICE void store_share(const sums<BN> &acc, const value_t *residual, const finish &f, int m0) {
         int lane = threadIdx.x % 32, part = own_part();
-        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 4; /* [SPLIT][SHARE][128] */
-        wait_for_cluster(l.stored(group, 0), o.parity ^ 1);
+        unsigned parts = l.slot(group, 0) + threadIdx.x % 128 * 16, filled = l.filled(group, 0); /* see `from` */
+        if (leader()) reid_mbarrier_arrive_expect_tx(filled, SPLIT * SHARE * 512);
+        wait_for(l.stored(group, 0), o.parity ^ 1);
 #pragma unroll
-        for (int i = 0; i < BN / 2; i++) {
-            int of = sum_at(i / PER_WORD / 2, i / PER_WORD % 2, i % PER_WORD);
-            reid_cluster_store(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE),
-                               bits_of(acc.d[0][of]));
-        }
-        arrive_everywhere(l.filled(group, 0));
-        wait_for_cluster(l.filled(group, 0), o.parity);
-        const sum_t *from = (const sum_t *)(shared + (parts - l.base));
+        for (int i = 0; i < BN / 2; i += 4) {
+            unsigned v[4];
 #pragma unroll
-        for (int i = 0; i < SHARE; i += PER_WORD) {
-            int word_index = (part * SHARE + i) / PER_WORD, c = f.n + (word_index / 2 * 4 + lane % 4) * PER_WORD;
-            int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + word_index % 2 * 8;
-            long long at = (long long)m * OC_PADDED + c;
-            sum_t sums[PER_WORD];
-#pragma unroll
-            for (int j = 0; j < PER_WORD; j++) {
-                sums[j] = from[(i + j) * 128];
-#pragma unroll
-                for (int k = 1; k < SPLIT; k++) sums[j] += from[(k * SHARE + i + j) * 128];
+            for (int j = 0; j < 4; j++) {
+                int of = i + j;
+                v[j] = bits_of(acc.d[0][sum_at(of / PER_WORD / 2, of / PER_WORD % 2, of % PER_WORD)]);
             }
-            if (m >= pixels || c >= OC_PADDED) continue;
-            unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
-            *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums, residuals);
+            reid_cluster_store_async(reid_cluster_map(parts + (part * SHARE + i % SHARE) * 512, i / SHARE), v,
+                                     reid_cluster_map(filled, i / SHARE));
         }
-        arrive_everywhere(l.stored(group, 0));
+        wait_for_cluster(filled, o.parity);
+        const uint4 *from = (const uint4 *)(shared + (parts - l.base)); /* [SPLIT][SHARE / 4][128] */
+#pragma unroll
+        for (int i = 0; i < SHARE; i += 4) {
+            sum_t sums[4 / PER_WORD][PER_WORD];
+#pragma unroll
+            for (int k = 0; k < SPLIT; k++) {
+                uint4 v = from[(k * SHARE + i) * 32];
+                const unsigned words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+                for (int j = 0; j < 4; j++) {
+                    sum_t &sum = sums[j / PER_WORD][j % PER_WORD];
+                    sum = k ? sum + sum_of(words[j]) : sum_of(words[j]);
+                }
+            }
+#pragma unroll
+            for (int j = 0; j < 4 / PER_WORD; j++) {
+                int word_index = (part * SHARE + i) / PER_WORD + j;
+                int c = f.n + (word_index / 2 * 4 + lane % 4) * PER_WORD;
+                int m = m0 + threadIdx.x / 32 % 4 * 16 + lane / 4 + word_index % 2 * 8;
+                long long at = (long long)m * OC_PADDED + c;
+                if (m >= pixels || c >= OC_PADDED) continue;
+                unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
+                *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums[j], residuals);
+            }
+        }
+        take_more(l.stored(group, 0));
         o.parity ^= 1;
     }
 #endif
@@ -1481,7 +1594,7 @@ struct consumer {
             }
             f.n = n0 + i % slots * SLOT_N;
             put_sums<RESIDUAL, SLOT_N>(acc.d[i / slots] + i % slots * (SLOT_N / 2), l.slot(group, o.at), f);
-            reid_fence_proxy_async();
+            reid_fence_proxy_async_shared();
             reid_bar_sync(1 + group, 128);
             int m = i / slots * 64;
             if (leader()) {
@@ -1580,7 +1693,7 @@ struct consumer {
             put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2),
                                 l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES, f);
         }
-        reid_fence_proxy_async();
+        reid_fence_proxy_async_shared();
         reid_bar_sync(1 + group, 128);
         for (int pass = 0; pass < PASSES; pass++) {
             sums<128> next;
@@ -1615,7 +1728,9 @@ DEVICE void compute_tiles(const tensor_map *out, finish f, finish more, const va
 #endif
         if (GROUPS == 1) c.s.advance(ring); /* the other warpgroup's */
     }
-    if (c.leader()) reid_bulk_wait_read<0>(); /* shared memory goes with the block */
+    /* Shared memory goes with the block: what is stored has to be read, and the others' last arrivals to be here. */
+    if (c.leader()) reid_bulk_wait_read<0>();
+    if (SPLIT > 1 && c.leader()) wait_for(l.stored(group, 0), c.o.parity ^ 1);
 }
 
 extern "C" __global__ void __launch_bounds__(384, 1 + LIGHT)
@@ -1635,7 +1750,7 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
     if (STEM) { /* what no copy fills but wgmma reads */
         for (int i = threadIdx.x * 4; i < RINGS * STAGES * A_BYTES; i += blockDim.x * 4)
             if (i % A_BYTES >= KH * ROW_BYTES) *(unsigned *)(shared + i) = 0;
-        reid_fence_proxy_async();
+        reid_fence_proxy_async_shared();
     }
     if (threadIdx.x == 0) {
         for (int i = 0; i < RINGS * STAGES; i++) {
@@ -1646,12 +1761,12 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         reid_mbarrier_init(l.resident(), 1);
         for (int i = 0; i < 2; i++) reid_mbarrier_init(l.turn(i), 4);
         for (int i = 0; i < 2 * SLOTS; i++) {
-            reid_mbarrier_init(l.filled(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
+            reid_mbarrier_init(l.filled(0, i), 1);
             reid_mbarrier_init(l.stored(0, i), SPLIT > 1 ? 4 * SPLIT : 1);
         }
         reid_fence_mbarrier_init();
     }
-    block_barrier();
+    block_meeting();
     if (group == 2) {
         if (!LIGHT) reid_setmaxnreg_dec<40>();
 #if STEM
@@ -1677,15 +1792,66 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         compute_tiles(&out, f, more, raw, c, tiles);
 #endif
     }
-    if (PAIR || SPLIT > 1) block_barrier(); /* shared memory goes with the block, and others may still reach into it */
 }
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
-   Depthwise convolution: a thread computes four channels of one output row, left to right, and their sum over the row,
-   which the squeeze needs. Weights are (KH, KW, C).
+   Depthwise convolution, and the sums over the rows of its outputs, which the squeeze needs: left to right. Weights are
+   (KH, KW, C). A thread computes four channels of one output row.
+
+   SPREAD: for small batches, which have few rows. A block takes a row and SPREAD times four channels, a thread one of
+   their outputs after the other; weights and outputs lie in shared memory, where the sums over the row are then made as
+   above. The bits are the same: every output is one chain of additions, and so is every sum.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_DEPTHWISE
+/* Four channels of an output whose window begins at (y0, x0). x: the image's first pixel; b: the bias; w: the weight of
+   position k at w[k * stride]. */
+DEVICE float4 window_of(const value_t *x, int y0, int x0, float4 b, const float4 *w, int stride) {
+    float4 sum = b;
+#pragma unroll
+    for (int ky = 0; ky < KH; ky++)
+#pragma unroll
+        for (int kx = 0; kx < KW; kx++) {
+            if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
+            float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[(ky * KW + kx) * stride];
+            sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
+                              fmaf(v.w, k.w, sum.w));
+        }
+    return make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+}
+
+/* Not a fused multiply-add with the activation's product, which only one of the kernels could have. */
+DEVICE float4 add4(float4 a, float4 b) {
+    return make_float4(__fadd_rn(a.x, b.x), __fadd_rn(a.y, b.y), __fadd_rn(a.z, b.z), __fadd_rn(a.w, b.w));
+}
+
+#if SPREAD
+extern "C" __global__ void __launch_bounds__(256)
+reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
+    const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
+    float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */
+    int t = threadIdx.x, row = blockIdx.x / across, first = blockIdx.x % across * (SPREAD * 4);
+    int image = row / OH, y0 = row % OH * STRIDE - PAD_Y;
+    let_next_begin();
+    for (int i = t; i < KH * KW * SPREAD; i += 256)
+        if (first + i % SPREAD * 4 < C) w[i] = *(const float4 *)(weights + i / SPREAD * C + first + i % SPREAD * 4);
+    __syncthreads();
+    wait_for_last();
+    for (int i = t; i < OW * SPREAD && row < rows; i += 256) {
+        int c = first + i % SPREAD * 4, ox = i / SPREAD;
+        if (c >= C) continue;
+        values[i] = window_of(in + (long long)image * IH * IW * C + c, y0, ox * STRIDE - PAD_X,
+                              *(const float4 *)(bias + c), w + i % SPREAD, SPREAD);
+        store4(out + ((long long)row * OW + ox) * C + c, values[i]);
+    }
+    __syncthreads();
+    if (t >= SPREAD || first + t * 4 >= C || row >= rows) return;
+    float4 total = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int ox = 0; ox < OW; ox++) total = add4(total, values[ox * SPREAD + t]);
+    *(float4 *)(sums + (long long)row * C + first + t * 4) = total;
+}
+#else
 extern "C" __global__ void __launch_bounds__(256)
 reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
     let_next_begin();
@@ -1700,23 +1866,13 @@ reid_depthwise(const value_t *in, const float *weights, const float *bias, value
     for (int k = 0; k < KH * KW; k++) w[k] = *(const float4 *)(weights + k * C + c);
     wait_for_last();
     for (int ox = 0; ox < OW; ox++) {
-        float4 sum = b;
-        int x0 = ox * STRIDE - PAD_X;
-#pragma unroll
-        for (int ky = 0; ky < KH; ky++)
-#pragma unroll
-            for (int kx = 0; kx < KW; kx++) {
-                if (y0 + ky < 0 || y0 + ky >= IH || x0 + kx < 0 || x0 + kx >= IW) continue;
-                float4 v = load4(x + ((y0 + ky) * IW + x0 + kx) * C), k = w[ky * KW + kx];
-                sum = make_float4(fmaf(v.x, k.x, sum.x), fmaf(v.y, k.y, sum.y), fmaf(v.z, k.z, sum.z),
-                                  fmaf(v.w, k.w, sum.w));
-            }
-        sum = make_float4(act(sum.x), act(sum.y), act(sum.z), act(sum.w));
+        float4 sum = window_of(x, y0, ox * STRIDE - PAD_X, b, w, 1);
         store4(o + ox * C, sum);
-        total = make_float4(total.x + sum.x, total.y + sum.y, total.z + sum.z, total.w + sum.w);
+        total = add4(total, sum);
     }
     *(float4 *)(sums + (long long)row * C + c) = total;
 }
+#endif
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -1746,7 +1902,7 @@ reid_squeeze(const float *sums, const float *w1, const float *b1, const float *w
     const float *in = sums + (long long)image * OH * C;
     const int first = C * part / SPLIT, end = C * (part + 1) / SPLIT; /* of this block's channels */
     const int loads = SPLIT > 1 ? 48 : 16; /* on their way at once, as registers allow */
-    if (SPLIT > 1) block_barrier(); /* all blocks are there, whose memory the others write */
+    if (SPLIT > 1) block_meeting(); /* all blocks are there, whose memory the others write */
     for (int c = first + t; c < end; c += blockDim.x) {
         float total = 0.0f;
 #pragma unroll 16

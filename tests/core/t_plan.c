@@ -325,18 +325,24 @@ static void test_tiles_file(void **state) {
     assert_int_equal(reid__tiles_valid(TILES "\0", sizeof TILES), 0);
 }
 
-/* What is chosen for layer4.1.conv1, as text. */
-static const char *tile_with(const char *times, int number, int latency, int large) {
+static int wgmma = 2; /* 1: REID_CLUSTERS=0 */
+
+/* What is chosen for a layer, as text. */
+static const char *tile_of(const char *layer, const char *times, int number, int latency, int large) {
     static reid__gpu_plan gpu;
     static reid__prep prep;
     static char name[40];
     int index = 0;
-    reid__gpu_plan_init(&gpu, &plan, &prep, 1, 2, 0, 0, latency);
+    reid__gpu_plan_init(&gpu, &plan, &prep, 1, wgmma, 0, 0, latency);
     gpu.tiles = times, gpu.tile = number;
-    while (strcmp(plan.ops[index].name, "layer4.1.conv1") != 0) index++;
+    while (strcmp(plan.ops[index].name, layer) != 0) index++;
     reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu, index, 90, large);
     reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, name);
     return name;
+}
+
+static const char *tile_with(const char *times, int number, int latency, int large) {
+    return tile_of("layer4.1.conv1", times, number, latency, large);
 }
 
 static void test_tiles(void **state) {
@@ -359,6 +365,16 @@ static void test_tiles(void **state) {
     assert_string_equal(tile_with(in_latency, 0, 1, 0), "64x64/8"); /* not other parts, which have other bits */
     assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
     assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
+    /* Tiles of 256 channels: in all batches or in none, whatever is asked for or was measured, and not for latency. */
+    for (int number = 0; number <= REID__WGMMA_SHAPES; number++) {
+        wgmma = 1 + number / 2 % 2;
+        assert_non_null(strstr(tile_of("layer4.0.conv3", NULL, number, 0, number % 2), "x256"));
+        assert_null(strstr(tile_of("layer4.1.conv1", NULL, number, 0, number % 2), "x256"));
+        assert_null(strstr(tile_of("layer4.0.conv3", NULL, number, 1, number % 2), "x256"));
+    }
+    wgmma = 2;
+    static const char others[] = TILES "sm_90 resnet50 fp16 224x224 layer4.0.conv3 64 2*64x128 1\n";
+    assert_non_null(strstr(tile_of("layer4.0.conv3", others, 0, 0, 1), "x256"));
 }
 #endif
 

@@ -59,7 +59,7 @@ static void check_spans(emu_worker *w, const emu_bulk *c, int how, int reads_glo
         a = check_span(w, s, a, c->line);
         if (!w->cells) continue;
         if (reads_global && s->to > s->from)
-            emu_check_global(w, w->current, a, s->global + s->from, s->to - s->from, EMU_READ, c->line, NULL);
+            emu_check_global(w, w->current, a, s->global + s->from, s->to - s->from, EMU_ASYNC_READ, c->line, NULL);
         if (how >= 0) emu_check_shared(w, w->current, s->offset, s->bytes, how, c->line, NULL);
     }
 }
@@ -78,7 +78,7 @@ static void plain_copy(emu_worker *w, emu_bulks *copies, uintptr_t global, unsig
 static void issue_load(emu_worker *w, emu_bulk *c, unsigned mbarrier, emu_worker *to) {
     c->to = to;
     check_spans(w, c, to == w ? EMU_BULK_ISSUED : -1, 1);
-    c->mbarrier = emu_mbarrier_for_copy(to, mbarrier, c->line);
+    c->mbarrier = emu_mbarrier_for_copy(to, mbarrier, "cp.async.bulk", c->line);
     for (unsigned i = 0; i < c->span_count; i++) {
         const emu_span *s = &c->spans[i];
         if (to != w && to->cells) emu_check_remote(to, s->offset, s->bytes, EMU_BULK_ISSUED, c->line);
@@ -134,7 +134,7 @@ void emu_bulk_land(emu_worker *w) {
             emu_check_shared(to_block, &w->threads[copy.thread], s->offset, s->bytes, EMU_BULK_LANDED, copy.line, NULL);
     }
     drop(&copy);
-    emu_mbarrier_landed(to_block, &copy);
+    emu_mbarrier_landed(to_block, copy.mbarrier, copy.bytes, 0);
 }
 
 /* ---- shared to global ---- */
@@ -169,7 +169,7 @@ static void write_destination(emu_worker *w, emu_bulk *c, int filled) {
         unsigned bytes = s->to - s->from;
         if (!bytes) continue;
         emu_allocation *a = w->cells && !filled ? emu_worker_find(w, to) : NULL;
-        if (a) emu_check_global(w, &w->threads[c->thread], a, to, bytes, EMU_WRITE, c->line, NULL);
+        if (a) emu_check_global(w, &w->threads[c->thread], a, to, bytes, EMU_BULK_LANDED, c->line, NULL);
         memcpy((void *)to, data + s->from, bytes);
         if (filled) emu_mark_filled(to, bytes);
     }
@@ -220,9 +220,10 @@ void emu_bulk_end(emu_worker *w) {
     }
 }
 
-/* fence.proxy.async: what this thread wrote, or has been told of, may be used by asynchronous copies and wgmma. */
-void emu_fence_proxy_async(void) {
+/* fence.proxy.async: what this thread wrote, or has been told of, may be used by asynchronous copies and wgmma; with
+   .shared::cta only what lies in the block's own shared memory, where its mbarriers lie as well. */
+void emu_fence_proxy_async(int shared_only) {
     emu_worker *w = emu_worker_now();
     emu_mbarrier_fence();
-    if (w->cells) emu_check_proxy_fence(w, w->current);
+    if (w->cells) emu_check_proxy_fence(w, w->current, shared_only);
 }

@@ -8,8 +8,11 @@
      by the same warp:     if its lanes have met since
      by another warp:      if this warp has seen that time of it
      by another block:     never within a launch, unless this block uses atomics or __threadfence
-   A wait for an mbarrier's phase is taken as one by the whole warp. What threads wrote to shared memory may be used by
-   asynchronous copies and wgmma after a fence.proxy.async by the writer, or by a thread that is ordered after it.
+     by another block's stores into this one's shared memory: if this warp has seen that time of them, by a wait with
+                           .acquire.cluster for an arrival with .release.cluster or for st.async, or barrier.cluster
+   A wait for an mbarrier's phase is taken as one by the whole warp. What threads wrote may be used by asynchronous
+   copies and wgmma after a fence.proxy.async by the writer, or by a thread that is ordered after it: in shared memory
+   also with .shared::cta, in global memory, of the same launch, only by the fence of all state spaces.
    Shared memory has, for every two bytes, the last write and the readers since; global memory has, for every word, the
    last write. So some races are missed (a read of global memory before another block's write, two threads in one word),
    but what is reported is one. */
@@ -17,12 +20,14 @@
 
 #include "emulator.h"
 
-enum { MANY = 0xffff, ASYNC_THREAD = EMU_ASYNC * 32 }; /* a thread: several of them; an asynchronous copy */
+/* A thread: several of them; an asynchronous copy; another block's. */
+enum { MANY = 0xffff, ASYNC_THREAD = EMU_ASYNC * 32, REMOTE_THREAD = EMU_REMOTE * 32 };
 enum { /* of a write */
     PENDING = 1,  /* a cp.async that has not landed */
     BULK = 2,     /* the same of a bulk copy */
     MBARRIER = 4, /* an mbarrier lies here */
-    UNFENCED = 8  /* by a thread, not yet to be used by asynchronous copies and wgmma */
+    UNFENCED = 8, /* by a thread, not yet to be used by asynchronous copies and wgmma */
+    STORE = 16    /* PENDING: an st.async */
 };
 
 typedef struct emu_written {
@@ -62,7 +67,10 @@ int emu_check_begin(emu_worker *w) {
 
 void emu_check_block(emu_worker *w) {
     w->block_clock = ++w->clock;
+    w->clock++; /* what lands is later than mbarriers that a fence has released: see emu_check_cluster */
     memset(w->unfenced, 0, (CELLS / 64 + 1) * sizeof *w->unfenced);
+    memset(w->released, 0, sizeof w->released);
+    for (unsigned k = 0; k < EMU_CLOCKS; k++) w->fenced[k] = w->block_clock - 1;
     for (unsigned i = 0; i < w->warp_count; i++) {
         w->warps[i].clock = w->warps[i].met = w->block_clock;
         for (unsigned k = 0; k < EMU_CLOCKS; k++) w->warps[i].seen[k] = w->block_clock - 1;
@@ -100,13 +108,15 @@ void emu_check_release(emu_worker *w, const emu_thread *t, uint32_t *clocks) {
     warp->clock = ++w->clock;
 }
 
-void emu_check_acquire(emu_worker *w, const emu_thread *t, const uint32_t *clocks) {
+void emu_check_acquire(emu_worker *w, const emu_thread *t, const uint32_t *clocks, int of_cluster) {
     emu_warp *warp = &w->warps[t->warp];
+    uint32_t remote = warp->seen[EMU_REMOTE];
     join(warp->seen, clocks);
+    if (!of_cluster) warp->seen[EMU_REMOTE] = remote;
     if (clocks[t->warp] >= warp->met) warp->met = clocks[t->warp] + 1; /* lanes of this warp that arrived there */
 }
 
-void emu_check_landing(emu_worker *w, uint32_t *clocks) { clocks[EMU_ASYNC] = w->clock; }
+void emu_check_landing(emu_worker *w, uint32_t *clocks, unsigned what) { clocks[what] = w->clock; }
 
 static int warp_ordered(const emu_worker *w, const emu_thread *t, unsigned warp, uint32_t clock) {
     return warp == t->warp ? clock < w->warps[warp].met : clock <= w->warps[t->warp].seen[warp];
@@ -114,6 +124,10 @@ static int warp_ordered(const emu_worker *w, const emu_thread *t, unsigned warp,
 
 static int write_ordered(const emu_worker *w, const emu_thread *t, const emu_written *s) {
     return s->thread == t->index || warp_ordered(w, t, s->thread / 32u, s->clock);
+}
+
+int emu_check_before(const emu_worker *w, const emu_thread *t, unsigned by, uint32_t clock) {
+    return by == t->index || warp_ordered(w, t, by / 32, clock);
 }
 
 static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell) {
@@ -130,7 +144,8 @@ static int reads_ordered(const emu_worker *w, const emu_thread *t, unsigned cell
 
 static const char *const emu_how[] = {"read", "write", "cp.async", "cp.async", "atomic access",
                                       "mbarrier.init", "mbarrier.inval", "mbarrier operation", "cp.async.bulk",
-                                      "cp.async.bulk", "asynchronous read", "asynchronous read"};
+                                      "cp.async.bulk", "asynchronous read", "asynchronous read", "st.async",
+                                      "st.async"};
 
 /* number: of the allocation, 0 for shared memory */
 static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t offset, int how, const char *then,
@@ -138,6 +153,8 @@ static EMU_NORETURN void race(const emu_worker *w, unsigned long number, size_t 
     char by[64] = "several threads", place[64] = "shared memory";
     if (thread == ASYNC_THREAD) {
         snprintf(by, sizeof by, "an asynchronous copy");
+    } else if (thread == REMOTE_THREAD) {
+        snprintf(by, sizeof by, "another block of the cluster");
     } else if (thread != MANY) {
         const struct reid_emulator_uint3 *p = &w->threads[thread].position;
         snprintf(by, sizeof by, "thread (%u,%u,%u)", p->x, p->y, p->z);
@@ -169,8 +186,8 @@ static void check_state(const emu_cell *c, int fresh, unsigned cell, int how, in
     if (fresh) return;
     if (s->flags & PENDING)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u before the wait for the %s that "
-                  "thread %u issued to it", emu_how[how], cell * 2, s->flags & BULK ? "cp.async.bulk" : "cp.async",
-                  s->thread);
+                  "thread %u issued to it", emu_how[how], cell * 2,
+                  s->flags & STORE ? "st.async" : s->flags & BULK ? "cp.async.bulk" : "cp.async", s->thread);
     if (s->flags & MBARRIER && how != EMU_MBARRIER_USE && how != EMU_MBARRIER_INVAL)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u, where an mbarrier is",
                   emu_how[how], cell * 2);
@@ -193,6 +210,7 @@ static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t by
         return;
     }
     emu_written landed = {w->clock, ASYNC_THREAD, bytes, 0};
+    if (how == EMU_STORE_LANDED) landed.thread = REMOTE_THREAD, landed.flags = UNFENCED;
     if (how == EMU_COPY_LANDED)
         landed.clock = w->warps[t->warp].clock, landed.thread = (uint16_t)t->index, landed.flags = UNFENCED;
     set_written(w, cell, landed);
@@ -201,6 +219,7 @@ static void finish(emu_worker *w, const emu_thread *t, unsigned cell, uint8_t by
 static uint8_t flags_of(int how) {
     return how == EMU_COPY_ISSUED     ? PENDING
            : how == EMU_BULK_ISSUED   ? PENDING | BULK
+           : how == EMU_STORE_ISSUED  ? PENDING | STORE
            : how == EMU_MBARRIER_INIT ? MBARRIER
                                       : UNFENCED;
 }
@@ -211,7 +230,7 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
     emu_readers *r = &c->readers;
     int fresh = s->clock < w->block_clock;
     if (c->block != w->block_clock) c->block = w->block_clock, c->reading = 0;
-    if (how == EMU_COPY_LANDED || how == EMU_BULK_LANDED || how == EMU_ASYNC_DONE) {
+    if (how == EMU_COPY_LANDED || how == EMU_BULK_LANDED || how == EMU_STORE_LANDED || how == EMU_ASYNC_DONE) {
         finish(w, t, cell, bytes, how);
         return;
     }
@@ -221,7 +240,8 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
     if (how == EMU_ASYNC_READ) c->reading++;
     if (how == EMU_READ) remember_reader(w, t, cell, bytes);
     if (how == EMU_MBARRIER_INVAL) s->clock = 0;
-    if (how != EMU_WRITE && how != EMU_COPY_ISSUED && how != EMU_BULK_ISSUED && how != EMU_MBARRIER_INIT) return;
+    if (how != EMU_WRITE && how != EMU_COPY_ISSUED && how != EMU_BULK_ISSUED && how != EMU_STORE_ISSUED &&
+        how != EMU_MBARRIER_INIT) return;
     if (c->reading)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of shared memory offset %u while an asynchronous read of it, "
                   "by a bulk copy or wgmma, is under way", emu_how[how], cell * 2);
@@ -233,7 +253,8 @@ static void check_cell(emu_worker *w, const emu_thread *t, unsigned cell, uint8_
 }
 
 /* The asynchronous proxy is shown what this thread wrote and what is ordered before it. */
-void emu_check_proxy_fence(emu_worker *w, const emu_thread *t) {
+void emu_check_proxy_fence(emu_worker *w, const emu_thread *t, int shared_only) {
+    if (!shared_only) emu_check_release(w, t, w->fenced);
     for (unsigned i = 0; i <= CELLS / 64; i++)
         for (uint64_t left = w->unfenced[i]; left; left &= left - 1) {
             emu_written *s = &w->cells[i * 64 + (unsigned)__builtin_ctzll(left)].written;
@@ -248,16 +269,32 @@ void emu_check_remote(emu_worker *w, unsigned offset, unsigned bytes, int how, i
     for (unsigned cell = offset / 2; cell <= (offset + bytes - 1) / 2; cell++) {
         emu_cell *c = &w->cells[cell];
         check_state(c, c->written.clock < w->block_clock, cell, how, line, NULL);
-        emu_written mine = {w->clock, ASYNC_THREAD, 3, (uint8_t)(how == EMU_BULK_ISSUED ? flags_of(how) : 0)};
-        if (how == EMU_WRITE || how == EMU_BULK_ISSUED) set_written(w, cell, mine);
+        emu_written mine = {w->clock, how == EMU_BULK_ISSUED ? ASYNC_THREAD : REMOTE_THREAD, 3, flags_of(how)};
+        if (how == EMU_WRITE || how == EMU_BULK_ISSUED || how == EMU_STORE_ISSUED) set_written(w, cell, mine);
     }
 }
 
-void emu_check_cluster(emu_worker *w) {
-    unsigned char warps[EMU_WARPS];
-    memset(warps, 1, sizeof warps);
-    emu_check_barrier(w, warps);
-    for (unsigned i = 0; i < w->warp_count; i++) w->warps[i].seen[EMU_ASYNC] = w->clock;
+/* An mbarrier whose initialisation a fence has released is known to all threads after a barrier of the cluster, even a
+   relaxed one: it then counts as written when the block began. */
+static void publish_mbarriers(emu_worker *w) {
+    for (unsigned i = 0; i < w->mbarrier_count; i++) {
+        emu_cell *cells = w->cells + w->mbarriers[i].offset / 2; /* four of them */
+        for (unsigned k = 0; k < 4 && w->mbarriers[i].fenced; k++)
+            cells[k].written.clock = w->block_clock, cells[k].written.thread = ASYNC_THREAD;
+    }
+    for (unsigned i = 0; i < w->warp_count; i++)
+        if (w->warps[i].seen[EMU_ASYNC] < w->block_clock) w->warps[i].seen[EMU_ASYNC] = w->block_clock;
+}
+
+/* relaxed: somebody has arrived so, and what other blocks stored may not be seen. */
+void emu_check_cluster(emu_worker *w, int relaxed) {
+    publish_mbarriers(w);
+    for (unsigned i = 0; i < w->thread_count; i++) emu_check_acquire(w, &w->threads[i], w->released, 0);
+    w->clock++;
+    for (unsigned i = 0; i < w->warp_count; i++) {
+        w->warps[i].clock = w->clock;
+        if (!relaxed) w->warps[i].seen[EMU_ASYNC] = w->warps[i].seen[EMU_REMOTE] = w->clock;
+    }
 }
 
 void emu_check_shared(emu_worker *w, const emu_thread *t, unsigned offset, unsigned bytes, int how, int line,
@@ -286,7 +323,7 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
         uint8_t mask = (uint8_t)((1u << to) - (1u << from));
         emu_word *all = &a->words[word];
         emu_written *s = &all->written;
-        if (how != EMU_WRITE && !(a->filled[word / 8] >> word % 8 & 1))
+        if (how != EMU_WRITE && how != EMU_BULK_LANDED && !(a->filled[word / 8] >> word % 8 & 1))
             emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "%s of allocation #%lu offset %zu, which nothing has written",
                       emu_how[how], a->number, word * 4);
         if (all->launch >= emu_oldest_launch && s->bytes & mask && how != EMU_ATOMIC) {
@@ -299,10 +336,15 @@ void emu_check_global(emu_worker *w, const emu_thread *t, emu_allocation *a, uin
                           "by another block of the same launch", a->number, word * 4, emu_how[how]);
             if (all->block == w->block_number && !write_ordered(w, t, s))
                 race(w, a->number, word * 4, how, "write", s->thread, line, pc);
+            if (how == EMU_ASYNC_READ && s->flags & UNFENCED && all->block == w->block_number &&
+                s->clock > w->fenced[s->thread / 32])
+                emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, pc, "asynchronous read of allocation #%lu offset %zu, which "
+                          "thread %u wrote: there is no fence.proxy.async of global memory between them", a->number,
+                          word * 4, s->thread);
         }
-        if (how != EMU_WRITE) continue;
+        if (how != EMU_WRITE && how != EMU_BULK_LANDED) continue;
         int again = all->block == w->block_number && s->thread == t->index && s->clock == w->warps[t->warp].clock;
-        emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, mask, 0};
+        emu_written mine = {w->warps[t->warp].clock, (uint16_t)t->index, mask, how == EMU_WRITE ? UNFENCED : 0};
         if (again) mine.bytes |= s->bytes;
         *s = mine, all->block = w->block_number, all->launch = w->run->number;
         a->filled[word / 8] = (unsigned char)(a->filled[word / 8] | 1u << word % 8);

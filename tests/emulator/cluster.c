@@ -17,8 +17,7 @@ emu_worker *emu_cluster_member(emu_worker *w, unsigned rank, const char *what, i
     return to;
 }
 
-/* Whose shared memory it is; *address becomes the one there. */
-static emu_worker *resolve(emu_worker *w, unsigned *address, const char *what, int line) {
+emu_worker *emu_cluster_resolve(emu_worker *w, unsigned *address, const char *what, int line) {
     unsigned rank = *address >> REID_EMULATOR_RANK_BIT;
     *address &= ADDRESS_MASK;
     return rank && rank - 1 != w->rank ? emu_cluster_member(w, rank - 1, what, line) : w;
@@ -41,18 +40,22 @@ static int complete(const emu_team *team) {
 
 static void complete_if_due(emu_team *team) {
     if (!complete(team)) return;
-    team->phase++, team->arrived = 0;
+    int relaxed = team->relaxed;
+    team->phase++, team->arrived = 0, team->relaxed = 0;
     for (unsigned i = 0; i < team->size; i++) {
         emu_worker *w = team->members[i];
         w->idle_rounds = 0, w->used_atomics = 1;
-        if (w->cells) emu_check_cluster(w);
+        if (w->cells) emu_check_cluster(w, relaxed);
         emu_block_release(w, EMU_AT_CLUSTER);
     }
 }
 
-static void arrive(emu_worker *w, emu_thread *t, int line) {
+static void arrive(emu_worker *w, emu_thread *t, int relaxed, int line) {
     if (t->cluster_phase)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "barrier.cluster.arrive a second time without a wait between");
+    if (!relaxed) emu_remote_release(w);
+    if (!relaxed && w->cells) emu_check_release(w, t, w->released);
+    w->team->relaxed |= relaxed;
     t->cluster_phase = w->team->phase + 1;
     w->team->arrived++;
     complete_if_due(w->team);
@@ -86,8 +89,7 @@ void emu_cluster_text(const emu_worker *w, const emu_thread *t, char *text, size
 
 /* ---- distributed shared memory ---- */
 
-static unsigned char *word(emu_worker *w, unsigned address, int how, int line) {
-    emu_worker *at = resolve(w, &address, how == EMU_READ ? "ld.shared::cluster" : "st.shared::cluster", line);
+static unsigned check_word(emu_worker *w, emu_worker *at, unsigned address, int how, int line) {
     unsigned offset = address - REID_EMULATOR_SHARED_BASE;
     if (offset % 4) emu_fault(CUDA_ERROR_MISALIGNED_ADDRESS, line, NULL, "four bytes at shared offset %u", offset);
     if (offset > at->shared_bytes || at->shared_bytes - offset < 4)
@@ -95,35 +97,55 @@ static unsigned char *word(emu_worker *w, unsigned address, int how, int line) {
                   "the cluster", offset, at->shared_bytes, at->rank);
     if (at->cells && at == w) emu_check_shared(w, w->current, offset, 4, how, line, NULL);
     if (at->cells && at != w) emu_check_remote(at, offset, 4, how, line);
-    return at->instance->shared + offset;
+    return offset;
+}
+
+/* A block sees its own stores: they are there before it loads from another one. */
+static unsigned load_word(emu_worker *w, unsigned address, int line) {
+    unsigned loaded;
+    emu_worker *at = emu_cluster_resolve(w, &address, "ld.shared::cluster", line);
+    if (at != w) emu_remote_release(w);
+    memcpy(&loaded, at->instance->shared + check_word(w, at, address, EMU_READ, line), 4);
+    return loaded;
+}
+
+static void store_word(emu_worker *w, unsigned address, unsigned value, int line) {
+    emu_worker *at = emu_cluster_resolve(w, &address, "st.shared::cluster", line);
+    unsigned offset = check_word(w, at, address, EMU_WRITE, line);
+    if (at == w) memcpy(w->instance->shared + offset, &value, 4);
+    else emu_remote_store(w, at, offset, value, line);
 }
 
 /* ---- what kernels call ---- */
 
-static void arrive_there(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned bytes, int line) {
-    emu_worker *at = resolve(w, &address, "mbarrier.arrive", line);
+/* releases: at the scope of the cluster. */
+static void arrive_there(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned bytes, int releases,
+                         int line) {
+    emu_worker *at = emu_cluster_resolve(w, &address, "mbarrier.arrive", line);
+    if (releases) emu_remote_release(w);
     if (at == w) emu_mbarrier_call(op, address, bytes, line);
-    else emu_mbarrier_remote(at, op, address, bytes, line);
+    else emu_mbarrier_remote(at, op, address, bytes, releases, line);
 }
 
 unsigned emu_cluster_call(enum reid_emulator_cluster op, unsigned address, unsigned value, int line) {
     emu_worker *w = emu_worker_now();
-    unsigned loaded = 0;
     switch (op) {
     case REID_EMULATOR_RANK: return w->rank;
     case REID_EMULATOR_SIZE: return w->team->size;
-    case REID_EMULATOR_CLUSTER_ARRIVE: arrive(w, w->current, line); break;
+    case REID_EMULATOR_CLUSTER_ARRIVE: arrive(w, w->current, 0, line); break;
+    case REID_EMULATOR_CLUSTER_ARRIVE_RELAXED: arrive(w, w->current, 1, line); break;
     case REID_EMULATOR_CLUSTER_WAIT: wait(w, w->current, line); break;
     case REID_EMULATOR_MAP:
         if (value >= w->team->size)
             emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "mapa: block %u of a cluster of %u", value, w->team->size);
         return (value + 1) << REID_EMULATOR_RANK_BIT | (address & ADDRESS_MASK);
-    case REID_EMULATOR_LOAD: memcpy(&loaded, word(w, address, EMU_READ, line), 4); break;
-    case REID_EMULATOR_STORE: memcpy(word(w, address, EMU_WRITE, line), &value, 4); break;
-    case REID_EMULATOR_REMOTE_ARRIVE: arrive_there(w, REID_EMULATOR_ARRIVE, address, 0, line); break;
+    case REID_EMULATOR_LOAD: return load_word(w, address, line);
+    case REID_EMULATOR_STORE: store_word(w, address, value, line); break;
+    case REID_EMULATOR_REMOTE_ARRIVE: arrive_there(w, REID_EMULATOR_ARRIVE, address, 0, 1, line); break;
+    case REID_EMULATOR_REMOTE_ARRIVE_CTA: arrive_there(w, REID_EMULATOR_ARRIVE, address, 0, 0, line); break;
     case REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX:
-        arrive_there(w, REID_EMULATOR_ARRIVE_EXPECT_TX, address, value, line);
+        arrive_there(w, REID_EMULATOR_ARRIVE_EXPECT_TX, address, value, 1, line);
         break;
     }
-    return loaded;
+    return 0;
 }

@@ -54,7 +54,13 @@ enum {
     MASK_TOO_LARGE,
     EMPTY_MASK,
     EARLY_EXIT,
-    EXPECTS_LESS
+    EXPECTS_LESS,
+    RELEASES_CTA,
+    RELEASES_BARRIER,
+    OWN_RELAXED,
+    ACQUIRES_CTA,
+    OTHER_MBARRIER,
+    NO_INIT_FENCE
 };
 
 template <int bug> __device__ __forceinline__ void tell(unsigned *out) {
@@ -75,13 +81,50 @@ template <int bug> __device__ __forceinline__ void tell(unsigned *out) {
         unsigned to = bug == NO_SUCH_BLOCK ? t + 1 : t;
         reid_cluster_store(reid_cluster_map(place, to), rank * 10 + t);
         if (bug == NOT_A_CTA_ADDRESS) reid_mbarrier_arrive(reid_cluster_map(bar, t));
+        else if (bug == RELEASES_CTA) reid_cluster_mbarrier_arrive_cta(reid_cluster_map(bar, t));
         else if (bug != NO_ARRIVAL || rank) reid_cluster_mbarrier_arrive(reid_cluster_map(bar, t));
     }
-    if (bug != NO_WAIT) wait_for(bar, 0);
+    if (bug == ACQUIRES_CTA) while (!reid_mbarrier_try_wait(bar, 0)) continue;
+    else if (bug != NO_WAIT) wait_for(bar, 0);
     if (t < size) out[blockIdx.x * 4 + t] = words[t];
     if (bug != NO_LAST_BARRIER) cluster_barrier();
     else if (rank) for (int i = 0; i < 3; i++) __syncthreads(); /* later than the first block */
     if (bug == NO_LAST_BARRIER && rank && t == 0) out[blockIdx.x * 4] = reid_cluster_load(reid_cluster_map(base, 0));
+}
+
+/* The same by a barrier of the cluster; OWN_RELAXED: each block tells itself, in an order turned round. */
+template <int bug> __device__ __forceinline__ void meet(unsigned *out) {
+    unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared);
+    unsigned rank = reid_cluster_rank(), size = reid_cluster_size(), t = threadIdx.x;
+    reid_cluster_arrive_relaxed();
+    reid_cluster_wait();
+    if (t < size && bug != OWN_RELAXED) reid_cluster_store(reid_cluster_map(base + 4 * rank, t), rank * 10 + t);
+    if (bug == OWN_RELAXED && t >= 32 && t < 32 + size) words[t - 32] = (t - 32) * 10 + rank;
+    if (bug == FINE) reid_cluster_arrive();
+    else reid_cluster_arrive_relaxed();
+    reid_cluster_wait();
+    if (t < size) out[blockIdx.x * 4 + t] = words[t];
+}
+
+/* The same by st.async, of 16 bytes from every block to every block. */
+template <int bug> __device__ __forceinline__ void count(unsigned *out) {
+    unsigned *words = (unsigned *)reid_shared, base = reid_shared_address(reid_shared), bar = base + 512;
+    unsigned rank = reid_cluster_rank(), size = reid_cluster_size(), t = threadIdx.x;
+    if (t == 0) {
+        reid_mbarrier_init(bar, 1);
+        if (bug != NO_INIT_FENCE) reid_fence_mbarrier_init();
+    }
+    reid_cluster_arrive_relaxed();
+    reid_cluster_wait();
+    if (t == 0) reid_mbarrier_arrive_expect_tx(bar, (size - (bug == EXPECTS_LESS)) * 16);
+    if (t < size) {
+        unsigned place = base + 16 * rank + (bug == MISALIGNED ? 8 : bug == OUTSIDE ? 2048 : 0);
+        unsigned v[4] = {rank * 10 + t, 7, 7, 7}, other = bug == OTHER_MBARRIER ? (t + 1) % size : t;
+        reid_cluster_store_async(reid_cluster_map(place, t), v, reid_cluster_map(bar, other));
+    }
+    if (bug == ACQUIRES_CTA) while (!reid_mbarrier_try_wait(bar, 0)) continue;
+    else if (bug != NO_WAIT) wait_for(bar, 0);
+    if (t < size) out[blockIdx.x * 4 + t] = words[t * 4];
 }
 
 /* ---- tiles that a cluster shares: each block loads a part of a row and sends it to all. Two stages; a row is 32
@@ -182,6 +225,23 @@ TELL(tell_misaligned, MISALIGNED)
 TELL(tell_not_a_cta_address, NOT_A_CTA_ADDRESS)
 TELL(tell_arrives_too_often, ARRIVES_TOO_OFTEN)
 TELL(tell_no_arrival, NO_ARRIVAL)
+TELL(tell_releases_cta, RELEASES_CTA)
+TELL(tell_acquires_cta, ACQUIRES_CTA)
+#define MEET(name, bug)                                                                                                \
+    extern "C" __global__ void name(unsigned *out) { meet<bug>(out); }
+MEET(tell_meet_fine, FINE)
+MEET(tell_meet_relaxed, RELEASES_BARRIER)
+MEET(tell_meet_own_relaxed, OWN_RELAXED)
+#define COUNT(name, bug)                                                                                               \
+    extern "C" __global__ void name(unsigned *out) { count<bug>(out); }
+COUNT(tell_count_fine, FINE)
+COUNT(tell_count_expects_less, EXPECTS_LESS)
+COUNT(tell_count_misaligned, MISALIGNED)
+COUNT(tell_count_outside, OUTSIDE)
+COUNT(tell_count_other_mbarrier, OTHER_MBARRIER)
+COUNT(tell_count_no_init_fence, NO_INIT_FENCE)
+COUNT(tell_count_acquires_cta, ACQUIRES_CTA)
+COUNT(tell_count_no_wait, NO_WAIT)
 #define SEND(name, bug)                                                                                                \
     extern "C" __global__ void name(const unsigned *in, unsigned *out, int mask, int rounds) {                         \
         send<bug>(in, out, mask, rounds);                                                                              \

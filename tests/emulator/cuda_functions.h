@@ -58,6 +58,8 @@
     X(cuLaunchKernel, cuLaunchKernel, 4000, CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,    \
       unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared, CUstream stream, void **params,           \
       void **extra)                                                                                                    \
+    X(cuOccupancyMaxActiveClusters, cuOccupancyMaxActiveClusters, 11070, int *clusters, CUfunction function,           \
+      const CUlaunchConfig *config)                                                                                    \
     X(cuLaunchKernelEx, cuLaunchKernelEx, 11060, const CUlaunchConfig *config, CUfunction function, void **params,     \
       void **extra)                                                                                                    \
     X(cuTensorMapEncodeTiled, cuTensorMapEncodeTiled, 12000, CUtensorMap *map, CUtensorMapDataType type,               \

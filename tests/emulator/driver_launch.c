@@ -4,16 +4,17 @@
 enum { LAST_ATTRIBUTE = 16 };         /* of CUDA 13.0 */
 enum { PROGRAMMATIC_EDGES = 12030 }; /* graphs have them since this version */
 
-/* ---- parameters: one block that holds the pointers and, behind them, the values, 64-byte aligned as a tensor map
-   has to be ---- */
+/* ---- parameters: one block that holds the pointers and, behind them, the values, aligned as a tensor map may want to
+   be ---- */
 
-static size_t aligned(size_t bytes) { return (bytes + 63) & ~(size_t)63; }
+enum { PARAM_ALIGN = 128 };
+static size_t aligned(size_t bytes) { return (bytes + PARAM_ALIGN - 1) & ~(size_t)(PARAM_ALIGN - 1); }
 
 static CUresult pack_params(emu_launch *l, void **params) {
     const struct reid_emulator_kernel *k = emu_kernel_of(l->function);
     size_t bytes = aligned((k->param_count + 1) * sizeof(void *));
     for (unsigned i = 0; i < k->param_count; i++) bytes += aligned(k->param_bytes[i]);
-    l->params = (void **)aligned_alloc(64, bytes);
+    l->params = (void **)aligned_alloc(PARAM_ALIGN, bytes);
     if (!l->params) return CUDA_ERROR_OUT_OF_MEMORY;
     l->params_bytes = bytes;
     unsigned char *to = (unsigned char *)l->params + aligned((k->param_count + 1) * sizeof(void *));
@@ -26,7 +27,7 @@ static CUresult pack_params(emu_launch *l, void **params) {
 
 void **emu_params_copy(const emu_launch *l) {
     if (!l->params) return NULL;
-    void **copy = (void **)aligned_alloc(64, l->params_bytes);
+    void **copy = (void **)aligned_alloc(PARAM_ALIGN, l->params_bytes);
     if (!copy) return NULL;
     memcpy(copy, l->params, l->params_bytes);
     for (unsigned i = 0; i < emu_kernel_of(l->function)->param_count; i++)
@@ -195,4 +196,27 @@ static CUresult occupancy(int *blocks, CUfunction handle, int threads, size_t sh
 EMU_API CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction function, int threads,
                                                              size_t shared) {
     EMU_CALL(EMU_CONTEXT, occupancy(blocks, function, threads, shared));
+}
+
+/* Clusters that run at once: the blocks of one lie in one part of the chip (a GPC), here of 18 multiprocessors, the
+   last one of what is left. */
+static CUresult active_clusters(int *clusters, CUfunction handle, const CUlaunchConfig *config) {
+    enum { PART = 18 };
+    emu_launch l = {.function = emu_function_get(handle)};
+    int blocks = 0, left = emu_get_settings()->sms;
+    if (!l.function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!clusters) return CUDA_ERROR_INVALID_VALUE;
+    CUresult r = read_attributes(&l, config);
+    if (r) return r;
+    l.grid[0] = config->gridDimX, l.grid[1] = config->gridDimY, l.grid[2] = config->gridDimZ;
+    if ((r = check_cluster(&l)) != CUDA_SUCCESS) return r;
+    r = occupancy(&blocks, handle, (int)(config->blockDimX * config->blockDimY * config->blockDimZ),
+                  config->sharedMemBytes);
+    int size = l.cluster[0] ? (int)(l.cluster[0] * l.cluster[1] * l.cluster[2]) : 1;
+    for (*clusters = 0; left > 0 && !r; left -= PART) *clusters += (left < PART ? left : PART) * blocks / size;
+    return r;
+}
+
+EMU_API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function, const CUlaunchConfig *config) {
+    EMU_CALL(EMU_CONTEXT, active_clusters(clusters, function, config));
 }

@@ -4,6 +4,7 @@
    grid.c       grids: order, overlap            cluster.c   clusters: their barrier, each other's shared memory
    warp.c       shuffles, mma, ldmatrix          copies.c    cp.async
    mbarrier.c   mbarriers, waits for a phase     bulk.c      cp.async.bulk, when it lands
+   remote.c     stores to other blocks, when they are there
    tensor.c     cp.async.bulk.tensor             wgmma.c     wgmma, setmaxnreg
    check.c      every load and store, races      memory.c    device and pinned memory
    driver_*.c   the CUDA driver API              calls.c     entering a driver call, fault injection, live objects */
@@ -42,7 +43,8 @@
 #define EMU_BARRIERS 16
 #define EMU_MBARRIERS 128     /* of a block */
 #define EMU_ASYNC EMU_WARPS   /* check.c: asynchronous copies in tables that have an entry per warp */
-#define EMU_CLOCKS (EMU_WARPS + 1)
+#define EMU_REMOTE (EMU_WARPS + 1) /* the same for what other blocks of the cluster have stored */
+#define EMU_CLOCKS (EMU_WARPS + 2)
 
 /* ---- settings.c ---- */
 typedef struct emu_settings {
@@ -173,10 +175,22 @@ typedef struct emu_bulks {
     emu_bulk *list; /* oldest first */
     unsigned count, capacity;
 } emu_bulks;
+typedef struct emu_remote { /* a store to another block's shared memory, or st.async, under way */
+    emu_worker *to;
+    unsigned offset, bytes, thread, words[4];
+    unsigned mbarrier; /* that counts it: its offset; a plain store has none */
+    uint32_t clock;    /* check.c: of the storing warp */
+    int line;
+} emu_remote;
+typedef struct emu_remotes {
+    emu_remote *list;
+    unsigned count, capacity;
+} emu_remotes;
 typedef struct emu_team { /* blocks that run at the same time: a cluster, or one */
     emu_worker *members[EMU_MAX_WORKERS];
     unsigned size;
     unsigned arrived, phase; /* of barrier.cluster */
+    int relaxed;             /* a thread of this phase has arrived without .release */
 } emu_team;
 typedef struct emu_run { /* a launch in progress, shared by its workers */
     const emu_launch *launch;
@@ -206,6 +220,9 @@ struct emu_worker {
     unsigned mbarrier_count, idle_rounds;
     int landing; /* the thread that is resumed lands a copy first */
     emu_bulks loads, stores;
+    emu_remotes sent, counted; /* remote.c: plain stores that no release has covered yet; st.async */
+    uint32_t released[EMU_CLOCKS]; /* check.c: what is before this phase's end of barrier.cluster */
+    uint32_t fenced[EMU_CLOCKS]; /* check.c: what a fence.proxy.async of all state spaces has covered */
     CUresult fault;
     void *scheduler_stack, *scheduler_fake_stack;
     const void *scheduler_bottom; /* ASan: the scheduler's own stack */
@@ -250,6 +267,8 @@ void emu_cluster_exit(emu_worker *worker); /* a thread has returned */
 void emu_cluster_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
 /* A block of the cluster, to whose shared memory something is about to be done; a fault if it is not there. */
 emu_worker *emu_cluster_member(emu_worker *worker, unsigned rank, const char *what, int line);
+/* Whose shared memory a .shared::cluster address is in; *address becomes the .shared one there. */
+emu_worker *emu_cluster_resolve(emu_worker *worker, unsigned *address, const char *what, int line);
 
 /* ---- warp.c, copies.c, check.c ---- */
 void emu_warp_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -274,7 +293,9 @@ enum {
     EMU_BULK_ISSUED, /* a load: writes by the asynchronous proxy */
     EMU_BULK_LANDED,
     EMU_ASYNC_READ,  /* the asynchronous proxy may read from now on */
-    EMU_ASYNC_DONE   /* and has done so, which this thread knows */
+    EMU_ASYNC_DONE,  /* and has done so, which this thread knows */
+    EMU_STORE_ISSUED, /* st.async: writes by the generic proxy, but later */
+    EMU_STORE_LANDED
 };
 void emu_check_shared(emu_worker *worker, const emu_thread *thread, unsigned offset, unsigned bytes, int how, int line,
                       void *pc);
@@ -286,11 +307,15 @@ void emu_check_block(emu_worker *worker);
 void emu_check_barrier(emu_worker *worker, const unsigned char *warps); /* a byte per warp: takes part */
 void emu_check_warp(emu_worker *worker, unsigned warp);
 void emu_check_release(emu_worker *worker, const emu_thread *thread, uint32_t *clocks); /* arrives: adds its past */
-void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks);
-void emu_check_landing(emu_worker *worker, uint32_t *clocks); /* the time of an asynchronous copy's landing */
-void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread);
+/* of_cluster: what other blocks have stored is acquired, too. */
+void emu_check_acquire(emu_worker *worker, const emu_thread *thread, const uint32_t *clocks, int of_cluster);
+/* The time when something landed that no warp of the block wrote. what: EMU_ASYNC or EMU_REMOTE. */
+void emu_check_landing(emu_worker *worker, uint32_t *clocks, unsigned what);
+/* Is a store of that time before what this thread does now? */
+int emu_check_before(const emu_worker *worker, const emu_thread *thread, unsigned by, uint32_t clock);
+void emu_check_proxy_fence(emu_worker *worker, const emu_thread *thread, int shared_only);
 void emu_check_remote(emu_worker *worker, unsigned offset, unsigned bytes, int how, int line); /* by another block */
-void emu_check_cluster(emu_worker *worker); /* of a cluster whose barrier is complete */
+void emu_check_cluster(emu_worker *worker, int relaxed); /* of a cluster whose barrier is complete */
 
 /* ---- wgmma.c ---- */
 void emu_wgmma_execute(emu_worker *worker, unsigned warp, enum reid_emulator_op op);
@@ -302,10 +327,11 @@ void emu_wgmma_end(emu_worker *worker);
 unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line);
 /* Another block arrives, or does so and expects bytes. */
 void emu_mbarrier_remote(emu_worker *worker, enum reid_emulator_mbarrier op, unsigned address, unsigned value,
-                         int line);
+                         int releases, int line);
 void emu_mbarrier_fence(void);
-unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, int line); /* its offset */
-void emu_mbarrier_landed(emu_worker *worker, const emu_bulk *copy);
+unsigned emu_mbarrier_for_copy(emu_worker *worker, unsigned address, const char *what, int line); /* its offset */
+/* So many bytes of what it counts have landed. remote: another block's st.async. */
+void emu_mbarrier_landed(emu_worker *worker, unsigned mbarrier, unsigned bytes, int remote);
 void emu_mbarrier_text(const emu_worker *worker, const emu_thread *thread, char *text, size_t size);
 int emu_mbarrier_land(emu_worker *worker); /* no thread can go on: lands a copy; 0: there is none */
 int emu_mbarrier_poll(emu_worker *worker); /* lets test_wait end; 0: deadlock */
@@ -323,7 +349,16 @@ void emu_bulk_issue_load(emu_worker *worker, emu_bulk *copy, unsigned mbarrier);
 void emu_bulk_issue_store(emu_worker *worker, emu_bulk *copy);
 void emu_bulk_begin(emu_worker *worker); /* of a block */
 void emu_bulk_end(emu_worker *worker);
-void emu_fence_proxy_async(void);
+void emu_fence_proxy_async(int shared_only);
+
+/* ---- remote.c ---- */
+void emu_remote_store(emu_worker *worker, emu_worker *to, unsigned offset, unsigned word, int line);
+void emu_remote_release(emu_worker *worker); /* by the running thread, at the scope of the cluster */
+void emu_remote_async(unsigned address, const unsigned *words, unsigned mbarrier, int line);
+void emu_remote_land(emu_worker *worker);    /* all st.async of a block */
+const emu_remote *emu_remote_for(const emu_worker *worker, unsigned mbarrier); /* an st.async in flight, or NULL */
+void emu_remote_begin(emu_worker *worker);   /* of a block */
+void emu_remote_end(emu_worker *worker);
 
 /* ---- tensor.c, driver_tensor.c: our own contents of a CUtensorMap ---- */
 enum { EMU_MAP_RANK = 5 };

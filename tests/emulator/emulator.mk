@@ -9,10 +9,10 @@ EMULATOR_CFLAGS := -std=c99 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -mavx
     -DREID_EMULATOR_SOURCE='"$(EMULATOR_DIR)"'
 EMULATOR_ASAN := -fsanitize=address -fno-omit-frame-pointer
 # These check every address themselves and run all the time: of the AddressSanitizer build, but not instrumented.
-EMULATOR_HOT := threads launch grid cluster warp copies mbarrier bulk tensor wgmma
+EMULATOR_HOT := threads launch grid cluster remote warp copies mbarrier bulk tensor wgmma
 
-EMULATOR_DRIVER := settings report threads launch grid cluster warp copies mbarrier bulk tensor wgmma check \
-    memory calls failing image driver_device driver_context driver_memory driver_stream driver_event driver_graph \
+EMULATOR_DRIVER := settings report threads launch grid cluster remote warp copies mbarrier bulk tensor wgmma \
+    check memory calls failing image driver_device driver_context driver_memory driver_stream driver_event driver_graph \
     driver_exec driver_module driver_launch driver_tensor driver_symbols
 EMULATOR_NVRTC := nvrtc nvrtc_options nvrtc_compile nvrtc_scan failing image
 EMULATOR_HEADERS := $(wildcard $(EMULATOR_DIR)/*.h)

@@ -45,6 +45,9 @@ __device__ __forceinline__ void reid_fence_mbarrier_init() {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 __device__ __forceinline__ void reid_fence_proxy_async() { asm volatile("fence.proxy.async;" ::: "memory"); }
+__device__ __forceinline__ void reid_fence_proxy_async_shared() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
 
 /* ---- bulk copies: addresses and bytes are multiples of 16. A load tells the mbarrier how many bytes have landed;
    stores are waited for in groups, as cp.async is. ---- */
@@ -185,6 +188,9 @@ __device__ __forceinline__ unsigned reid_cluster_size() {
     return size;
 }
 __device__ __forceinline__ void reid_cluster_arrive() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void reid_cluster_arrive_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+}
 __device__ __forceinline__ void reid_cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
 __device__ __forceinline__ unsigned reid_cluster_map(unsigned shared, unsigned rank) {
     unsigned address;
@@ -198,6 +204,13 @@ __device__ __forceinline__ unsigned reid_cluster_load(unsigned address) {
 }
 __device__ __forceinline__ void reid_cluster_store(unsigned address, unsigned value) {
     asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+__device__ __forceinline__ void reid_cluster_store_async(unsigned address, const unsigned v[4], unsigned mbarrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1,%2,%3,%4}, [%5];"
+                 ::"r"(address), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]), "r"(mbarrier) : "memory");
+}
+__device__ __forceinline__ void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier) { /* of any block, for its own */
+    asm volatile("mbarrier.arrive.release.cta.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");
 }
 __device__ __forceinline__ void reid_cluster_mbarrier_arrive(unsigned mbarrier) { /* of any block */
     asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(mbarrier) : "memory");

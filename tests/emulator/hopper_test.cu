@@ -105,6 +105,8 @@ enum {
     MISALIGNED,
     OUTSIDE,
     NO_PROXY_FENCE,
+    SHARED_FENCE,
+    GLOBAL_FINE,
     LEFT_BEHIND,
     SPINS
 };
@@ -113,6 +115,12 @@ template <int bug> __device__ __forceinline__ void load(const float *in, float *
     unsigned base = reid_shared_address(reid_shared), bar = base + 512;
     const float *from = in + blockIdx.x * 64;
     float sum = 0.0f;
+    if (bug == SHARED_FENCE || bug == GLOBAL_FINE) { /* out is read by the copies */
+        out[blockIdx.x * 64 + threadIdx.x] = from[threadIdx.x];
+        if (bug == SHARED_FENCE) reid_fence_proxy_async_shared();
+        else reid_fence_proxy_async();
+        from = out + blockIdx.x * 64;
+    }
     if (threadIdx.x == 32 && bug != NO_INIT) {
         reid_mbarrier_init(bar, bug == ARRIVE_LESS || bug == SPINS ? 2 : 1);
         if (bug == TWO_INITS) reid_mbarrier_init(bar, 1);
@@ -167,6 +175,8 @@ LOAD(load_no_arrival, NO_ARRIVAL)
 LOAD(load_misaligned, MISALIGNED)
 LOAD(load_outside, OUTSIDE)
 LOAD(load_no_proxy_fence, NO_PROXY_FENCE)
+LOAD(load_shared_fence, SHARED_FENCE)
+LOAD(load_global_fine, GLOBAL_FINE)
 LOAD(load_left_behind, LEFT_BEHIND)
 LOAD(load_spins, SPINS)
 

@@ -3,7 +3,7 @@
 #ifndef REID_EMULATOR_KERNEL_ABI_H
 #define REID_EMULATOR_KERNEL_ABI_H
 
-#define REID_EMULATOR_ABI 5                      /* counted up whenever a struct of this file changes */
+#define REID_EMULATOR_ABI 6                      /* counted up whenever a struct of this file changes */
 #define REID_EMULATOR_SHARED_BYTES (228 * 1024)  /* storage behind the `extern __shared__` array */
 #define REID_EMULATOR_SHARED_BASE 1024u          /* the .shared address of its first byte; zero is never valid */
 #define REID_EMULATOR_RANK_BIT 24 /* a .shared::cluster address: rank + 1 is above it, 0 for the block itself */
@@ -47,7 +47,8 @@ enum reid_emulator_mbarrier {
     REID_EMULATOR_EXPECT_TX,
     REID_EMULATOR_ARRIVE_EXPECT_TX,
     REID_EMULATOR_TEST_WAIT,
-    REID_EMULATOR_TRY_WAIT
+    REID_EMULATOR_TRY_WAIT,
+    REID_EMULATOR_TRY_WAIT_CLUSTER /* with .acquire.cluster: what other blocks have written is seen, too */
 };
 
 /* Operations on a cluster: ranks, its barrier, shared memory of any of its blocks by a .shared::cluster address. */
@@ -55,11 +56,13 @@ enum reid_emulator_cluster {
     REID_EMULATOR_RANK,
     REID_EMULATOR_SIZE,
     REID_EMULATOR_CLUSTER_ARRIVE,
+    REID_EMULATOR_CLUSTER_ARRIVE_RELAXED,
     REID_EMULATOR_CLUSTER_WAIT,
     REID_EMULATOR_MAP,   /* a .shared address and a rank to a .shared::cluster address */
     REID_EMULATOR_LOAD,  /* four bytes */
     REID_EMULATOR_STORE,
-    REID_EMULATOR_REMOTE_ARRIVE,          /* at an mbarrier */
+    REID_EMULATOR_REMOTE_ARRIVE,          /* at an mbarrier, with .release.cluster */
+    REID_EMULATOR_REMOTE_ARRIVE_CTA,      /* with .release.cta: the other block sees nothing by it */
     REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX /* there, and expects so many bytes */
 };
 
@@ -99,7 +102,7 @@ struct reid_emulator_calls {
     void (*undefined)(enum reid_emulator_ub kind, const char *file, unsigned line, const void *address);
     unsigned (*mbarrier)(enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line); /* wait: done? */
     void (*fence_mbarrier_init)(void);
-    void (*fence_proxy_async)(void);
+    void (*fence_proxy_async)(int shared_only); /* of the block's own shared memory, or of everything */
     /* mask: of the blocks of the cluster that get it, by rank; 0: this one. */
     void (*bulk_load)(unsigned destination, const void *source, unsigned bytes, unsigned mbarrier, unsigned mask,
                       int line);
@@ -115,6 +118,8 @@ struct reid_emulator_calls {
     void (*grid_wait)(int line);
     void (*grid_launch_dependents)(int line);
     unsigned (*cluster)(enum reid_emulator_cluster op, unsigned address, unsigned value, int line);
+    /* 16 bytes and the mbarrier that counts them, both by .shared::cluster addresses of one block. */
+    void (*cluster_store_async)(unsigned address, const unsigned *words, unsigned mbarrier, int line);
 };
 
 struct reid_emulator_uint3 {

@@ -95,12 +95,13 @@ const struct reid_emulator_calls emu_kernel_calls = {
     timer,   fence, emu_atomic,     trap,           emu_access,      emu_undefined,
     emu_mbarrier_call, emu_mbarrier_fence, emu_fence_proxy_async, emu_bulk_load, emu_bulk_store, emu_bulk_commit,
     emu_bulk_wait, emu_tensor_load, emu_tensor_store, emu_tensor_prefetch, emu_grid_wait, emu_grid_trigger,
-    emu_cluster_call};
+    emu_cluster_call, emu_remote_async};
 
 /* ---- a block ---- */
 
 void emu_thread_main(emu_worker *w) {
     w->kernel->call(w->run->launch->params);
+    if (w->exited + 1 == w->thread_count) emu_remote_land(w);
     w->current->state = EMU_EXITED;
     w->exited++, w->idle_rounds = 0;
     emu_cluster_exit(w);
@@ -168,7 +169,7 @@ static void start_threads(emu_worker *w) {
     const unsigned *dim = w->run->launch->block;
     memset(w->barrier_arrived, 0, sizeof w->barrier_arrived);
     w->exited = 0, w->used_atomics = 0, w->begun = 0;
-    emu_bulk_begin(w), emu_wgmma_begin(w);
+    emu_bulk_begin(w), emu_wgmma_begin(w), emu_remote_begin(w);
     for (unsigned i = 0; i < w->warp_count; i++) {
         unsigned left = w->thread_count - i * 32;
         w->warps[i].members = left < 32 ? left : 32;
@@ -202,6 +203,7 @@ void emu_block_begin(emu_worker *w, uint64_t number) {
 void emu_block_end(emu_worker *w) {
     if (!w->fault) emu_wgmma_end(w);
     if (!w->fault) emu_bulk_end(w);
+    if (!w->fault) emu_remote_end(w);
 }
 
 unsigned emu_block_round(emu_worker *w) {

@@ -15,7 +15,7 @@ static const unsigned char emu_mark[MARK_BYTES] = {0xb7, 0x7f, 0xb7, 0x7f, 0xb7,
 static const char *op_name(enum reid_emulator_mbarrier op) {
     static const char *const names[] = {"mbarrier.init",      "mbarrier.inval",             "mbarrier.arrive",
                                         "mbarrier.expect_tx", "mbarrier.arrive.expect_tx", "mbarrier.test_wait",
-                                        "mbarrier.try_wait"};
+                                        "mbarrier.try_wait", "mbarrier.try_wait"};
     return names[op];
 }
 
@@ -101,9 +101,14 @@ static void inval(emu_worker *w, emu_mbarrier *m, int line) {
 /* ---- a phase ---- */
 
 static void complete_if_due(emu_worker *w, emu_mbarrier *m, int line) {
-    const emu_bulk *copy = emu_bulk_load_for(w, m->offset);
     w->idle_rounds = 0;
     if (m->pending || m->tx) return;
+    const emu_bulk *copy = emu_bulk_load_for(w, m->offset);
+    const emu_remote *store = emu_remote_for(w, m->offset);
+    if (store)
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "phase %u of the mbarrier at shared offset %u completes while "
+                  "an st.async for it, at line %d, is under way: its bytes were not expected", m->phase, m->offset,
+                  store->line);
     if (copy)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "phase %u of the mbarrier at shared offset %u completes while "
                   "a bulk copy of %u bytes for it, by thread %u at line %d, is under way: its bytes were not expected",
@@ -134,21 +139,22 @@ static void arrive(emu_worker *w, emu_mbarrier *m, int line) {
     complete_if_due(w, m, line);
 }
 
-void emu_mbarrier_remote(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned value, int line) {
+void emu_mbarrier_remote(emu_worker *w, enum reid_emulator_mbarrier op, unsigned address, unsigned value, int releases,
+                         int line) {
     emu_mbarrier *m = need(w, address, op_name(op), line);
     if (op == REID_EMULATOR_ARRIVE_EXPECT_TX) expect(m, value, line);
-    if (w->cells) emu_check_landing(w, m->arrived);
+    if (w->cells && releases) emu_check_landing(w, m->arrived, EMU_REMOTE);
     arrive(w, m, line);
 }
 
-void emu_mbarrier_landed(emu_worker *w, const emu_bulk *copy) {
-    emu_mbarrier *m = find(w, copy->mbarrier);
+void emu_mbarrier_landed(emu_worker *w, unsigned mbarrier, unsigned bytes, int remote) {
+    emu_mbarrier *m = find(w, mbarrier);
     int line = emu_worker_now()->current->line;
-    if (m->tx - (int)copy->bytes < -MAX_COUNT)
+    if (m->tx - (int)bytes < -MAX_COUNT)
         emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "the transaction count of the mbarrier at shared offset %u "
                   "falls below %d", m->offset, -MAX_COUNT);
-    m->tx -= (int)copy->bytes;
-    if (w->cells) emu_check_landing(w, m->arrived);
+    m->tx -= (int)bytes;
+    if (w->cells) emu_check_landing(w, m->arrived, remote ? EMU_REMOTE : EMU_ASYNC);
     complete_if_due(w, m, line);
 }
 
@@ -156,20 +162,22 @@ void emu_mbarrier_landed(emu_worker *w, const emu_bulk *copy) {
 
 /* Whether the phase of that parity is over. try_wait gives up now and then, as the hardware may, so that a kernel that
    does not try again is noticed: the first time without waiting, the next time not. */
-static unsigned wait(emu_worker *w, unsigned address, unsigned parity, int polls, int line) {
+static unsigned wait(emu_worker *w, unsigned address, unsigned parity, enum reid_emulator_mbarrier op, int line) {
     emu_thread *t = w->current;
+    int polls = op == REID_EMULATOR_TEST_WAIT;
     const char *what = polls ? "mbarrier.test_wait" : "mbarrier.try_wait";
     if (parity > 1) emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "%s for parity %u: 0 or 1", what, parity);
     for (int rounds = 0;; rounds++) {
         emu_mbarrier *m = need(w, address, what, line);
         if ((m->phase & 1u) != parity) {
             t->gave_up = 0, t->state = EMU_READY;
-            if (w->cells) emu_check_acquire(w, t, m->done);
+            if (w->cells) emu_check_acquire(w, t, m->done, op == REID_EMULATOR_TRY_WAIT_CLUSTER);
             return 1;
         }
         if (w->landing) {
             w->landing = 0;
-            emu_bulk_land(w);
+            if (w->counted.count) emu_remote_land(w);
+            else emu_bulk_land(w);
             continue;
         }
         if (polls ? rounds > 0 : !t->gave_up) {
@@ -182,7 +190,7 @@ static unsigned wait(emu_worker *w, unsigned address, unsigned parity, int polls
 }
 
 int emu_mbarrier_land(emu_worker *w) {
-    for (unsigned i = 0; i < w->thread_count && w->loads.count; i++) {
+    for (unsigned i = 0; i < w->thread_count && w->loads.count + w->counted.count; i++) {
         emu_state state = w->threads[i].state;
         if (state != EMU_AT_MBARRIER && state != EMU_AT_GRID && state != EMU_AT_CLUSTER) continue;
         w->landing = 1; /* by a thread, since only a thread can fault */
@@ -212,8 +220,7 @@ unsigned emu_mbarrier_call(enum reid_emulator_mbarrier op, unsigned address, uns
         init(w, address, value, line);
         return 0;
     }
-    if (op == REID_EMULATOR_TEST_WAIT || op == REID_EMULATOR_TRY_WAIT)
-        return wait(w, address, value, op == REID_EMULATOR_TEST_WAIT, line);
+    if (op >= REID_EMULATOR_TEST_WAIT) return wait(w, address, value, op, line);
     emu_mbarrier *m = need(w, address, what, line);
     if (op == REID_EMULATOR_INVAL) inval(w, m, line);
     if (op == REID_EMULATOR_EXPECT_TX || op == REID_EMULATOR_ARRIVE_EXPECT_TX) expect(m, value, line);
@@ -227,10 +234,10 @@ void emu_mbarrier_fence(void) {
     for (unsigned i = 0; i < w->mbarrier_count; i++) w->mbarriers[i].fenced = 1;
 }
 
-unsigned emu_mbarrier_for_copy(emu_worker *w, unsigned address, int line) {
-    emu_mbarrier *m = need(w, address, "cp.async.bulk", line);
+unsigned emu_mbarrier_for_copy(emu_worker *w, unsigned address, const char *what, int line) {
+    emu_mbarrier *m = need(w, address, what, line);
     if (!m->fenced)
-        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "cp.async.bulk to the mbarrier at shared offset %u: no "
-                  "fence.mbarrier_init or fence.proxy.async after its mbarrier.init", m->offset);
+        emu_fault(CUDA_ERROR_LAUNCH_FAILED, line, NULL, "%s to the mbarrier at shared offset %u: no "
+                  "fence.mbarrier_init or fence.proxy.async after its mbarrier.init", what, m->offset);
     return m->offset;
 }

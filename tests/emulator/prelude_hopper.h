@@ -33,7 +33,10 @@ REID_EMULATOR_FN bool reid_mbarrier_try_wait(unsigned mbarrier, unsigned parity,
 REID_EMULATOR_FN void reid_fence_mbarrier_init(void) { /* fence.mbarrier_init.release.cluster */
     reid_emulator.fence_mbarrier_init();
 }
-REID_EMULATOR_FN void reid_fence_proxy_async(void) { reid_emulator.fence_proxy_async(); } /* fence.proxy.async */
+REID_EMULATOR_FN void reid_fence_proxy_async(void) { reid_emulator.fence_proxy_async(0); } /* fence.proxy.async */
+REID_EMULATOR_FN void reid_fence_proxy_async_shared(void) { /* fence.proxy.async.shared::cta */
+    reid_emulator.fence_proxy_async(1);
+}
 
 /* ---- bulk copies: addresses and bytes are multiples of 16 ---- */
 /* cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes */
@@ -169,6 +172,9 @@ REID_EMULATOR_FN unsigned reid_cluster_size(REID_EMULATOR_LINE) { /* %cluster_nc
 REID_EMULATOR_FN void reid_cluster_arrive(REID_EMULATOR_LINE) { /* barrier.cluster.arrive.release */
     reid_emulator.cluster(REID_EMULATOR_CLUSTER_ARRIVE, 0, 0, line);
 }
+REID_EMULATOR_FN void reid_cluster_arrive_relaxed(REID_EMULATOR_LINE) { /* barrier.cluster.arrive.relaxed */
+    reid_emulator.cluster(REID_EMULATOR_CLUSTER_ARRIVE_RELAXED, 0, 0, line);
+}
 REID_EMULATOR_FN void reid_cluster_wait(REID_EMULATOR_LINE) { /* barrier.cluster.wait.acquire */
     reid_emulator.cluster(REID_EMULATOR_CLUSTER_WAIT, 0, 0, line);
 }
@@ -181,6 +187,15 @@ REID_EMULATOR_FN unsigned reid_cluster_load(unsigned address, REID_EMULATOR_LINE
 REID_EMULATOR_FN void reid_cluster_store(unsigned address, unsigned value, REID_EMULATOR_LINE) {
     reid_emulator.cluster(REID_EMULATOR_STORE, address, value, line); /* st.shared::cluster.u32 */
 }
+/* st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 */
+REID_EMULATOR_FN void reid_cluster_store_async(unsigned address, const unsigned v[4], unsigned mbarrier,
+                                               REID_EMULATOR_LINE) {
+    reid_emulator.cluster_store_async(address, v, mbarrier, line);
+}
+/* mbarrier.arrive.release.cta.shared::cluster */
+REID_EMULATOR_FN void reid_cluster_mbarrier_arrive_cta(unsigned mbarrier, REID_EMULATOR_LINE) {
+    reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE_CTA, mbarrier, 0, line);
+}
 /* mbarrier.arrive and .arrive.expect_tx with .release.cluster.shared::cluster; .try_wait.parity.acquire.cluster */
 REID_EMULATOR_FN void reid_cluster_mbarrier_arrive(unsigned mbarrier, REID_EMULATOR_LINE) {
     reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE, mbarrier, 0, line);
@@ -189,7 +204,7 @@ REID_EMULATOR_FN void reid_cluster_mbarrier_arrive_expect_tx(unsigned mbarrier, 
     reid_emulator.cluster(REID_EMULATOR_REMOTE_ARRIVE_EXPECT_TX, mbarrier, bytes, line);
 }
 REID_EMULATOR_FN bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity, REID_EMULATOR_LINE) {
-    return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT, mbarrier, parity, line) != 0;
+    return reid_emulator.mbarrier(REID_EMULATOR_TRY_WAIT_CLUSTER, mbarrier, parity, line) != 0;
 }
 
 /* ---- griddepcontrol: waits for the launch in front; lets the launch behind begin ---- */

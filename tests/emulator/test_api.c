@@ -178,6 +178,19 @@ static void test_launches(void) {
     CHECK_IS(cuLaunchKernel(f, 1, 1, 1, 160, 1, 1, 0, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
     OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 128, 40000));
     CHECK(value >= 1 && value <= 16);
+    CUlaunchAttribute cluster;
+    memset(&cluster, 0, sizeof cluster);
+    cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    cluster.value.clusterDim.x = 8, cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+    CUlaunchConfig c = {8, 1, 1, 128, 1, 1, 0, NULL, &cluster, 1};
+    int clusters = 0, most, parts, last;
+    if (cuOccupancyMaxActiveClusters(&clusters, f, &c) == CUDA_ERROR_NOT_SUPPORTED) clusters = -1; /* before sm_90 */
+    OK(cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
+    OK(cuOccupancyMaxActiveBlocksPerMultiprocessor(&value, f, 128, 0));
+    parts = most / 18, last = most % 18; /* those that hold 18 multiprocessors, and what is left */
+    CHECK(clusters == parts * (18 * value / 8) + last * value / 8 || clusters == -1);
+    c.gridDimX = 9;
+    CHECK(cuOccupancyMaxActiveClusters(&clusters, f, &c) != CUDA_SUCCESS);
     OK(cuMemFree_v2(in));
     OK(cuMemFree_v2(out));
 }

@@ -201,6 +201,8 @@ static const emu_bug bugs[] = {
     {"load_misaligned", "between shared offset 8", "all have to be multiples of 16"},
     {"load_outside", "0 bytes past the end of allocation #1", "0 bytes past the end of allocation #1"},
     {"load_no_proxy_fence", NULL, "there is no fence.proxy.async"},
+    {"load_shared_fence", NULL, "there is no fence.proxy.async of global memory"},
+    {"load_global_fine", "right", "right"},
     {"load_left_behind", "the block ends while a bulk copy to shared offset 0 is under way", "the block ends while"},
     {"store_fine", "right", "right"},
     {"store_no_fence", NULL, "there is no fence.proxy.async"},

@@ -198,12 +198,14 @@ static void test_stem(int images) {
 
 typedef enum which { CHOSEN, ALL, PARTS } which;
 
-/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all, the last four in
-   pairs; of those that cut K into parts, for latency. Without stages: it does not fit. */
+/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all; of those that cut K
+   into parts, for latency. Without stages: it does not fit, or is another one's. */
 static reid__wgmma_tile next_tile(int index, which of, int i) {
     if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
-    if (of == PARTS) return reid__wgmma_fit(&gpu.plan, index, 1, 1 + i % 2, 0, 2 << i / 2);
-    return reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
+    const reid__wgmma_shape *s = &reid__wgmma_shapes[of == PARTS ? 8 + i : i];
+    reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, s);
+    if (of == ALL && (s->split > 1 || (s->pair && !t.pair) || (s->wide && t.bn < 256))) t.stages = 0;
+    return t;
 }
 
 static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
@@ -215,11 +217,11 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
 
 /* An operation's launch with each tile. */
 static void test_op(int index, int images, which of) {
-    int first = reid__launch_first(&gpu.plan, index), fit = 0, count = 0, numbers[8];
-    reid__wgmma_tile tiles[8];
-    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
+    int first = reid__launch_first(&gpu.plan, index), fit = 0, count = 0, numbers[REID__WGMMA_SHAPES];
+    reid__wgmma_tile tiles[REID__WGMMA_SHAPES];
+    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : REID__WGMMA_SHAPES); i++) {
         reid__wgmma_tile t = next_tile(index, of, i);
-        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
+        if (t.stages < 2) continue;
         fit++;
         if (is_wanted(index, images, &t)) numbers[count] = i, tiles[count++] = t;
     }

@@ -24,7 +24,7 @@ typedef enum kind { PLAIN, F32, F16 } kind;
 typedef struct tile {
     int bm, bn, stages, warps_m, warps_n;
 } tile;
-static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}};
+static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}, {128, 128, 4, 2, 2}};
 
 static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
 
@@ -110,7 +110,7 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
     if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
-    else run_clusters(f, (pixels + each - 1) / each * split, (c->oc + s->bn - 1) / s->bn,
+    else run_clusters(f, (pixels + each - 1) / each * ((c->oc + s->bn - 1) / s->bn) * split, 1,
                       half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params, split);
     fetch(&out);
     double worst = 0;
@@ -176,8 +176,9 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
     CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
     void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
-    run_clusters(kernel_of("reid_conv_f16", 2, constants, shared), (pixels + s->bm - 1) / s->bm * split,
-                 (c->oc + s->bn - 1) / s->bn, 32 * s->warps_m * s->warps_n, shared, params, split);
+    run_clusters(kernel_of("reid_conv_f16", 2, constants, shared),
+                 (pixels + s->bm - 1) / s->bm * ((c->oc + s->bn - 1) / s->bn) * split, 1, 32 * s->warps_m * s->warps_n,
+                 shared, params, split);
     emu_download(out, d_out, out_count);
     for (int at = 0; at < pixels * c->oc; at++) {
         int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
@@ -199,6 +200,41 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     free(in), free(residual), free(out), free(w);
 }
 
+/* Tiles of reid_conv_f16 whose K goes on with a 1x1 convolution of another input, with a stride of its own. */
+static void test_more(const tile *s, int more_stride) {
+    enum { IMAGES = 3, SIDE = 5, IC = 64, MORE = 96, OC = 80, ROW = IC + MORE, PIXELS = IMAGES * SIDE * SIDE };
+    int wide = SIDE * more_stride, bn = (OC + s->bn - 1) / s->bn;
+    const constant constants[] = {
+        {"IH", SIDE}, {"IW", SIDE}, {"IC", IC}, {"OH", SIDE}, {"OW", SIDE}, {"OC", OC}, {"OC_PADDED", OC},
+        {"OUT_STRIDE", OC}, {"CHANNEL", 0}, {"KH", 1}, {"KW", 1}, {"STRIDE", 1}, {"PAD_Y", 0}, {"PAD_X", 0}, {"ACT", 1},
+        {"RESIDUAL", 0}, {"SCALE", 0}, {"BM", s->bm}, {"BN", s->bn}, {"BK", 32}, {"STAGES", s->stages},
+        {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n}, {"ROW_SUMS", 0}, {"SPLIT", 1}, {"MORE_C", MORE},
+        {"MORE_STRIDE", more_stride}, {"MORE_IH", wide}, {"MORE_IW", wide}, {NULL, 0}};
+    int copies = 64 * s->stages * (s->bm + s->bn), tile_bytes = 4 * s->bm * (s->bn + 4), pixels = PIXELS;
+    unsigned shared = (unsigned)(copies > tile_bytes ? copies : tile_bytes), seed = 3;
+    tensor in = tensor_of(PIXELS * IC, 1, &seed, 1), w = tensor_of(ROW * OC, 0, &seed, 0.1);
+    tensor more = tensor_of((size_t)(IMAGES * wide * wide * MORE), 1, &seed, 1), out = result_of(PIXELS * OC, 1);
+    tensor bias = tensor_of(OC, 0, &seed, 1), more_bias = tensor_of(OC, 0, &seed, 1);
+    CUdeviceptr packed = upload_weights(w.host, ROW, ROW, OC, 1, 1);
+    void *params[] = {&in.device, &packed, &bias.device, &more.device, &more_bias.device, &out.device, &pixels};
+    run_kernel(kernel_of("reid_conv_f16", 1, constants, shared), (PIXELS + s->bm - 1) / s->bm * bn, 1,
+               32 * s->warps_m * s->warps_n, shared, params);
+    fetch(&out);
+    double worst = 0;
+    for (int at = 0; at < PIXELS * OC; at++) {
+        int m = at / OC, n = at % OC, y = m % (SIDE * SIDE) / SIDE * more_stride, x = m % SIDE * more_stride;
+        int from = ((m / (SIDE * SIDE) * wide + y) * wide + x) * MORE;
+        double sum = bias.host[n] + more_bias.host[n];
+        for (int k = 0; k < IC; k++) sum += in.host[m * IC + k] * rounded(w.host[k * OC + n], 1);
+        for (int k = 0; k < MORE; k++) sum += more.host[from + k] * rounded(w.host[(IC + k) * OC + n], 1);
+        compare(&worst, out.host[at], activation(sum, 1));
+    }
+    printf("1x1 and another with stride %d, %dx%d: %.1e\n", more_stride, s->bm, s->bn, worst);
+    CHECK(worst < 2e-3);
+    NEED(cuMemFree_v2(packed));
+    drop(&in), drop(&w), drop(&more), drop(&out), drop(&bias), drop(&more_bias);
+}
+
 int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
@@ -207,7 +243,7 @@ int main(void) {
         case_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
         case_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
         case_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
-        case_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, 1, &fp16);
+        case_conv(&convs[i], F16, &tiles[emu_device_arch() >= 80 && i % 2 ? 3 : (i + 1) % 3], 0, 1, &fp16);
         if (!convs[i].channel) case_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
         if (emu_device_arch() >= 90 && i % 2) { /* blocks of a cluster that share K */
             case_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
@@ -216,12 +252,13 @@ int main(void) {
         }
         free(fp32), free(fp16), free(parts);
     }
+    for (int i = 0; i < 3; i++) test_more(&tiles[i], 1 + i % 2);
     for (int i = 0; i < 3 && emu_device_arch() >= 80; i++) {
         static const conv bytes[] = {{"1x1", 7, 5, 64, 80, 1, 1, 0, 1, 0, 0, 2, 0},
                                      {"3x3", 8, 9, 64, 48, 3, 1, 1, 1, 0, 0, 2, 0},
                                      {"3x3 stride 2", 9, 7, 128, 64, 3, 2, 1, 1, 0, 0, 1, 0}};
         test_bytes(&bytes[i], &tiles[i], i, 0, 1);
-        test_bytes(&bytes[(i + 1) % 3], &tiles[i], 0, 1, 1);
+        test_bytes(&bytes[(i + 1) % 3], &tiles[i == 1 ? 3 : i], 0, 1, 1);
         if (emu_device_arch() >= 90 && i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
     }
     free(kernels_text);

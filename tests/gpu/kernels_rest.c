@@ -9,6 +9,30 @@ static double at(const tensor *t, int h, int w, int channels, int i, int y, int 
     return t->host[((i * h + y) * w + x) * channels + c];
 }
 
+/* The kernel for small batches, whose blocks take `spread` times four channels of a row: the same bits. */
+static void test_spread(const constant *shape, size_t constants, int spread, void **params, const tensor *out,
+                        const tensor *sums, int rows, int half) {
+    constant all[16];
+    int ow = 0, channels = 0, taps = 1;
+    for (size_t i = 0; i < constants; i++) {
+        all[i] = shape[i];
+        if (!strcmp(shape[i].name, "OW")) ow = shape[i].value;
+        if (!strcmp(shape[i].name, "C")) channels = shape[i].value;
+        if (!strcmp(shape[i].name, "KH") || !strcmp(shape[i].name, "KW")) taps *= shape[i].value;
+    }
+    all[constants].name = "SPREAD", all[constants].value = spread, all[constants + 1].name = NULL;
+    tensor spread_out = result_of((size_t)(rows * ow * channels), half);
+    tensor spread_sums = result_of((size_t)(rows * channels), 0);
+    params[3] = &spread_out.device, params[4] = &spread_sums.device;
+    unsigned shared = (unsigned)((taps + ow) * spread * 16);
+    run_kernel(kernel_of("reid_depthwise", half, all, shared), rows * ((channels / 4 + spread - 1) / spread), 1, 256,
+               shared, params);
+    fetch(&spread_out), fetch(&spread_sums);
+    CHECK(memcmp(spread_out.host, out->host, (size_t)(rows * ow * channels) * sizeof *out->host) == 0);
+    CHECK(memcmp(spread_sums.host, sums->host, (size_t)(rows * channels) * sizeof *sums->host) == 0);
+    drop(&spread_out), drop(&spread_sums);
+}
+
 static void test_depthwise(int k, int stride, int ih, int iw, int channels, int act, int half) {
     if (!emu_case("depthwise %dx%d stride %d %s", k, k, stride, half ? "f16" : "f32")) return;
     int pad = k / 2, oh = (ih + 2 * pad - k) / stride + 1, ow = (iw + 2 * pad - k) / stride + 1, rows = IMAGES * oh;
@@ -40,6 +64,8 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
     printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? "f16" : "f32", worst, worst_sum);
     CHECK(worst < (half ? 1e-3 : emu_loosened(1e-6)));
     CHECK(worst_sum < emu_loosened(2e-6));
+    for (int spread = 4; spread <= 32; spread *= 8)
+        test_spread(constants, sizeof constants / sizeof *constants - 1, spread, params, &out, &sums, rows, half);
     drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
 }
 

@@ -289,13 +289,15 @@ static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
 /* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
 static void test_op(int index, int images, int large, int multiprocessors) {
     int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
-    int more_multiprocessors[8];
-    reid__wgmma_tile tiles[8];
-    int most = all && plan.ops[index].kind == REID__CONV ? 8 : 1; /* the last four in pairs */
+    int more_multiprocessors[REID__WGMMA_SHAPES];
+    reid__wgmma_tile tiles[REID__WGMMA_SHAPES];
+    int most = all && plan.ops[index].kind == REID__CONV ? REID__WGMMA_SHAPES : 1;
     for (int tile = 0; tile < most; tile++) {
-        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
+        const reid__wgmma_shape *shape = &reid__wgmma_shapes[tile];
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, shape)
                                  : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
-        if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
+        if (all && (shape->split > 1 || (shape->wide && t.bn < 256))) continue; /* another one's */
+        if (t.stages < 2 || (all && shape->pair && !t.pair)) continue; /* does not fit */
         fit++;
         if (is_wanted(index, images, &t)) more_multiprocessors[count] = all ? tile : 0, tiles[count++] = t;
     }
@@ -401,7 +403,8 @@ static void test_parts(int few) {
         while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
         int with = gpu.plan.with[index];
         CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
-        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
+        const reid__wgmma_shape shape = {1, rows[row].groups, 0, rows[row].split, 0};
+        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, &shape);
         CHECK(t.stages >= 3 && t.shared <= 115712);
         if (!is_wanted(index, 3, &t)) continue;
         operands more, o;

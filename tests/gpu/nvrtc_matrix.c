@@ -3,7 +3,7 @@
 
        nvrtc_matrix NETWORK fp16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE     one line of a table; fails on a spill
        nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
-       nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel
+       nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel, and what sm_90 counts
 
    A cubin is an ELF file. What a kernel needs is not documented by NVIDIA; this is known from `readelf -SW` beside what
    ptxas -v prints, and t_nvrtc.sh compares the two where nvcc is installed (CUDA 13.0 when this was written):
@@ -12,7 +12,12 @@
                            size. Of format 4: attribute 0x2f {u32 symbol, u32 registers}, 0x11 {symbol, frame bytes},
                            0x12 and 0x23 {symbol, least and most stack bytes}
        .nv.info.NAME       the same for one kernel; attribute 0x05 {u32 x, y, z}: __launch_bounds__
-       .nv.local.NAME      local memory; its size is that of one thread */
+       .nv.local.NAME      local memory; its size is that of one thread
+   On sm_90 the instructions are read, too: 16 bytes each, the operation in the lowest 12 bits, this known from
+   nvdisasm -hex (t_nvrtc.sh compares the counts with nvdisasm's text):
+       0x992       MEMBAR; bits 76 to 79: 8 for .CTA, more for the GPU and beyond
+       0x9ab, 0x5ab        ERRBAR, CGAERRBAR
+       0x9f0, 0x9f1        HGMMA, IGMMA; bits 84 to 86: 7, or the scoreboard (gsb0) if the product ends a group */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
 #include "reid.h"
@@ -23,6 +28,7 @@
 typedef struct usage {
     int kernels, registers, threads; /* registers: the most of any kernel; threads: of its __launch_bounds__ */
     unsigned frame, stack, local;    /* bytes: the most */
+    int fences, products, groups;    /* sm_90: MEMBAR of the GPU, ERRBAR, CGAERRBAR; of wgmma; those that end a group */
     char name[64];                   /* of the last kernel */
 } usage;
 
@@ -50,6 +56,17 @@ static int read_info(const unsigned char *at, size_t size, usage *u) {
     return 1;
 }
 
+/* The machine code of a kernel for sm_90. */
+static void read_code(const unsigned char *at, size_t size, usage *u) {
+    for (size_t i = 0; i + 16 <= size; i += 16) {
+        unsigned operation = word(at + i) & 0xfff, high = word(at + i + 8);
+        u->fences += (operation == 0x992 && (high >> 12 & 15) > 8) || operation == 0x9ab || operation == 0x5ab;
+        if (operation != 0x9f0 && operation != 0x9f1) continue;
+        u->products++;
+        u->groups += (high >> 20 & 7) != 7;
+    }
+}
+
 /* Returns 0 if this is no cubin. */
 static int read_cubin(const void *cubin, size_t size, usage *u) {
     const unsigned char *bytes = (const unsigned char *)cubin;
@@ -71,6 +88,8 @@ static int read_cubin(const void *cubin, size_t size, usage *u) {
         if (strncmp(name, ".nv.local.", 10) == 0) u->local = most(u->local, (unsigned)s.sh_size);
         if (strncmp(name, ".text.", 6) != 0) continue;
         u->kernels++;
+        if ((head.e_flags & 0xff) == 90 || (head.e_flags >> 8 & 0xff) == 90)
+            read_code(bytes + s.sh_offset, s.sh_size, u);
         snprintf(u->name, sizeof u->name, "%s", name + 6);
         if (s.sh_info >> 24) u->registers = (int)most((unsigned)u->registers, s.sh_info >> 24);
     }
@@ -80,13 +99,21 @@ static int read_cubin(const void *cubin, size_t size, usage *u) {
 /* --- a network ---------------------------------------------------------------------------------------------------- */
 
 typedef struct matrix {
-    int programs, compiled, least, most, failed;
+    int programs, compiled, least, most, fences, failed; /* fences: of all programs */
     size_t bytes;
 } matrix;
 
 static void fail(matrix *m, const char *options, const char *why) {
     m->failed++;
     printf("FAIL %s: %s\n", why, options);
+}
+
+/* Fences for the whole GPU that a program of sm_90 may have, three instructions each: one for every barrier of a
+   cluster behind which its blocks read what others have written. */
+static int fences_of(const char *options) {
+    const char *split = strstr(options, "-DSPLIT=");
+    if (!split || atoi(split + 8) < 2) return 0;
+    return strstr(options, "REID_SQUEEZE") ? 6 : strstr(options, "REID_CONV_F") ? 3 : 0;
 }
 
 static void one_program(const char *options, const void *cubin, size_t bytes, const char *log, void *user) {
@@ -107,6 +134,13 @@ static void one_program(const char *options, const void *cubin, size_t bytes, co
     snprintf(text, sizeof text, "%s cannot be launched: %d registers for %d threads", u.name, u.registers, u.threads);
     if ((u.registers + 7) / 8 * 8 * u.threads > 65536) fail(m, options, text);
     if (log[0]) fail(m, options, log);
+    m->fences += u.fences;
+    snprintf(text, sizeof text, "%s has %d instructions of fences for the whole GPU, %d are agreed", u.name, u.fences,
+             fences_of(options));
+    if (u.fences > fences_of(options)) fail(m, options, text);
+    snprintf(text, sizeof text, "%s has products one by one: %d, in %d groups", u.name, u.products, u.groups);
+    if (2 * u.groups > u.products) fail(m, options, text);
+    if (strstr(options, "REID_CONV_WGMMA") && !u.products) fail(m, options, "wgmma was not seen in it");
 }
 
 static void count_compiled(reid_log_level level, reid_result id, const char *message, void *user) {
@@ -142,8 +176,8 @@ static int network(char **argv) {
     reid_result r = reid_pack_kernels(&desc, argv[2], NULL, one_program, &m);
     if (r != REID_OK) fail(&m, error.text, reid_result_name(r));
     if (m.programs < 20 && r == REID_OK) fail(&m, argv[0], "too few programs");
-    printf("%-20s %s  %-7s %4dx%-4d %5d %5d %8.1f %6d %4d %8zu\n", argv[0], argv[1], argv[2], desc.height, desc.width,
-           m.programs, m.compiled, cpu_seconds() - start, m.least, m.most, m.bytes / 1024);
+    printf("%-20s %s  %-7s %4dx%-4d %5d %5d %8.1f %6d %4d %8zu %6d\n", argv[0], argv[1], argv[2], desc.height,
+           desc.width, m.programs, m.compiled, cpu_seconds() - start, m.least, m.most, m.bytes / 1024, m.fences);
     return m.failed != 0;
 }
 
@@ -206,6 +240,26 @@ static const char spill[] = "extern \"C\" __global__ void __launch_bounds__(1024
                             "    _Pragma(\"unroll\") for (int i = 0; i < 128; i++) p[i * n] = a[i];\n"
                             "}\n";
 
+/* Two fences for the GPU, one of them with ERRBAR and CGAERRBAR, and one for the block, which does not count; and
+   products whose sums are used before they are waited for, so that ptxas puts a wait behind each. */
+static const char slow[] =
+    "extern \"C\" __global__ void __launch_bounds__(128) slow(float *p, unsigned long long a) {\n"
+    "    float d[4] = {p[0], p[1], p[2], p[3]};\n"
+    "    asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n"
+    "    _Pragma(\"unroll\") for (int i = 0; i < 4; i++) {\n"
+    "        asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 \"\n"
+    "                     \"{%0,%1,%2,%3}, %4, %4, 1, 1, 1, 0, 0;\"\n"
+    "                     : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"l\"(a + i));\n"
+    "        d[1] += p[5];\n"
+    "    }\n"
+    "    asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n"
+    "    asm volatile(\"wgmma.wait_group.sync.aligned 0;\" ::: \"memory\");\n"
+    "    asm volatile(\"fence.proxy.async;\" ::: \"memory\");\n"
+    "    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n"
+    "    asm volatile(\"fence.acq_rel.cluster;\" ::: \"memory\");\n"
+    "    p[threadIdx.x] = d[0] + d[1] + d[2] + d[3];\n"
+    "}\n";
+
 static int check(void) {
     static const int archs[] = {75, 80, 90, 120};
     usage u;
@@ -217,6 +271,10 @@ static int check(void) {
         expect(u.frame >= 160 || u.stack >= 160 || u.local >= 160, "an array in local memory was not seen", &u);
         compile(spill, archs[i], &u);
         expect(u.registers <= 64 && u.registers >= 48 && (u.frame || u.stack || u.local), "a spill was not seen", &u);
+        if (archs[i] != 90) continue;
+        expect(!u.fences && !u.products, "fences and products where there are none", &u);
+        compile(slow, 90, &u);
+        expect(u.fences == 4 && u.products == 4 && u.groups == 4, "fences and products in a row were not seen", &u);
     }
     return wrong;
 }
@@ -230,6 +288,7 @@ static int read_file(const char *path) {
     fclose(f);
     if (!read_cubin(bytes, size, &u)) return 1;
     printf("%d registers, %u bytes stack frame\n", u.registers, u.frame);
+    printf("%d fences, %d products, %d groups\n", u.fences, u.products, u.groups);
     return 0;
 }
 

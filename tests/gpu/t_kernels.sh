@@ -53,20 +53,22 @@ plant() { # plant PART WHAT SED SETTING...
 plant conv "a missing barrier: slices are read before they have arrived" \
     's/^        __syncthreads(); \/\* slice s is there.*$//'
 plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
-plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//'
+plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);/;/'
 plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
 plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
 plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
 plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
 plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wait_read<SLOTS - 1>();//'
 plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
-plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
+plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async_shared();$//' REID_EMULATOR_CHECK=1
 plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
 plant wgmma "a pooled row that knows the rows before it" 's/best\[i \/ 16\]\[i % 16\] = now\[.*;$/;/'
 plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + group, 128); \/\* what was.*//' \
     REID_EMULATOR_CHECK=1
 plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/' ONLY=row_sums
 plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
+plant conv "a shortcut's pixels without its stride" 's/m % OW \* MORE_STRIDE;$/m % OW;/'
+plant conv "a shortcut's bias is lost" 's/^ *if (MORE_C && !part && n < OC_PADDED).*//'
 plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
 plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
 plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
@@ -77,25 +79,29 @@ plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + 
 plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
 plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
 plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
-    's/^    block_barrier();$/    __syncthreads();/' ONLY=pairs
-plant wgmma "a block of a pair leaves while the other one still sends" \
-    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=pairs
+    's/^    block_meeting();$/    __syncthreads();/' ONLY=pairs
+plant wgmma "a block of a pair leaves while the other one still gives places back" \
+    's/^    for (int i = 0; i < STAGES && PAIR; i++.*//' ONLY=pairs
 plant wgmma "a place that only this block of a pair has read" \
     's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/' ONLY=pairs
 plant wgmma "both blocks of a pair send the same half" \
     's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/' ONLY=pairs
 plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/' ONLY=pairs
 plant wgmma "parts of other blocks that are not waited for" \
-    's/wait_for_cluster(l.filled(group, 0), o.parity);//' ONLY=parts
+    's/wait_for_cluster(filled, o.parity);//' ONLY=parts
+plant wgmma "parts of other blocks by a wait for this block's own" \
+    's/wait_for_cluster(filled, o.parity);/wait_for(filled, o.parity);/' ONLY=parts REID_EMULATOR_CHECK=1
+plant wgmma "a part too few is expected" 's/SPLIT \* SHARE \* 512);/(SPLIT - 1) * SHARE * 512);/' ONLY=parts
+plant wgmma "mbarriers that other blocks do not know" 's/^ *reid_fence_mbarrier_init();//' ONLY=parts
 plant wgmma "parts over those that another block still adds" \
-    's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' ONLY=parts
-plant wgmma "parts added last one first" 's/from\[(i + j) \* 128\]/from[((SPLIT - 1) * SHARE + i + j) * 128]/
-    s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' ONLY=parts
+    's/^        wait_for(l.stored(group, 0), o.parity ^ 1);//' ONLY=parts
+plant wgmma "parts added last one first" 's/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/' ONLY=parts
 plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' ONLY=parts
 plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' ONLY=parts
-plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=parts
+plant wgmma "a block leaves to which others still give places back" \
+    's/^    if (SPLIT > 1 && c.leader()) wait_for(l.stored.*//' ONLY=parts
 plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 + i % 2;/j * 8 + below * 4 + i;/'
-plant bytes "parts in the order of halves" 's/bits_of(acc.d\[0\]\[of\])/bits_of(acc.d[0][i])/'
+plant bytes "parts in the order of halves" 's/\[sum_at(of \/ PER_WORD.*of % PER_WORD)\]/[of]/'
 plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
 plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
 plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
@@ -105,7 +111,9 @@ plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadId
 plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
-plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'
+plant conv "sums of other blocks behind a barrier that releases nothing" \
+    's/^    reid_cluster_arrive();$/    reid_cluster_arrive_relaxed();/' REID_EMULATOR_CHECK=1
+plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \
     's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
@@ -115,10 +123,15 @@ plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % CO
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
 plant rest "the last column of a depthwise window" '/^reid_depthwise/,/^}/ s/kx < KW; kx++/kx < KW - 1; kx++/'
+plant rest "a row's sum from right to left, for small batches" 's/values\[ox \* SPREAD/values[(OW - 1 - ox) * SPREAD/'
+plant rest "a row's sum before its outputs are there" \
+    '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1
 plant rest "hidden units that other blocks have not sent" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
 plant rest "hidden units written before a block is there" \
-    '/^reid_squeeze/,/^}/ s/^    if (SPLIT > 1) block_barrier(); \/\* all.*$//'
+    '/^reid_squeeze/,/^}/ s/^    if (SPLIT > 1) block_meeting(); \/\* all.*$//'
+plant rest "hidden units that are sent and not released" \
+    '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    block_meeting();/'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
