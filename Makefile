@@ -15,7 +15,7 @@ VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 REID = reid commands options help embed match inspect pack bench bench_peak tune \
        convert dialects networks checkpoint torch_file torch_state foreign_file pickle zip source \
        safetensors_write inputs boxes boxes_json boxes_csv json csv \
-       picture sniff jpeg exif pipeline stream models \
+       picture sniff jpeg pnm exif decoder_memory pipeline stream models \
        output output_meta npy results gallery gallery_file gallery_jsonl \
        gallery_command gallery_add gallery_search gallery_export gallery_host gallery_store makers when \
        eval eval_report evaluation eval_set eval_labels eval_label_table metrics linkage rerank scores \
@@ -41,6 +41,9 @@ build/reid_kernels.bytes: reid_kernels.cu | build
 	mv $@.tmp $@
 build/reid_impl.o: build/reid_kernels.bytes
 build/reid_impl.o: CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"'
+
+# Sums that a crafted JPEG makes overflow wrap, by definition.
+build/stb_image_impl.o: CFLAGS += -fwrapv
 
 build/%.o: tools/%.c Makefile | build
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
