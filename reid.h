@@ -1632,8 +1632,8 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
         }
         size_t bad = reid__first_not_finite(out, n);
         if (bad < n)
-            return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu", t->file_name,
-                                      first + bad);
+            return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu is %s", t->file_name,
+                                      first + bad, reid__bits(out[bad]) & 0x7fffff ? "NaN" : "infinite");
     }
     return REID_OK;
 }

@@ -228,6 +228,22 @@ for command in list search add remove export compact; do
     says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
 done
 absent z.npy z.meta.json z.ids.txt
+# The id in a damaged record is printed, but not obeyed: here it turns the direction of writing.
+turned=$(printf 'gal/\342\200\256gnp.png')
+cp near.png "$turned"
+g 0 create turned.gallery $one
+g 0 add turned.gallery $one "$turned"
+printf 'X' | dd of=turned.gallery bs=1 seek=$((16656 + 100)) conv=notrunc 2>/dev/null
+cp turned.gallery again.gallery
+g 1 verify turned.gallery
+prints 'record 1 at byte 16656 ("gal/\\u202egnp.png") is damaged'
+g 0 compact turned.gallery --salvage
+says 'record 1 at byte 16656 ("gal/\\u202egnp.png") is damaged'
+check "no raw mark" [ "$(cat "$out" "$err" | grep -c "$(printf '\342\200\256')")" = 0 ]
+g 1 verify again.gallery --json
+check "no raw mark in JSON" [ "$(cat "$out" "$err" | grep -c "$(printf '\342\200\256')")" = 0 ]
+rm "$turned"
+
 g 1 verify flipped.gallery
 prints '^record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong$'
 prints '^5 records, 1 damaged, 4 templates'
