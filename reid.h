@@ -1640,8 +1640,8 @@ static reid_result reid__weights_read(const reid__weights *w, const reid__tensor
         }
         size_t bad = reid__first_not_finite(out, n);
         if (bad < n)
-            return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu", t->file_name,
-                                      first + bad);
+            return reid__weights_fail(w, e, REID_ERR_NOT_FINITE, "tensor \"%s\", element %zu is %s", t->file_name,
+                                      first + bad, reid__bits(out[bad]) & 0x7fffff ? "NaN" : "infinite");
     }
     return REID_OK;
 }
@@ -6177,11 +6177,31 @@ static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     return folder[0] || (given && !*given);
 }
 
-/* Makes the folder, and its parents, if it is not there. Machine code is run from it: it must be this user's, and no
-   other's to write. Returns what is wrong, or NULL. */
+/* Machine code is run from the cache: a folder or file of it must be this user's, and no other's to write. NULL if it
+   is, or is not there; else what is wrong. */
+static const char *reid__cache_distrust(const char *path) {
+    struct stat st;
+    if (stat(path, &st) != 0) return NULL;
+    if (st.st_uid != geteuid()) return "it belongs to another user";
+    return st.st_mode & 022 ? "others may write to it" : NULL;
+}
+
+/* Who may rename the folder may put another one in its place: its parent is this user's or root's, and others may write
+   to it only where they cannot rename what is not theirs. */
+static const char *reid__cache_distrust_parent(const char *folder) {
+    char path[REID__PATH + 4];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/..", folder); /* of the folder itself, if its name is a symbolic link */
+    if (stat(path, &st) != 0) return "its parent folder cannot be read";
+    if (st.st_uid != geteuid() && st.st_uid != 0) return "its parent folder belongs to another user";
+    return (st.st_mode & 022) && !(st.st_mode & S_ISVTX) ? "others may write to its parent folder" : NULL;
+}
+
+/* Makes the folder, and its parents, if it is not there. Returns what is wrong, or NULL. */
 static const char *reid__cache_make(const char *folder) {
     char path[REID__PATH];
     struct stat st;
+    const char *why;
     snprintf(path, sizeof path, "%s", folder);
     for (char *at = path + 1; *at; at++) {
         if (*at != '/') continue;
@@ -6191,9 +6211,9 @@ static const char *reid__cache_make(const char *folder) {
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
-    if (st.st_uid != geteuid()) return "it belongs to another user";
-    if (st.st_mode & 022) return "others may write to it";
-    return access(path, R_OK | X_OK) == 0 ? NULL : "it cannot be read";
+    if ((why = reid__cache_distrust(path)) != NULL) return why;
+    if (access(path, R_OK | X_OK) != 0) return "it cannot be read";
+    return reid__cache_distrust_parent(path);
 }
 
 static void reid__cache_warn(reid__jit *j, const char *why, int code) {
@@ -6215,7 +6235,9 @@ static int reid__cache_load(reid__jit *j, reid__program *p) {
     char path[REID__PATH + 40];
     size_t size;
     reid__cache_path(j, p, path);
-    if (reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
+    const char *why = reid__cache_distrust(path);
+    if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is made again: %s", path, why);
+    if (why || reid__read_file(j->mem, path, REID__MAX_BUNDLE, &p->block, &size, NULL) != REID_OK) return 0;
     if (reid__bundle_valid(p->block, size)) p->cubin = reid__bundle_find(p->block, size, p->key, &p->cubin_size);
     if (p->cubin) return 1;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is made again", path);
@@ -6258,7 +6280,9 @@ static const char *reid__tiles_read(reid__jit *j) {
     size_t size;
     snprintf(path, sizeof path, "%s/tiles", j->cache);
     if (j->pack || !j->cache[0] || reid__cache_make(j->cache)) return NULL;
-    if (reid__read_file(j->mem, path, REID__MAX_TEXT, &text, &size, NULL) != REID_OK) return NULL;
+    const char *why = reid__cache_distrust(path);
+    if (why) reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is not used: %s", path, why);
+    if (why || reid__read_file(j->mem, path, REID__MAX_TEXT, &text, &size, NULL) != REID_OK) return NULL;
     if (reid__tiles_valid((const char *)text, size)) return (const char *)text;
     reid__log(j->desc, REID_LOG_WARNING, REID_ERR_KERNEL_PACK, "%.300s is damaged and is not used", path);
     return NULL;

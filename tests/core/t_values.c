@@ -57,8 +57,8 @@ static void sixteen_bits(void **state) {
             reid_error error;
             reid_result r = reid__weights_read(&o.weights, o.t, i, 1, &got, &error);
             if (exponent == 2 * bias + 1) {
-                char where[40];
-                snprintf(where, sizeof where, "tensor \"t\", element %zu", i);
+                char where[60];
+                snprintf(where, sizeof where, "tensor \"t\", element %zu is %s", i, fraction ? "NaN" : "infinite");
                 assert_int_equal(r, REID_ERR_NOT_FINITE);
                 assert_non_null(strstr(error.text, where));
                 continue;

@@ -267,6 +267,36 @@ static void no_folder(void) {
     CHECK_IS(count_files(path, "", NULL), 0);
     chmod(path, 0707);
     start_without(path, "others may write to it");
+    path_of(path, root, "open"); /* what is in it can be renamed by others, unless the folder forbids it */
+    snprintf(home, sizeof home, "%s/cache", path);
+    mkdir(path, 0700), mkdir(home, 0700), chmod(path, 0777);
+    start_without(home, "others may write to its parent folder");
+    snprintf(home, sizeof home, "%s/link", root);
+    char target[600];
+    snprintf(target, sizeof target, "%s/cache", path);
+    CHECK(symlink(target, home) == 0);
+    start_without(home, "others may write to its parent folder");
+    unlink(home);
+    snprintf(home, sizeof home, "%s/cache", path);
+    if (geteuid() == 0) {
+        chmod(path, 0755), CHECK(chown(path, NOBODY, NOBODY) == 0);
+        start_without(home, "its parent folder belongs to another user");
+        CHECK(chown(path, 0, 0) == 0);
+    }
+    chmod(path, 01777);
+    start_with(home, LACKS, 0);
+    start_with(home, 0, 0);
+    shell("cd '%s' && chmod 666 $(ls | grep -vx tiles | head -n 1)", home); /* an entry that others could have written */
+    start(home);
+    CHECK(last.log.warnings == 1 && last.compiled == 1);
+    CHECK_HAS(last.log.text, "is made again: others may write to it");
+    if (geteuid() == 0) {
+        shell("cd '%s' && chown 65534 $(ls | grep -vx tiles | head -n 1)", home);
+        start(home);
+        CHECK(last.log.warnings == 1 && last.compiled == 1);
+        CHECK_HAS(last.log.text, "is made again: it belongs to another user");
+    }
+    start_with(home, 0, 0);
     start("");
     CHECK_IS(last.log.warnings, 0); /* asked for */
     CHECK_IS(last.compiled, LACKS);

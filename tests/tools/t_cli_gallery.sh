@@ -162,7 +162,8 @@ g 0 create h.gallery --like a.gallery --fp16
 g 0 add h.gallery x.jsonl
 g 0 verify h.gallery
 prints '^kept as fp16'
-check "half the space" [ "$(wc -c <h.gallery)" -lt $(($(wc -c <a.gallery) * 6 / 10)) ]
+head=16656 # bytes before the first record
+check "half the space" [ $(($(wc -c <h.gallery) - head)) -lt $((($(wc -c <a.gallery) - head) * 6 / 10)) ]
 run 0 match $one --gallery h.gallery --json --keep-self -k 3 near.png
 run 0 embed $one near.png -o near.npy
 g 0 search h.gallery near.npy -k 1
@@ -205,9 +206,9 @@ says 'gal: is not a regular file\|gal: cannot open\|gal: cannot read'
 same a.gallery kept
 g 0 add a.gallery -q $one near.png
 cp kept a.gallery
-head -c 9000 kept >cut.gallery
+head -c 24120 kept >cut.gallery
 g 2 list cut.gallery
-says 'cut.gallery: is truncated: it has 9000 bytes and had [0-9]*; "reid gallery verify"'
+says 'cut.gallery: is truncated: it has 24120 bytes and had [0-9]*; "reid gallery verify"'
 g 2 verify cut.gallery
 says 'is truncated'
 g 0 compact cut.gallery --salvage
@@ -215,7 +216,7 @@ says 'record 2 at byte [0-9]* is damaged: its length is impossible'
 g 0 list cut.gallery
 lines "$out" 1
 cp kept flipped.gallery
-printf 'X' | dd of=flipped.gallery bs=1 seek=9000 conv=notrunc 2>/dev/null
+printf 'X' | dd of=flipped.gallery bs=1 seek=24120 conv=notrunc 2>/dev/null
 for command in list search add remove export compact; do
     case $command in
     search) g 2 search flipped.gallery $one near.png ;;
@@ -224,15 +225,31 @@ for command in list search add remove export compact; do
     export) g 2 export flipped.gallery -o z.npy ;;
     *) g 2 $command flipped.gallery ;;
     esac
-    says 'flipped.gallery: record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
+    says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
 done
 absent z.npy z.meta.json z.ids.txt
+# The id in a damaged record is printed, but not obeyed: here it turns the direction of writing.
+turned=$(printf 'gal/\342\200\256gnp.png')
+cp near.png "$turned"
+g 0 create turned.gallery $one
+g 0 add turned.gallery $one "$turned"
+printf 'X' | dd of=turned.gallery bs=1 seek=$((16656 + 100)) conv=notrunc 2>/dev/null
+cp turned.gallery again.gallery
+g 1 verify turned.gallery
+prints 'record 1 at byte 16656 ("gal/\\u202egnp.png") is damaged'
+g 0 compact turned.gallery --salvage
+says 'record 1 at byte 16656 ("gal/\\u202egnp.png") is damaged'
+check "no raw mark" [ "$(cat "$out" "$err" | grep -c "$(printf '\342\200\256')")" = 0 ]
+g 1 verify again.gallery --json
+check "no raw mark in JSON" [ "$(cat "$out" "$err" | grep -c "$(printf '\342\200\256')")" = 0 ]
+rm "$turned"
+
 g 1 verify flipped.gallery
-prints '^record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong$'
+prints '^record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong$'
 prints '^5 records, 1 damaged, 4 templates'
 says 'flipped.gallery: 1 damaged records'
 g 1 verify flipped.gallery --json
-prints '"damaged": 1, .*"damage": \["record 2 at byte 6736 (\\"gal/ann/2.png\\") is damaged: its checksum is wrong"\]}'
+prints '"damaged": 1, .*"damage": \["record 2 at byte 21856 (\\"gal/ann/2.png\\") is damaged: its checksum is wrong"\]}'
 run 2 match $one --gallery flipped.gallery near.png
 says 'is damaged'
 g 0 compact flipped.gallery --salvage

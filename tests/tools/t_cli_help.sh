@@ -3,6 +3,16 @@
 b0 w.safetensors
 top=$OLDPWD
 
+# Every value of an option is in the help, in the man page and in the completion.
+for value in auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8; do
+    "$REID" help embed >"$out" 2>"$err"
+    prints "[ |]$value\\(|\\|\$\\)"
+    "$REID" help --completion bash >"$out"
+    check "completion of --isa: $value" sh -c "grep -A 2 -e '--isa' '$out' | grep -qw '$value'"
+done
+"$REID" help embed >"$out"
+check "no line of the help is longer than 80" [ "$(awk 'length > 80 && !/^  (reid|find) /' "$out" | wc -l)" = 0 ]
+
 # Options: unknown ones, missing values, junk after numbers; each names the option and the help.
 bad() { # PATTERN ARGUMENT...
     pattern=$1

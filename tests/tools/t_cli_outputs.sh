@@ -38,6 +38,14 @@ done
 embed 1 in -o x.npy --json
 check "summary" grep -q '^{"output": "x.npy", "rows": 6, "dim": 1280, "failed": 1}$' "$out"
 
+# Names that a spreadsheet would take for formulas.
+for f in =1+1 @sum +plus; do cp in/ann/1.png "$f.png"; done
+cp in/ann/1.png ./-minus.png
+embed 0 -o f.csv =1+1.png @sum.png +plus.png in/ann/1.png -- -minus.png
+sed 1d f.csv | cut -d, -f1 >got
+printf '%s\n' "'=1+1.png" "'@sum.png" "'+plus.png" in/ann/1.png "'-minus.png" >wanted
+same got wanted
+
 # Rows have length 1, and --raw does not; --flip and --raw change the fingerprint.
 awk -F, '{ s = 0; for (i = 1; i <= NF; i++) s += $i * $i; if (s < 0.99999 || s > 1.00001) bad = 1 }
     END { exit bad }' from_npy

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include "../lib/test_util.h"
 
-enum { DIM = 6, FIRST = 1536, TEMPLATE_AT = 16 + 32 };
+enum { DIM = 6, SECTOR = 4096, FIRST = 16656, V1_FIRST = 1536, TEMPLATE_AT = 16 + 32 };
 static char path[256], why[STORE_WHY];
 
 static store_meta meta_for(int halves) {
@@ -281,22 +281,26 @@ typedef struct damage {
 static void test_damage(void **state) {
     static const damage cases[] = {
         {0, 0, 1, 0, "is not a gallery"},
-        {0, 8, 2, 0, "is a gallery of version 3; this program knows version 1"},
+        {0, 8, 1, 0, "is a gallery of version 3; this program knows versions 1 and 2"},
+        {0, 8, 3, 0, "is damaged: the checksum of its header is wrong"},
         {0, 12, 1, 0, "is damaged: the checksum of its header is wrong"},
         {0, 40, 1, 0, "is damaged: the checksum of its header is wrong"},
-        {0, 505, 1, 0, "is damaged: the checksum of its header is wrong"},
-        {0, 520, 8, 0, "is damaged: the checksum of an end mark is wrong"},
-        {0, 1024, 1, 0, "is damaged: the checksum of an end mark is wrong"},
-        {1, 0, 2, 0, "record 1 at byte 1536 is damaged: its checksum is wrong"},
-        {2, 5, 64, 0, "record 2 at byte 1640 is damaged: its length is impossible"},
-        {2, 4, 1, 0, "record 2 at byte 1640 is damaged: its length is impossible"},
-        {2, 8, 1, 0, "record 2 at byte 1640 (\"crops/ann/2.png\") is damaged: its checksum is wrong"},
-        {3, 50, 4, 0, "record 3 at byte 1744 (\"crops/bob/3.png\") is damaged: its checksum is wrong"},
-        {3, TEMPLATE_AT + 4 * DIM + 1, 64, 0, "record 3 at byte 1744 (\"c2ops/bob/3.png\") is damaged"},
-        {3, TEMPLATE_AT + 4 * DIM + 1, 'r', 1, "record 3 at byte 1744 is damaged: it makes no sense"},
-        {3, 0, 9, 1, "record 3 at byte 1744 is damaged: it makes no sense"},
-        {3, 17, 1, 1, "record 3 at byte 1744 is damaged: it makes no sense"},
-        {2, TEMPLATE_AT + 3, 0x40, 1, "record 2 at byte 1640 (\"crops/ann/2.png\") is damaged: it makes no sense"},
+        {0, SECTOR - 1, 1, 0, "is damaged: the checksum of its header is wrong"},
+        {0, 3 * SECTOR + 12, 1, 0, "is damaged: the checksum of the copy of its header is wrong"},
+        {0, 4 * SECTOR, 1, 0, "is damaged: the checksum of the copy of its header is wrong"},
+        {0, FIRST - 1, 1, 0, "is damaged: the checksum of the copy of its header is wrong"},
+        {0, SECTOR + 8, 8, 0, "is damaged: the checksum of an end mark is wrong"},
+        {0, 2 * SECTOR, 1, 0, "is damaged: the checksum of an end mark is wrong"},
+        {1, 0, 2, 0, "record 1 at byte 16656 is damaged: its checksum is wrong"},
+        {2, 5, 64, 0, "record 2 at byte 16760 is damaged: its length is impossible"},
+        {2, 4, 1, 0, "record 2 at byte 16760 is damaged: its length is impossible"},
+        {2, 8, 1, 0, "record 2 at byte 16760 (\"crops/ann/2.png\") is damaged: its checksum is wrong"},
+        {3, 50, 4, 0, "record 3 at byte 16864 (\"crops/bob/3.png\") is damaged: its checksum is wrong"},
+        {3, TEMPLATE_AT + 4 * DIM + 1, 64, 0, "record 3 at byte 16864 (\"c2ops/bob/3.png\") is damaged"},
+        {3, TEMPLATE_AT + 4 * DIM + 1, 'r', 1, "record 3 at byte 16864 is damaged: it makes no sense"},
+        {3, 0, 9, 1, "record 3 at byte 16864 is damaged: it makes no sense"},
+        {3, 17, 1, 1, "record 3 at byte 16864 is damaged: it makes no sense"},
+        {2, TEMPLATE_AT + 3, 0x40, 1, "record 2 at byte 16760 (\"crops/ann/2.png\") is damaged: it makes no sense"},
         {2, TEMPLATE_AT + 4 * DIM + 10, '2' ^ '1', 1,
          "(\"crops/ann/1.png\") is damaged: its id stands in the gallery twice"},
     };
@@ -327,17 +331,16 @@ static void test_every_bit(void **state) {
     for (size_t bit = 0; bit < f.size * 8; bit++) {
         char heard[4000] = "";
         f.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        if (bit / 8 < 512 || bit / 8 >= FIRST || bit % 5 == 0) { /* end marks are read again and again: a sample */
-            test_write_file(path, f.data, f.size);
-            gallery_store *s = bit / 8 < 512 || bit / 8 >= FIRST ? store_read(path, 0, NULL, why) : NULL;
-            if (s) fail_msg("bit %zu of byte %zu was not noticed", bit % 8, bit / 8);
-            if (bit / 8 >= FIRST) {
-                assert_int_equal(store_verify(path, NULL, hear, heard, &report, NULL, why), 0);
-                assert_true(heard[0] && report.damaged >= 1 && report.templates == 2);
-            }
+        test_write_file(path, f.data, f.size);
+        gallery_store *s = store_read(path, 0, NULL, why);
+        if (s) fail_msg("bit %zu of byte %zu was not noticed", bit % 8, bit / 8);
+        if (bit / 8 >= FIRST) {
+            assert_int_equal(store_verify(path, NULL, hear, heard, &report, NULL, why), 0);
+            assert_true(heard[0] && report.damaged >= 1 && report.templates == 2);
         }
         f.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-        if (bit / 8 >= 512 && bit / 8 < FIRST) bit += 8 * 61; /* one bit of each 61st byte */
+        size_t place = bit / 8 % SECTOR, is_mark = bit / 8 / SECTOR == 1 || bit / 8 / SECTOR == 2;
+        if (bit / 8 < FIRST && (is_mark || place >= 256)) bit += 8 * 389; /* those are read again and again: a sample */
     }
     free(f.data);
 }
@@ -346,7 +349,7 @@ static void test_every_truncation(void **state) {
     (void)state;
     fill(0, 2);
     test_bytes f = contents();
-    for (size_t size = 0; size < f.size; size++) {
+    for (size_t size = 0; size < f.size; size += size < FIRST - 9 && size > 20 ? 7 : 1) {
         test_write_file(path, f.data, size);
         gallery_store *s = store_read(path, 0, NULL, why);
         if (s) fail_msg("%zu of %zu bytes were accepted", size, f.size);
@@ -399,18 +402,131 @@ static void test_salvage(void **state) {
     assert_true(same.size == f.size && memcmp(same.data, f.data, f.size) == 0);
     assert_int_equal(store_compact(path, 1, NULL, hear, heard, &kept, why), 1);
     assert_int_equal(kept, 3);
-    assert_non_null(strstr(heard, "record 2 at byte 1640 (\"crops/ann/2.png\") is damaged: its checksum is wrong\n"));
-    assert_non_null(strstr(heard, "record 4 at byte 1848 is damaged: its "));
+    assert_non_null(strstr(heard, "record 2 at byte 16760 (\"crops/ann/2.png\") is damaged: its checksum is wrong\n"));
+    assert_non_null(strstr(heard, "record 4 at byte 16968 is damaged: its "));
     holds(left, 3);
     fill(0, 5);
     free(f.data);
     f = contents();
-    f.data[600] ^= 1; /* an end mark, and the last records cut off */
+    f.data[SECTOR + 88] ^= 1; /* an end mark, and the last records cut off */
     test_write_file(path, f.data, fourth + 20);
     refuses("the checksum of an end mark is wrong");
     assert_int_equal(store_compact(path, 1, NULL, hear, heard, &kept, why), 1);
     holds(cut, 3);
     free(f.data), free(same.data);
+}
+
+/* Damage before the records, wherever it is, costs none of them. */
+static void test_salvage_without_head(void **state) {
+    static const int all[] = {1, 2, 3, 4, 5};
+    size_t kept;
+    (void)state;
+    fill(1, 5);
+    test_bytes f = contents();
+    for (size_t at = 0; at < FIRST; at += at % SECTOR < 256 ? 37 : 397) {
+        f.data[at] ^= (unsigned char)(1 << at % 8);
+        test_write_file(path, f.data, f.size);
+        if (!store_compact(path, 1, NULL, NULL, NULL, &kept, why)) fail_msg("byte %zu: %s", at, why);
+        holds(all, 5);
+        f.data[at] ^= (unsigned char)(1 << at % 8);
+    }
+    memset(f.data, 0xA5, 4 * SECTOR);
+    test_write_file(path, f.data, f.size);
+    assert_int_equal(store_compact(path, 1, NULL, NULL, NULL, &kept, why), 1);
+    holds(all, 5);
+    memset(f.data, 0xA5, FIRST);
+    test_write_file(path, f.data, f.size);
+    assert_int_equal(store_compact(path, 1, NULL, NULL, NULL, &kept, why), 0);
+    assert_string_equal(why, "is damaged: no copy of its header can be read");
+    free(f.data);
+}
+
+/* A large gallery says again among its records what it is. */
+static void test_salvage_records_alone(void **state) {
+    enum { MANY = 11000 };
+    size_t kept;
+    store_report report;
+    (void)state;
+    fill(0, MANY);
+    assert_int_equal(store_verify(path, NULL, NULL, NULL, &report, NULL, why), 1);
+    assert_true(report.records == MANY + 1 && report.templates == MANY && report.version == 2);
+    test_bytes f = contents();
+    memset(f.data, 0, FIRST);
+    test_write_file(path, f.data, f.size);
+    if (!store_compact(path, 1, NULL, NULL, NULL, &kept, why)) fail_msg("%s", why);
+    assert_int_equal(kept, MANY);
+    gallery_store *s = reader();
+    assert_int_equal(store_count(s), MANY);
+    assert_string_equal(store_info(s)->model[0].preset, "torchreid");
+    store_close(s);
+    free(f.data);
+}
+
+static void seal(unsigned char *file, size_t place, size_t size) {
+    uint64_t h = place;
+    for (size_t i = 0; i < size; i += 8) {
+        h = (h ^ (i == size - 8 ? 0 : little_endian(file + place + i, 8))) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 32;
+    }
+    for (int i = 0; i < 8; i++) file[place + size - 8 + (size_t)i] = (unsigned char)(h >> 8 * i);
+}
+
+/* The gallery as version 1 would have written it. */
+static void make_version_1(void) {
+    test_bytes f = contents(), old;
+    old.size = f.size - FIRST + V1_FIRST;
+    old.data = calloc(1, old.size);
+    memcpy(old.data, f.data, 256);
+    old.data[8] = 1;
+    for (size_t i = 0; i < 2; i++) {
+        unsigned char *mark = old.data + 512 * (i + 1);
+        memcpy(mark, f.data + SECTOR * (i + 1), 24);
+        uint64_t end = little_endian(mark + 8, 8) - FIRST + V1_FIRST;
+        for (int k = 0; k < 8; k++) mark[8 + k] = (unsigned char)(end >> 8 * k);
+    }
+    for (size_t place = 0; place < V1_FIRST; place += 512) seal(old.data, place, 512);
+    memcpy(old.data + V1_FIRST, f.data + FIRST, f.size - FIRST);
+    for (size_t at = V1_FIRST; at < old.size; at += 16 + (size_t)little_endian(old.data + at + 4, 4)) resum(&old, at);
+    test_write_file(path, old.data, old.size);
+    free(f.data), free(old.data);
+}
+
+static void test_version_1(void **state) {
+    static const int three[] = {1, 2, 3}, some[] = {1, 3, 4};
+    store_report report;
+    size_t kept;
+    (void)state;
+    for (int halves = 0; halves < 2; halves++) {
+        fill(halves, 3);
+        make_version_1();
+        holds(three, 3);
+        gallery_store *s = writer();
+        assert_int_equal(add(s, 4, "ann"), 1);
+        assert_int_equal(store_commit(s, why), 1);
+        assert_int_equal(store_remove(s, "crops/ann/2.png", why), 1);
+        commit(s);
+        holds(some, 3);
+        assert_int_equal(store_verify(path, NULL, NULL, NULL, &report, NULL, why), 1);
+        assert_true(report.version == 1 && report.records == 5);
+        assert_int_equal(store_compact(path, 0, NULL, NULL, NULL, &kept, why), 1);
+        holds(some, 3);
+        assert_int_equal(store_verify(path, NULL, NULL, NULL, &report, NULL, why), 1);
+        assert_true(report.version == 2 && report.records == 3);
+    }
+    fill(0, 3);
+    make_version_1();
+    test_bytes f = contents();
+    f.data[600] ^= 1;
+    test_write_file(path, f.data, f.size);
+    refuses("the checksum of an end mark is wrong");
+    assert_int_equal(store_compact(path, 1, NULL, NULL, NULL, &kept, why), 1);
+    holds(three, 3);
+    f.data[40] ^= 1;
+    test_write_file(path, f.data, f.size);
+    refuses("the checksum of its header is wrong");
+    assert_int_equal(store_compact(path, 1, NULL, NULL, NULL, &kept, why), 0);
+    assert_string_equal(why, "is damaged: no copy of its header can be read");
+    free(f.data);
 }
 
 /* --- several processes, signals, a full disk ---------------------------------------------------------------------- */
@@ -502,7 +618,7 @@ static void test_full_disk(void **state) {
         setrlimit(RLIMIT_FSIZE, &limit);
         int committed = store_commit(s, why), again = store_commit(s, why);
         store_close(s);
-        limit.rlim_cur = 1700;
+        limit.rlim_cur = FIRST + 100;
         setrlimit(RLIMIT_FSIZE, &limit);
         int compacted = store_compact(path, 0, NULL, NULL, NULL, &kept, why);
         store_meta meta = meta_for(0);
@@ -553,6 +669,8 @@ int main(void) {
         cmocka_unit_test(test_refused_arguments), cmocka_unit_test(test_damage),
         cmocka_unit_test(test_every_bit),         cmocka_unit_test(test_every_truncation),
         cmocka_unit_test(test_torn_tail),         cmocka_unit_test(test_salvage),
+        cmocka_unit_test(test_salvage_without_head), cmocka_unit_test(test_salvage_records_alone),
+        cmocka_unit_test(test_version_1),
         cmocka_unit_test(test_two_writers),       cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_file_hash),
     };

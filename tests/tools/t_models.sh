@@ -55,7 +55,7 @@ cp "$dir/www/good.pth" "$dir/www/cut.pth"
 cp "$dir/www/good.pth" "$dir/www/ready.safetensors"
 hash=$(sha256sum "$dir/www/good.pth" | cut -d ' ' -f 1)
 manifest() { # manifest NAME FILE HASH
-    printf '# %s\nfile %s\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$1" "$2" "$3" \
+    printf '# %s\nfile %s %s\nnetwork resnet50\npreset torchvision-v1\n' "$1" "$2" "$3" \
         > "$dir/models/$1.manifest"
 }
 manifest good good.pth "$hash"
@@ -64,7 +64,11 @@ manifest ready ready.safetensors "$hash"
 manifest wrong good.pth 0000000000000000000000000000000000000000000000000000000000000000
 manifest absent nothing.pth "$hash"
 manifest second nothing.pth "$hash"
-echo "file good.pth" >> "$dir/models/second.manifest"
+echo "file good.pth $hash" >> "$dir/models/second.manifest"
+manifest swapped good.pth 0000000000000000000000000000000000000000000000000000000000000000
+echo "file nothing.pth $hash" >> "$dir/models/swapped.manifest"
+printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$hash" > "$dir/models/untied.manifest"
+manifest outside ../good.pth "$hash"
 manifest prefix good.pth "$(echo "$hash" | cut -c 1-8)"
 
 passed=0 failed=0
@@ -87,6 +91,9 @@ ok() { # ok WHAT CONDITION...
     if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
 }
 
+no_line() { ! sh "$dir/models/get" --help | grep -Eq 'prefix|untied|outside'; }
+mkdir "$dir/w2"
+
 # Without a reid in PATH, as before make.
 path=
 IFS=:
@@ -107,7 +114,11 @@ check "wrong hash" 1 "expected 0000" wrong "$dir/out"
 ok "nothing is left of a wrong file" test ! -e "$dir/out/good.pth" -a ! -e "$dir/out/good.pth.part"
 check "missing on the server" 1 "nothing could be downloaded" absent "$dir/out"
 check "second name of a manifest" 3 "good.pth, SHA-256" second "$dir/out"
-check "eight digits of a hash" 3 "is there already" prefix "$dir/out"
+check "eight digits of a hash" 1 "no file with all 64 digits" prefix "$dir/out"
+check "a hash that belongs to no name" 1 "no file with all 64 digits" untied "$dir/out"
+check "a name with a folder" 1 "no file with all 64 digits" outside "$dir/out"
+ok "which are not offered" no_line
+check "the hash of another file of the manifest" 1 "expected 0000" swapped "$dir/w2"
 if command -v curl >/dev/null 2>&1; then # wget continues by itself
     check "an interrupted download fails" 1 "nothing could be downloaded" cut "$dir/out"
     ok "and keeps its part" test -s "$dir/out/cut.pth.part" -a ! -e "$dir/out/cut.pth"
@@ -118,6 +129,49 @@ rm "$dir/out/good.pth"
 noise 9000 > "$dir/out/good.pth.part"
 check "a part that is no part of the file is deleted" 1 "the download is deleted" good "$dir/out"
 check "so that the next one is good" 3 "good.pth, SHA-256 $hash: good" good "$dir/out"
+
+# A part that somebody else has put there is not written to.
+rm -f "$dir/out/good.pth"
+echo precious > "$dir/precious"
+ln -s "$dir/precious" "$dir/out/good.pth.part"
+check "a part that is a link" 1 "is a link or belongs to another user" good "$dir/out"
+ok "what it leads to is as it was" test "$(cat "$dir/precious")" = precious
+rm "$dir/out/good.pth.part"
+cp "$dir/www/good.pth" "$dir/out/good.pth"
+
+# A server that sends elsewhere: not from https to http. curl and wget are asked what they were told.
+mkdir "$dir/bin"
+for tool in curl wget; do
+    printf '#!/bin/sh\necho "$0 $*" >> "%s"\nexit 1\n' "$dir/told" > "$dir/bin/$tool"
+    chmod +x "$dir/bin/$tool"
+done
+for tool in curl wget; do
+    (PATH=$dir/bin:$path REID_MODELS_URL=https://127.0.0.1:1 sh "$dir/models/get" absent "$dir/out") > "$dir/log" 2>&1
+    [ $tool = curl ] && ok "curl: https alone" grep -q -e '--proto =https --proto-redir =https ' "$dir/told"
+    rm "$dir/bin/$tool"
+done
+if command -v curl >/dev/null 2>&1; then
+    cat > "$dir/redirect.py" <<'END'
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(302)
+        self.send_header("Location", sys.argv[1])
+        self.end_headers()
+    def log_message(self, *args): pass
+httpd = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+print(httpd.server_port, flush=True)
+httpd.serve_forever()
+END
+    python3 "$dir/redirect.py" "file://$dir/www/good.pth" > "$dir/port2" &
+    other=$!
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s "$dir/port2" ] && break; sleep 0.2; done
+    rm "$dir/out/good.pth"
+    (PATH=$path REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port2") sh "$dir/models/get" good "$dir/out") > "$dir/log" 2>&1
+    ok "a server does not send to a file" grep -q 'nothing could be downloaded' "$dir/log"
+    kill $other
+    cp "$dir/www/good.pth" "$dir/out/good.pth"
+fi
 
 # With the command, which says what is wrong with random bytes.
 if [ -x build/reid ]; then
@@ -140,7 +194,8 @@ kill $server
 server=
 check "no server" 1 "nothing could be downloaded" absent "$dir/out"
 for m in models/*.manifest; do
-    ok "$m names a file, a hash, a network and a preset" sh -c "grep -q '^file ' $m && grep -q '^sha256 ' $m &&
+    ok "$m names a file with its hash, a network and a preset" sh -c "
+        grep -Eq '^file +[^ ]+ [0-9a-f]{64}\$' $m && ! grep -Ev '^(#|network|preset|file +[^ ]+ [0-9a-f]{64}\$)' $m &&
         grep -q '^network ' $m && grep -q '^preset ' $m"
 done
 echo "$passed passed, $failed failed"

@@ -48,6 +48,8 @@ static int field(csv *c) {
     }
     if (c->at < c->len && !c->text[c->at]) return fail(c, "a zero byte");
     text_putc(&c->cells, 0);
+    const char *cell = csv_field(c, c->count - 1);
+    if (*cell == '\'' && text_is_formula(cell)) c->start[c->count - 1]++; /* the mark that text_csv has put before it */
     return 1;
 }
 

@@ -12,6 +12,11 @@
 
 enum { MAX_PENDING = 8 };
 
+/* Asks again what a signal has interrupted. */
+#define UNINTERRUPTED(result, call) \
+    do (result) = (call);           \
+    while ((result) != 0 && errno == EINTR)
+
 static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
 
@@ -80,18 +85,49 @@ static int still_named(int fd, const char *name) {
            a.st_ino == b.st_ino;
 }
 
+enum { NOT_THERE = -1, UNUSABLE = -2 };
+
+/* Opens and locks a temporary file that is there already. Nothing is written to one that is to be replaced: it may be
+   another name of somebody's file. */
+static int open_existing(const char *temp, int keep, text *why) {
+    struct stat st;
+    int fd = open(temp, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT) return NOT_THERE;
+    if (fd < 0) fail_errno(why, "cannot write here");
+    else if (fstat(fd, &st) != 0) fail_errno(why, "cannot write here");
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
+    else if (!still_named(fd, temp)) text_printf(why, "%s cannot be used as a temporary file", temp);
+    else if (keep && st.st_uid != geteuid()) text_printf(why, "%s belongs to another user", temp);
+    else if (keep && st.st_nlink != 1) text_printf(why, "%s is another file's second name", temp);
+    else if (keep && st.st_mode & 022) text_printf(why, "%s can be written by others", temp);
+    if (fd >= 0 && why->len) close(fd);
+    return why->len ? UNUSABLE : fd;
+}
+
+/* A new file, empty, locked and readable by nobody else until it gets its name. */
+static int open_new(const char *temp, text *why) {
+    int fd = open(temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) fail_errno(why, "cannot write here");
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0 || !still_named(fd, temp))
+        text_printf(why, "another reid is writing %s", temp);
+    if (fd >= 0 && why->len) close(fd);
+    return why->len ? UNUSABLE : fd;
+}
+
 int pending_open(pending *p, const char *path, const char *temp, int keep, text *why) {
     memset(p, 0, sizeof *p);
     p->slot = -1;
+    int result = 0;
     if (path && !file_target(path, why)) return 0;
-    p->fd = open(temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (p->fd < 0) return fail_errno(why, "cannot write here");
     text_clear(why);
-    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
-    else if (!still_named(p->fd, temp) || (!keep && ftruncate(p->fd, 0) != 0))
-        text_printf(why, "%s cannot be used as a temporary file", temp);
+    int old = open_existing(temp, keep, why);
+    p->fd = old;
+    if (old >= 0 && !keep) UNINTERRUPTED(result, unlink(temp));
+    if (result != 0) fail_errno(why, "cannot replace what is left of an interrupted run");
+    else if (old == NOT_THERE || (old >= 0 && !keep)) p->fd = open_new(temp, why);
+    if (old >= 0 && p->fd != old) close(old); /* no sooner: its lock kept others away */
     if (why->len) {
-        close(p->fd);
+        if (p->fd >= 0 && p->fd == old) close(old);
         return 0;
     }
     p->path = path ? must_copy(path, strlen(path)) : NULL;
@@ -114,15 +150,51 @@ int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text
     return 1;
 }
 
-int pending_sync(pending *p, text *why) { return fsync(p->fd) == 0 || fail_errno(why, "cannot write"); }
+static int synced(int fd) {
+    int result;
+    UNINTERRUPTED(result, fsync(fd));
+    return result == 0;
+}
+
+int pending_sync(pending *p, text *why) { return synced(p->fd) || fail_errno(why, "cannot write"); }
+
+int pending_cut(pending *p, size_t size, text *why) {
+    int result;
+    UNINTERRUPTED(result, ftruncate(p->fd, (off_t)size));
+    return result == 0 || fail_errno(why, "cannot write");
+}
 
 static void forget(pending *p) {
     if (p->slot >= 0) to_remove[p->slot] = NULL;
     p->slot = -1;
 }
 
+/* Owner and mode of the file that is replaced; a new one has what the umask leaves. Who may not give a file away keeps
+   it; a group that would be another one than before has no more rights than anybody. */
+static int set_rights(const pending *p, text *why) {
+    struct stat old, mine;
+    int result;
+    mode_t mask = umask(077), mode = 0666 & ~mask;
+    umask(mask);
+    if (fstat(p->fd, &mine) != 0) return fail_errno(why, "cannot write");
+    if (lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
+        int same = old.st_uid == mine.st_uid && old.st_gid == mine.st_gid;
+        mode = old.st_mode & 0777;
+        result = 0;
+        if (!same) UNINTERRUPTED(result, fchown(p->fd, old.st_uid, old.st_gid));
+        if (result != 0) UNINTERRUPTED(result, fchown(p->fd, (uid_t)-1, old.st_gid));
+        if (result != 0)
+            mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+    }
+    UNINTERRUPTED(result, fchmod(p->fd, mode));
+    return result == 0 || fail_errno(why, "cannot write");
+}
+
 int pending_rename(pending *p, text *why) {
-    if (rename(p->temp, p->path) != 0) return fail_errno(why, "cannot rename the finished file");
+    int result;
+    if (!set_rights(p, why)) return 0;
+    UNINTERRUPTED(result, rename(p->temp, p->path));
+    if (result != 0) return fail_errno(why, "cannot rename the finished file");
     forget(p);
     p->renamed = 1;
     return 1;
@@ -148,7 +220,7 @@ void sync_folder_of(const char *path) {
     char *folder = slash ? must_copy(path, (size_t)(slash - path) + 1) : must_copy(".", 1);
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
-        fsync(fd); /* some file systems refuse this; the data itself is already safe */
+        synced(fd); /* some file systems refuse this; the data itself is already safe */
         close(fd);
     }
     free(folder);

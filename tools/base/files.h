@@ -25,14 +25,17 @@ typedef struct pending {
 int file_target(const char *path, text *why);
 
 /* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
-   only exists meanwhile. keep: an existing one is continued, and it stays behind unless pending_remove is called.
-   Returns 0 with the reason in why. */
+   only exists meanwhile. An existing one is removed and a new one made. keep: an existing one is continued, if it is the
+   user's own, has no second name and cannot be written by others; and it stays behind unless pending_remove is called.
+   Until it is renamed, nobody else can read it. Returns 0 with the reason in why. */
 int pending_open(pending *p, const char *path, const char *temp, int keep, text *why);
 /* All of it, at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);
 /* On disk, still under its temporary name. */
 int pending_sync(pending *p, text *why);
-/* Under its final name. */
+/* No more than its first bytes are left. */
+int pending_cut(pending *p, size_t size, text *why);
+/* Under its final name, with the mode and owner of a file that it replaces. */
 int pending_rename(pending *p, text *why);
 /* Closes; the temporary file goes too, unless it was renamed or opened with keep. Zeroed ones are allowed. */
 void pending_close(pending *p);

@@ -25,11 +25,20 @@ void progress_hide(void) {
     bar.visible = 0;
 }
 
+/* What comes from a file may stand in any message: it is escaped here, if it was not before. A compiler's log has lines
+   and tabs of its own. No allocation: also used to report that there is no memory. */
 static void print_line(const char *format, va_list args) {
-    char line[4096]; /* no allocation: also used to report that there is no memory */
+    char line[4096], seen[4 * sizeof line + 8], one[8];
+    size_t len = 0;
     vsnprintf(line, sizeof line, format, args);
+    for (const char *s = line; *s;) {
+        int plain = *s == '\n' || *s == '\t', n = visible_character(s, one);
+        len += (size_t)snprintf(seen + len, sizeof seen - len, "%.*s", plain ? 1 : 7, plain ? s : one);
+        s += n;
+    }
+    seen[len] = 0;
     progress_hide();
-    fprintf(stderr, "reid: %s\n", line);
+    fprintf(stderr, "reid: %s\n", seen);
 }
 
 #define PRINT_LINE(format)        \

@@ -102,6 +102,20 @@ void text_utf8(text *t, unsigned code) {
     }
 }
 
+/* The code point of the UTF-8 sequence of n bytes at s. */
+static unsigned code_at(const char *s, int n) {
+    unsigned code = (unsigned char)s[0] & (n == 1 ? 0x7Fu : 0xFFu >> (n + 1));
+    for (int i = 1; i < n; i++) code = code << 6 | ((unsigned char)s[i] & 0x3Fu);
+    return code;
+}
+
+/* A character that does something instead of being seen: control characters, line separators, and marks that turn the
+   direction of writing. */
+static int is_invisible(unsigned code) {
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C || code == 0x200E || code == 0x200F ||
+           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
+}
+
 void text_json(text *t, const char *s) {
     text_putc(t, '"');
     while (*s) {
@@ -111,24 +125,27 @@ void text_json(text *t, const char *s) {
         else if (c == '"' || c == '\\') text_printf(t, "\\%c", c);
         else if (c == '\n') text_puts(t, "\\n");
         else if (c == '\t') text_puts(t, "\\t");
-        else if (c < 0x20 || c == 0x7F) text_printf(t, "\\u%04x", c);
+        else if (is_invisible(code_at(s, n))) text_printf(t, "\\u%04x", code_at(s, n));
         else text_add(t, s, (size_t)n);
         s += n ? n : 1;
     }
     text_putc(t, '"');
 }
 
+int text_is_formula(const char *s) {
+    const char *first = s + strspn(s, "'");
+    return *first && strchr("=+-@\t\r", *first) != NULL;
+}
+
 void text_csv(text *t, const char *s) {
-    if (!strpbrk(s, ",\"\r\n")) {
-        text_puts(t, s);
-        return;
-    }
-    text_putc(t, '"');
+    int shielded = text_is_formula(s), quoted = strpbrk(s, ",\"\r\n") != NULL;
+    if (quoted) text_putc(t, '"');
+    if (shielded) text_putc(t, '\'');
     for (; *s; s++) {
         if (*s == '"') text_putc(t, '"');
         text_putc(t, *s);
     }
-    text_putc(t, '"');
+    if (quoted) text_putc(t, '"');
 }
 
 void text_id_line(text *t, const char *s) {
@@ -140,18 +157,24 @@ void text_id_line(text *t, const char *s) {
     text_putc(t, '\n');
 }
 
+int visible_character(const char *s, char out[8]) {
+    unsigned char c = (unsigned char)*s;
+    int n = utf8_length(s);
+    unsigned code = n ? code_at(s, n) : c;
+    if (c == '\n') strcpy(out, "\\n");
+    else if (c == '\t') strcpy(out, "\\t");
+    else if (c == '\r') strcpy(out, "\\r");
+    else if (n == 0 || c < 0x20 || c == 0x7F) snprintf(out, 8, "\\x%02x", c);
+    else if (is_invisible(code)) snprintf(out, 8, "\\u%04x", code & 0xFFFFu);
+    else snprintf(out, 8, "%.*s", n, s);
+    return n ? n : 1;
+}
+
 void text_visible(text *t, const char *s) {
+    char seen[8];
     while (*s) {
-        unsigned char c = (unsigned char)*s;
-        int n = utf8_length(s);
-        int c1 = n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0; /* the 8-bit control characters */
-        if (c == '\n') text_puts(t, "\\n");
-        else if (c == '\t') text_puts(t, "\\t");
-        else if (c == '\r') text_puts(t, "\\r");
-        else if (n == 0 || c < 0x20 || c == 0x7F) text_printf(t, "\\x%02x", c);
-        else if (c1) text_printf(t, "\\u%04x", (unsigned)(unsigned char)s[1]);
-        else text_add(t, s, (size_t)n);
-        s += n ? n : 1;
+        s += visible_character(s, seen);
+        text_puts(t, seen);
     }
 }
 

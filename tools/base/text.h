@@ -20,14 +20,21 @@ void text_printf(text *t, const char *format, ...) __attribute__((format(printf,
 void text_clear(text *t);
 void text_free(text *t);
 
-/* A quoted JSON string. Bytes that are not UTF-8 become lone surrogates U+DC80 + byte, as Python's surrogateescape. */
+/* A quoted JSON string; what text_visible escapes is escaped here, too. Bytes that are not UTF-8 become lone surrogates
+   U+DC80 + byte, as Python's surrogateescape. */
 void text_json(text *t, const char *s);
-/* A CSV field, quoted where RFC 4180 asks for it. */
+/* A CSV field, quoted where RFC 4180 asks for it. One that a spreadsheet would take for a formula gets a ' before it;
+   csv_record takes it off again. */
 void text_csv(text *t, const char *s);
+/* 1 for a text that begins like a formula (= + - @, a tab, a carriage return), perhaps behind some ' marks. */
+int text_is_formula(const char *s);
 /* One line of an ids file: backslash and newline escaped, newline added. */
 void text_id_line(text *t, const char *s);
-/* For people: control characters and broken UTF-8 are escaped, so that a file name cannot drive the terminal. */
+/* For people: control characters, those that turn the direction of writing, and broken UTF-8 are escaped, so that a file
+   name can neither drive the terminal nor look like another one. */
 void text_visible(text *t, const char *s);
+/* The same for one character at s, which is no 0: in out, and how many bytes of s it takes. */
+int visible_character(const char *s, char out[8]);
 /* 9 significant digits: enough to read every float32 back. */
 void text_floats(text *t, const float *values, int count);
 

@@ -30,13 +30,29 @@ static void add_wrapped(text *t, const char *s, int indent, int column) {
     text_putc(t, '\n');
 }
 
+/* A long list of values goes on below its first one. Returns the column behind it. */
+static int add_values(text *t, const char *values, int column) {
+    const int start = column;
+    while (*values) {
+        int n = (int)strcspn(values, "|") + (values[strcspn(values, "|")] == '|');
+        if (column > start && column + n > WIDTH) {
+            text_printf(t, "\n%*s", start, "");
+            column = start;
+        }
+        text_add(t, values, (size_t)n);
+        column += n;
+        values += n;
+    }
+    return column;
+}
+
 static void add_option(text *t, const option *spec) {
-    char letter[8] = "   ", name[64];
+    char letter[8] = "   ";
     if (spec->letter) snprintf(letter, sizeof letter, "-%c%c", spec->letter, spec->name ? ',' : ' ');
-    int n = snprintf(name, sizeof name, "  %s %s%s%s%s", letter, spec->name ? "--" : "", spec->name ? spec->name : "",
-                     spec->arg ? " " : "", spec->arg ? spec->arg : "");
-    text_puts(t, name);
-    if (n > INDENT - 2) text_printf(t, "\n%*s", INDENT, "");
+    size_t before = t->len;
+    text_printf(t, "  %s %s%s%s", letter, spec->name ? "--" : "", spec->name ? spec->name : "", spec->arg ? " " : "");
+    int n = add_values(t, spec->arg ? spec->arg : "", (int)(t->len - before));
+    if (n > INDENT - 2 || memchr(t->s + before, '\n', t->len - before)) text_printf(t, "\n%*s", INDENT, "");
     else text_printf(t, "%*s", INDENT - n, "");
     add_wrapped(t, spec->help, INDENT, INDENT);
 }

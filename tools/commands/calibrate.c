@@ -198,7 +198,7 @@ static int tell(const calibrating *k) {
 
 /* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. */
 static int write_into_gallery(const calibrating *k) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     const char *path = k->o->gallery;
     gallery_store *s = gallery_store_change(path);
     if (!s) return 0;

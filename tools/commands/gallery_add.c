@@ -46,7 +46,7 @@ static double now(void) {
 
 /* Only what is on disk is reported. */
 static int commit(adding *a) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     a->saved = now();
     if (a->broken || !a->waiting) return !a->broken;
     if (!store_commit(a->store, why)) {
@@ -69,7 +69,7 @@ static int refuse(adding *a, const char *id, const char *why) {
 
 /* Returns 0 to stop. */
 static int add_one(adding *a, const store_item *item, const float *row) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     const store_meta *meta = store_info(a->store);
     if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
     if (!store_add(a->store, item, meta->halves ? (const void *)a->half_row : row, why)) {

@@ -48,7 +48,7 @@ static int meta_of_models(const options *o, store_meta *meta) {
 
 static int create(options *o, const char *path) {
     store_meta meta;
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     struct stat st;
     memset(&meta, 0, sizeof meta);
     if (!o->like == !o->models) {
@@ -68,7 +68,7 @@ static int create(options *o, const char *path) {
 }
 
 static int set(options *o, const char *path) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     if (isnan(o->threshold)) {
         say_error("gallery set: give --threshold T");
         return 2;
@@ -85,7 +85,7 @@ static int set(options *o, const char *path) {
 
 /* Every template of an identity; how many, or -1 after saying what is wrong. */
 static long remove_identity(gallery_store *s, const char *path, const char *identity) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     long n = 0;
     for (size_t i = 0; i < store_count(s); i++) {
         store_item item = store_at(s, i);
@@ -100,7 +100,7 @@ static long remove_identity(gallery_store *s, const char *path, const char *iden
 }
 
 static int remove_templates(options *o, const char *path) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     long total = 0;
     int failed = 0, good = 1;
     if (!o->operand_count) {
@@ -205,8 +205,8 @@ static void add_damage(const char *damage, void *user) {
 
 static void json_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
     text_printf(t, "{\"records\": %zu, \"damaged\": %zu, \"templates\": %zu, \"bytes\": %llu, \"unused\": %llu, "
-                   "\"dim\": %d, \"precision\": \"%s\", \"fingerprints\": [", r->records, r->damaged, r->templates,
-                (unsigned long long)r->bytes, (unsigned long long)r->unused, meta->dim, meta->halves ? "fp16" : "fp32");
+                   "\"version\": %d, \"dim\": %d, \"precision\": \"%s\", \"fingerprints\": [", r->records, r->damaged, r->templates,
+                (unsigned long long)r->bytes, (unsigned long long)r->unused, r->version, meta->dim, meta->halves ? "fp16" : "fp32");
     for (int i = 0; i < meta->models; i++) {
         if (i) text_puts(t, ", ");
         text_json(t, meta->model[i].fingerprint);
@@ -243,6 +243,7 @@ static void plain_report(text *t, const store_report *r, const store_meta *meta,
     }
     text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
+    if (r->version == 1) text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
     text_putc(t, '\n');
 }
 
@@ -253,20 +254,20 @@ static int verify(options *o, const char *path) {
     text damage = TEXT_INIT, t = TEXT_INIT;
     int good = store_verify(path, &GALLERY_HOST, add_damage, &damage, &report, &meta, why);
     if (!good && !report.damaged) {
-        say_error("%s: %s", shown(path), why);
+        say_error("%s: %s", shown(path), shown(why));
         text_free(&damage);
         return 2;
     }
     (o->json ? json_report : plain_report)(&t, &report, &meta, &damage);
     text_free(&damage);
-    if (!good) say_error("%s: %s", shown(path), why);
+    if (!good) say_error("%s: %s", shown(path), shown(why));
     return !print(&t) ? 2 : !good;
 }
 
-static void say_damage(const char *damage, void *user) { say_error("%s: %s", shown(user), damage); }
+static void say_damage(const char *damage, void *user) { say_error("%s: %s", shown(user), shown(damage)); }
 
 static int compact(options *o, const char *path) {
-    char why[STORE_WHY];
+    char why[STORE_WHY] = "";
     struct stat before, after;
     size_t kept;
     text t = TEXT_INIT;

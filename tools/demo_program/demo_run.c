@@ -92,7 +92,7 @@ static void open_model(demo *d, const char *weights, double weight) {
 
 /* Decodes a chunk that starts at shot `at`; pictures that cannot be read leave the list. Returns how many there are. */
 static int decode(demo *d, size_t at, picture *pictures) {
-    picture_limits limits = picture_limits_of(MOST_PIXELS);
+    picture_limits limits = picture_limits_of(MOST_PIXELS, 1);
     text why = TEXT_INIT;
     int n = 0;
     while (n < CHUNK && at + (size_t)n < d->count) {

@@ -6,6 +6,8 @@
 #include "base/results.h"
 #include "base/say.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +18,8 @@
 typedef enum kind { TO_STDOUT, NPY, JSONL, CSV } kind;
 
 /* FILE.part.log: a line of metadata, then a line per finished input: "ok END" (where its row ends in FILE.part) or
-   "failed REASON". It is written after the rows that it speaks of are on disk. */
+   "failed REASON". It is written after the rows that it speaks of are on disk. "complete SIZE INODE" comes last, before
+   FILE.part gets its final name: by it, a run that was killed while names were changed finds its rows again. */
 struct output {
     const options *o;
     kind as;
@@ -200,6 +203,17 @@ static void add_prologue(output *out) {
     }
 }
 
+/* What text_id_line has escaped, in place. */
+static const char *unescape(char *s) {
+    char *to = s;
+    for (const char *from = s; *from; from++) {
+        if (*from != '\\' || !from[1]) *to++ = *from;
+        else *to++ = *++from == 'n' ? '\n' : *from;
+    }
+    *to = 0;
+    return s;
+}
+
 /* Reads the log of the interrupted run line by line as far as the rows that it names are there. */
 static size_t replay(output *out, text *log, size_t at, size_t data_size) {
     size_t index = out->facts.first;
@@ -216,8 +230,9 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
             output_facts_row(&out->facts, in);
             out->data_end = row_end;
         } else if (strncmp(line.s, "failed ", 7) == 0) {
-            say_error("%s: %s (in the interrupted run)", shown(in->id), line.s + 7);
-            output_facts_failure(&out->facts, in, line.s + 7);
+            const char *reason = unescape(line.s + 7);
+            say_error("%s: %s (in the interrupted run)", shown(in->id), reason);
+            output_facts_failure(&out->facts, in, reason);
         } else {
             break;
         }
@@ -229,26 +244,69 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
     return index - out->facts.first;
 }
 
+/* Is the log of an interrupted run this run's? Says so otherwise. */
+static int log_is_ours(output *out, const text *log, const text *head) {
+    if (log->len >= head->len && memcmp(log->s, head->s, head->len) == 0) return 1;
+    text_clear(&out->why);
+    text_puts(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue it; remove it "
+                         "and its .log to start over");
+    return 0;
+}
+
+/* What the log's last line says of rows that are whole, size 0 if it is another line. */
+static void find_complete(const text *log, size_t *size, unsigned long long *inode) {
+    const char *last = log->s + log->len - 1;
+    *size = 0;
+    *inode = 0;
+    while (last > log->s && last[-1] != '\n') last--;
+    if (log->s[log->len - 1] == '\n' && sscanf(last, "complete %zu %llu", size, inode) != 2) *size = 0;
+}
+
+/* The rows have their final name already: they are used where they are, and FILE.part, which is empty, goes. */
+static int adopt_renamed(output *out, size_t size, unsigned long long inode) {
+    struct stat st;
+    int fd = open(out->data.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0) return 0;
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (size_t)st.st_size != size || st.st_ino != (ino_t)inode ||
+        st.st_uid != geteuid() || st.st_nlink != 1) {
+        close(fd);
+        return 0;
+    }
+    unlink(out->data.temp);
+    close(out->data.fd);
+    out->data.fd = fd;
+    out->data.renamed = 1;
+    return 1;
+}
+
+/* Takes the rows of the interrupted run, as far as they are there: *done of them. Returns 0 to start over. */
+static int continue_files(output *out, text *log, size_t head, size_t data_size, size_t *done) {
+    size_t prologue = out->data_buffer.len, size;
+    unsigned long long inode;
+    find_complete(log, &size, &inode);
+    if (data_size == 0 && size && adopt_renamed(out, size, inode)) data_size = size;
+    if (data_size < prologue) return 0;
+    out->data_end = prologue;
+    text_clear(&out->data_buffer);
+    *done = replay(out, log, head, data_size);
+    return 1;
+}
+
 static int begin_files(output *out, size_t *done) {
     text head = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
     output_meta_key(&out->facts, out->o, &head);
     add_prologue(out);
     int good = file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
-    if (good && log.len) {
-        good = log.len >= head.len && memcmp(log.s, head.s, head.len) == 0 &&
-               (size_t)st.st_size >= out->data_buffer.len;
-        out->data_end = out->data_buffer.len;
-        text_clear(&out->data_buffer);
-        if (good) *done = replay(out, &log, head.len, (size_t)st.st_size);
-        else text_puts(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue "
-                                  "it; remove it and its .log to start over");
-    } else if (good) {
+    int begun = good && log.len && memchr(log.s, '\n', log.len); /* a torn first line: nothing was done */
+    if (begun) good = log_is_ours(out, &log, &head);
+    int continued = begun && good && continue_files(out, &log, head.len, (size_t)st.st_size, done);
+    if (!continued) out->log_end = 0;
+    good = good && pending_cut(&out->data, out->data_end, &out->why) && pending_cut(&out->log, out->log_end, &out->why);
+    if (good && !continued) {
         text_add(&out->log_buffer, head.s, head.len);
         good = save(out);
     }
-    good = good && ftruncate(out->data.fd, (off_t)out->data_end) == 0 &&
-           ftruncate(out->log.fd, (off_t)out->log_end) == 0;
     if (!good) {
         say_error("%s: %s", shown(out->data.temp), out->why.len ? out->why.s : "cannot be used");
         out->log_end = log.len; /* what was there stays there */
@@ -277,19 +335,53 @@ static int write_side_file(output *out, pending *p, const char *path, const text
     return good;
 }
 
+static int remove_meta(output *out) {
+    int result;
+    do result = unlink(out->meta.path);
+    while (result != 0 && errno == EINTR);
+    if (result == 0 || errno == ENOENT) return 1;
+    text_printf(&out->why, "cannot replace %s: %s", out->meta.path, strerror(errno));
+    return 0;
+}
+
+/* After a failure: nothing has its final name. Rows that --resume can continue are FILE.part again, or stay where the
+   log says that they are. */
+static void undo_renames(output *out) {
+    pending *const order[] = {&out->data, &out->ids, &out->meta};
+    for (int i = 0; i < 3; i++) {
+        if (!order[i]->renamed) continue;
+        if (i > 0 || !out->o->resume) unlink(order[i]->path);
+        else if (rename(order[i]->path, order[i]->temp) == 0) order[i]->renamed = 0;
+    }
+}
+
 /* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
 static int rename_all(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
-    unlink(out->meta.path);
-    for (int i = 0; i < 3; i++) {
-        if (!order[i]->temp || pending_rename(order[i], &out->why)) continue;
-        while (i-- > 0)
-            if (order[i]->temp) unlink(order[i]->path);
+    int good = remove_meta(out);
+    for (int i = 0; i < 3 && good; i++)
+        if (order[i]->temp && !order[i]->renamed) good = pending_rename(order[i], &out->why);
+    if (!good) {
+        undo_renames(out);
         return 0;
     }
     sync_folder_of(out->data.path);
     pending_remove(&out->log);
     return 1;
+}
+
+/* The log's last line, on disk before any name changes. */
+static int log_complete(output *out) {
+    struct stat st;
+    text line = TEXT_INIT;
+    if (fstat(out->data.fd, &st) != 0) {
+        text_printf(&out->why, "cannot read: %s", strerror(errno));
+        return 0;
+    }
+    text_printf(&line, "complete %zu %llu\n", (size_t)st.st_size, (unsigned long long)st.st_ino);
+    int good = pending_write(&out->log, line.s, line.len, out->log_end, &out->why) && pending_sync(&out->log, &out->why);
+    text_free(&line);
+    return good;
 }
 
 static int finish_files(output *out) {
@@ -302,7 +394,7 @@ static int finish_files(output *out) {
         good = pending_write(&out->data, header, sizeof header, 0, &out->why) && pending_sync(&out->data, &out->why) &&
                write_side_file(out, &out->ids, out->ids_path.s, &out->facts.ids);
     }
-    good = good && write_side_file(out, &out->meta, out->meta_path.s, &meta) && rename_all(out);
+    good = good && write_side_file(out, &out->meta, out->meta_path.s, &meta) && log_complete(out) && rename_all(out);
     text_free(&meta);
     return good;
 }

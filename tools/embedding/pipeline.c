@@ -12,8 +12,9 @@
 
 enum { MAX_THREADS = 256, SLOTS = 64 };
 
-/* Decoded pixels that may wait, together. The picture that the consumer needs next is exempt: it cannot be stuck behind
-   later ones. */
+/* Bytes of pictures that are decoded or being decoded, together. The one that the consumer needs next is exempt: it
+   cannot be stuck behind later ones. So the peak is this, a large one's pixels at the consumer and a large one that is
+   being decoded, whatever the number of threads. */
 static const size_t BUDGET = (size_t)256 << 20;
 
 typedef struct slot {
@@ -70,13 +71,25 @@ static int wait_for_room(pipeline *p, const decoded *d, size_t number) {
     return good;
 }
 
+/* Once it is decoded, only its pixels are left. */
+static void shrink(pipeline *p, decoded *d, size_t cost) {
+    pthread_mutex_lock(&p->lock);
+    p->bytes -= d->cost - cost;
+    d->cost = cost;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+}
+
 static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
     if (in->failure) {
         text_puts(&d->why, in->failure);
     } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
-        d->cost = picture_cost(&d->pic);
-        if (wait_for_room(p, d, number) && picture_decode(&d->pic, &d->why)) return;
+        d->cost = d->pic.cost;
+        int good = wait_for_room(p, d, number) && picture_decode(&d->pic, &d->why);
+        if (good) shrink(p, d, 3 * (size_t)d->pic.width * (size_t)d->pic.height);
+        if (good) return;
+        shrink(p, d, 0);
     }
     picture_free(&d->pic);
 }
@@ -108,7 +121,7 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const opt
     sigset_t all, before;
     memset(p, 0, sizeof *p);
     p->list = list;
-    p->limits = picture_limits_of(o->max_pixels);
+    p->limits = picture_limits_of(o->max_pixels, wanted);
     p->at = first;
     p->end = end;
     pthread_mutex_init(&p->lock, NULL);

@@ -109,6 +109,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
     if (j.error[0]) text_puts(why, j.error);
     else if (!format.len || strcmp(format.s, "reid-embeddings") != 0 || version != 1)
         text_puts(why, "is not the metadata of embeddings (format reid-embeddings, version 1)");
+    else if (f->makers.models < 1) text_puts(why, "names no model that made the embeddings");
     text_free(&key);
     text_free(&format);
     return why->len == 0;

@@ -11,10 +11,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 512, FIRST_RECORD = 3 * BLOCK, RECORD_HEAD = 16, TEMPLATE_HEAD = 32, VERSION = 1 };
-enum { TEMPLATE = 1, REMOVAL, THRESHOLD };
+enum { SECTOR = 4096, RECORD_HEAD = 16, TEMPLATE_HEAD = 32, HEADER_BYTES = 256, HEADER_EVERY = 1 << 20 };
+enum { TEMPLATE = 1, REMOVAL, THRESHOLD, HEADER };
 enum { MAX_RECORD = TEMPLATE_HEAD + 4 * STORE_MAX_DIM + 4 * STORE_MAX_TEXT + 8, BUFFER = 1 << 20 };
 static const char MAGIC[8] = {'r', 'e', 'i', 'd', 'g', 'a', 'l', '\n'};
+
+/* Where things stand in a version of the format. */
+typedef struct layout {
+    unsigned version;
+    size_t block;       /* bytes of a header and of an end mark, with their checksum */
+    int heads;
+    uint64_t head[2], mark[2];
+    uint64_t header_record, first; /* 0: none; of the records */
+} layout;
+
+static const layout LAYOUTS[] = {
+    {1, 512, 1, {0, 0}, {512, 1024}, 0, 1536},
+    {2, SECTOR, 2, {0, 3 * SECTOR}, {SECTOR, 2 * SECTOR}, 4 * SECTOR, 4 * SECTOR + RECORD_HEAD + HEADER_BYTES},
+};
+#define NEWEST (&LAYOUTS[1])
 
 typedef struct entry {
     size_t text;                /* of the four texts, each ended by a 0, in `texts` */
@@ -44,8 +59,11 @@ struct gallery_store {
     int fd, keep_rows, failed;
     store_host host;
     store_meta meta;
+    const layout *layout;
+    int keep_tail;                              /* an end mark on disk may name what stands behind `end` */
     uint64_t sequence, end, records, file_size; /* what the valid end mark says */
     uint64_t tail, tail_records;                /* with what was added since */
+    uint64_t next_header;                       /* a record of the header is due when the tail is here */
     entry *at;
     size_t count, cap, live;
     char *texts;
@@ -127,7 +145,19 @@ static int write_at(int fd, const unsigned char *bytes, size_t size, uint64_t pl
     return 1;
 }
 
-static int sync_file(int fd, char why[STORE_WHY]) { return fsync(fd) == 0 || fail_errno(why, "cannot write"); }
+static int sync_file(int fd, char why[STORE_WHY]) {
+    int result;
+    do result = fsync(fd);
+    while (result != 0 && errno == EINTR);
+    return result == 0 || fail_errno(why, "cannot write");
+}
+
+static int cut_file(int fd, uint64_t size) {
+    int result;
+    do result = ftruncate(fd, (off_t)size);
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
 
 static int stopped(const store_host *host, char why[STORE_WHY]) {
     return host->stopped && host->stopped() && !fail(why, "interrupted");
@@ -154,10 +184,11 @@ static const unsigned char *view_at(view *v, uint64_t place, size_t size, char w
 
 /* --- the head of the file ----------------------------------------------------------------------------------------- */
 
-static void head_bytes(const store_meta *meta, unsigned char head[BLOCK]) {
-    memset(head, 0, BLOCK);
+/* The header without its checksum: all but zeros of it. */
+static void head_bytes(const store_meta *meta, unsigned char head[HEADER_BYTES]) {
+    memset(head, 0, HEADER_BYTES);
     memcpy(head, MAGIC, sizeof MAGIC);
-    put(head + 8, VERSION, 4);
+    put(head + 8, NEWEST->version, 4);
     put(head + 12, (uint64_t)meta->dim, 4);
     put(head + 16, meta->halves != 0, 4);
     put(head + 20, (uint64_t)meta->models, 4);
@@ -171,7 +202,15 @@ static void head_bytes(const store_meta *meta, unsigned char head[BLOCK]) {
         memcpy(to + 96, m->precision, strlen(m->precision));
         put(to + 104, (uint64_t)m->dim, 4);
     }
-    put(head + BLOCK - 8, checksum(0, head, BLOCK, BLOCK - 8), 8);
+}
+
+/* A header or an end mark: its last 8 bytes are the checksum of the others. */
+static void seal(const layout *l, uint64_t place, unsigned char *block) {
+    put(block + l->block - 8, checksum(place, block, l->block, l->block - 8), 8);
+}
+
+static int is_sealed(const layout *l, uint64_t place, const unsigned char *block) {
+    return get(block + l->block - 8, 8) == checksum(place, block, l->block, l->block - 8);
 }
 
 /* Dims that belong together, fingerprints that are some. */
@@ -185,14 +224,9 @@ static int meta_is_sound(const store_meta *meta) {
     return sum == meta->dim && sum <= STORE_MAX_DIM && !isinf(meta->threshold);
 }
 
-static int parse_head(const unsigned char head[BLOCK], store_meta *meta, char why[STORE_WHY]) {
+/* What a header says whose checksum is right. */
+static int parse_head(const unsigned char head[HEADER_BYTES], store_meta *meta) {
     memset(meta, 0, sizeof *meta);
-    if (memcmp(head, MAGIC, sizeof MAGIC) != 0) return fail(why, "is not a gallery");
-    if (get(head + 8, 4) != VERSION)
-        return fail(why, "is a gallery of version %u; this program knows version %d", (unsigned)get(head + 8, 4),
-                    VERSION);
-    if (get(head + BLOCK - 8, 8) != checksum(0, head, BLOCK, BLOCK - 8))
-        return fail(why, "is damaged: the checksum of its header is wrong");
     meta->dim = (int)get(head + 12, 4);
     meta->halves = get(head + 16, 4) != 0;
     meta->models = (int)get(head + 20, 4);
@@ -205,23 +239,21 @@ static int parse_head(const unsigned char head[BLOCK], store_meta *meta, char wh
         memcpy(meta->model[i].precision, from + 96, 8);
         meta->model[i].dim = (int)get(from + 104, 4);
     }
-    return meta_is_sound(meta) || fail(why, "is damaged: its header contradicts itself");
+    return meta_is_sound(meta);
 }
 
-static void mark_bytes(uint64_t place, uint64_t sequence, uint64_t end, uint64_t records, unsigned char mark[BLOCK]) {
-    memset(mark, 0, BLOCK);
-    put(mark, sequence, 8);
-    put(mark + 8, end, 8);
-    put(mark + 16, records, 8);
-    put(mark + BLOCK - 8, checksum(place, mark, BLOCK, BLOCK - 8), 8);
+static void mark_bytes(const layout *l, uint64_t place, const uint64_t values[3], unsigned char mark[SECTOR]) {
+    memset(mark, 0, l->block);
+    for (int i = 0; i < 3; i++) put(mark + 8 * i, values[i], 8);
+    seal(l, place, mark);
 }
 
 /* The newer end mark. Returns how many of the two are whole; one may be being written right now. */
-static int parse_marks(gallery_store *s, const unsigned char *head) {
+static int parse_marks(gallery_store *s, const unsigned char *file) {
     int whole = 0;
     for (int i = 0; i < 2; i++) {
-        const unsigned char *mark = head + BLOCK * (i + 1);
-        if (get(mark + BLOCK - 8, 8) != checksum((uint64_t)BLOCK * (uint64_t)(i + 1), mark, BLOCK, BLOCK - 8)) continue;
+        const unsigned char *mark = file + s->layout->mark[i];
+        if (!is_sealed(s->layout, s->layout->mark[i], mark)) continue;
         if (whole++ && get(mark, 8) <= s->sequence) continue;
         s->sequence = get(mark, 8), s->end = get(mark + 8, 8), s->records = get(mark + 16, 8);
     }
@@ -229,32 +261,82 @@ static int parse_marks(gallery_store *s, const unsigned char *head) {
 }
 
 static int marks_are_sound(gallery_store *s, char why[STORE_WHY]) {
-    if (s->end < FIRST_RECORD || s->end % 8) return fail(why, "is damaged: its end mark contradicts itself");
+    if (s->end < s->layout->first || s->end % 8) return fail(why, "is damaged: its end mark contradicts itself");
     if (s->file_size < s->end)
         return fail(why, "is truncated: it has %llu bytes and had %llu", (unsigned long long)s->file_size,
                     (unsigned long long)s->end);
     return 1;
 }
 
-static int read_head(gallery_store *s, int salvage, char why[STORE_WHY]) {
-    unsigned char head[FIRST_RECORD];
-    struct stat st;
-    int whole = 0;
-    for (int tries = 0; tries < 10 && whole < 2; tries++) { /* a writer may be at work on a mark */
-        if (tries) usleep(1000);
-        if (fstat(s->fd, &st) != 0) return fail_errno(why, "cannot read");
-        if (!S_ISREG(st.st_mode)) return fail(why, "is not a regular file");
-        ssize_t n = pread(s->fd, head, sizeof head, 0);
-        if (n < 0) return fail_errno(why, "cannot read");
-        if ((size_t)n < sizeof MAGIC || memcmp(head, MAGIC, sizeof MAGIC) != 0) return fail(why, "is not a gallery");
-        if ((size_t)n < sizeof head)
-            return fail(why, "is truncated: it has %lld bytes, less than a header", (long long)n);
-        s->file_size = (uint64_t)st.st_size;
-        if (!parse_head(head, &s->meta, why)) return 0;
-        whole = parse_marks(s, head);
+static int is_header_record(const unsigned char *bytes, uint64_t place) {
+    return get(bytes, 4) == HEADER && get(bytes + 4, 4) == HEADER_BYTES && get(bytes + RECORD_HEAD + 8, 4) == 2 &&
+           get(bytes + 8, 8) == checksum(place, bytes, RECORD_HEAD + HEADER_BYTES, 8);
+}
+
+/* All copies of the header, which must be whole and the same. file: what stands before the first record, or less. */
+static int take_head(gallery_store *s, const unsigned char *file, size_t size, char why[STORE_WHY]) {
+    static const char *const which[] = {"its header", "the copy of its header"};
+    unsigned version = size < 12 ? 0 : (unsigned)get(file + 8, 4);
+    if (size < sizeof MAGIC || memcmp(file, MAGIC, sizeof MAGIC) != 0) return fail(why, "is not a gallery");
+    s->layout = version == 1 ? &LAYOUTS[0] : NEWEST;
+    if (size >= 12 && version != s->layout->version)
+        return fail(why, "is a gallery of version %u; this program knows versions 1 and 2", version);
+    if (size < s->layout->first) return fail(why, "is truncated: it has %zu bytes, less than a header", size);
+    for (int i = 0; i < s->layout->heads; i++)
+        if (!is_sealed(s->layout, s->layout->head[i], file + s->layout->head[i]))
+            return fail(why, "is damaged: the checksum of %s is wrong", which[i]);
+    uint64_t again = s->layout->header_record;
+    if (again && !is_header_record(file + again, again))
+        return fail(why, "is damaged: the checksum of %s is wrong", which[1]);
+    if (again && (memcmp(file, file + s->layout->head[1], HEADER_BYTES) != 0 ||
+                  memcmp(file, file + again + RECORD_HEAD, HEADER_BYTES) != 0))
+        return fail(why, "is damaged: its header and the copy of it differ");
+    return parse_head(file, &s->meta) || fail(why, "is damaged: its header contradicts itself");
+}
+
+/* Any copy of the header that is left, wherever it stands. */
+static int find_head(gallery_store *s, const unsigned char *file, size_t size, char why[STORE_WHY]) {
+    view v = {s->fd, s->file_size, NULL, 0, 0, 0};
+    int found = 0;
+    for (int i = 0; i < 2 && !found; i++) {
+        const layout *l = s->layout = &LAYOUTS[i];
+        for (int k = 0; k < l->heads && !found && size >= l->head[k] + l->block; k++)
+            found = is_sealed(l, l->head[k], file + l->head[k]) && get(file + l->head[k] + 8, 4) == l->version &&
+                    parse_head(file + l->head[k], &s->meta);
     }
+    for (uint64_t place = s->layout->header_record; !found; place += 8) {
+        if (v.end < RECORD_HEAD + HEADER_BYTES || place > v.end - RECORD_HEAD - HEADER_BYTES) break;
+        const unsigned char *bytes = view_at(&v, place, RECORD_HEAD + HEADER_BYTES, why);
+        if (!bytes) break;
+        found = is_header_record(bytes, place) && parse_head(bytes + RECORD_HEAD, &s->meta);
+    }
+    free(v.bytes);
+    return found || fail(why, "is damaged: no copy of its header can be read");
+}
+
+static int read_head(gallery_store *s, int salvage, char why[STORE_WHY]) {
+    unsigned char *file = malloc((size_t)NEWEST->first);
+    struct stat st;
+    int whole = 0, good = file != NULL || fail(why, "out of memory"), found = 0;
+    for (int tries = 0; good && tries < 10 && whole < 2; tries++) { /* a writer may be at work on a mark */
+        if (tries) usleep(1000);
+        if (fstat(s->fd, &st) != 0) good = fail_errno(why, "cannot read");
+        else if (!S_ISREG(st.st_mode)) good = fail(why, "is not a regular file");
+        if (!good) break;
+        ssize_t n = pread(s->fd, file, (size_t)NEWEST->first, 0);
+        if (n < 0) good = fail_errno(why, "cannot read");
+        if (!good) break;
+        s->file_size = (uint64_t)st.st_size;
+        found = take_head(s, file, (size_t)n, why);
+        good = found || (salvage && find_head(s, file, (size_t)n, why));
+        whole = good && (size_t)n >= s->layout->first ? parse_marks(s, file) : 0;
+        if (!found) break;
+    }
+    free(file);
+    if (!good) return 0;
     if (fstat(s->fd, &st) == 0) s->file_size = (uint64_t)st.st_size; /* not older than the mark */
-    if (whole == 2 && (!salvage || (s->end >= FIRST_RECORD && s->end <= s->file_size))) return marks_are_sound(s, why);
+    if (whole == 2 && (!salvage || (s->end >= s->layout->first && s->end <= s->file_size)))
+        return marks_are_sound(s, why);
     if (salvage) { /* whatever records there are */
         s->end = s->file_size & ~(uint64_t)7;
         s->records = UINT64_MAX;
@@ -282,6 +364,18 @@ static int values_are_finite(const store_meta *meta, const unsigned char *row) {
     return !bad;
 }
 
+/* A header among the records says the same as the first one; the threshold may have changed. */
+static int header_agrees(const store_meta *meta, const unsigned char *payload) {
+    unsigned char ours[HEADER_BYTES];
+    store_meta its;
+    if (!parse_head(payload, &its)) return 0;
+    its.threshold = meta->threshold;
+    head_bytes(&its, ours);
+    unsigned char wanted[HEADER_BYTES];
+    head_bytes(meta, wanted);
+    return memcmp(ours, wanted, sizeof ours) == 0;
+}
+
 /* What a checksum cannot vouch for: that whoever wrote the record was a gallery's writer. */
 static int record_is_sound(const store_meta *meta, const record *r) {
     size_t length[4], text;
@@ -292,6 +386,7 @@ static int record_is_sound(const store_meta *meta, const record *r) {
         return values_are_finite(meta, r->payload + TEMPLATE_HEAD) &&
                !memchr(r->payload + text, 0, length[0] + length[1] + length[2] + length[3]);
     case REMOVAL: return r->size && r->payload[0] && memchr(r->payload + r->size - 8, 0, 8) != NULL;
+    case HEADER: return r->size == HEADER_BYTES && header_agrees(meta, r->payload);
     default: return r->type == THRESHOLD && r->size == 8;
     }
 }
@@ -442,7 +537,7 @@ static int take(gallery_store *s, const record *r, char why[STORE_WHY]) {
     if (r->type == REMOVAL) {
         size_t at = store_find(s, (const char *)r->payload);
         if (at != SIZE_MAX) mark_removed(s, at);
-    } else {
+    } else if (r->type == THRESHOLD) {
         memcpy(&s->meta.threshold, r->payload, 8);
         if (isinf(s->meta.threshold)) return fail(why, "its threshold is infinite");
     }
@@ -466,7 +561,7 @@ static int walk(gallery_store *s, store_damage_fn fn, void *user, store_report *
     char reason[STORE_WHY], text[STORE_WHY], id[80];
     int good = 1, fatal = 0;
     size_t number = 0;
-    for (uint64_t place = FIRST_RECORD; good && place < s->end; number++) {
+    for (uint64_t place = s->layout->first; good && place < s->end; number++) {
         record r;
         if (number % 1024 == 0 && stopped(&s->host, why)) good = 0;
         if (!good) break;
@@ -562,8 +657,13 @@ static gallery_store *load(const char *path, int writer, int rows, const store_h
     if (open_file(s, writer, why) && read_head(s, 0, why) && walk(s, NULL, NULL, &report, why) && settle(s, why)) {
         s->tail = s->end;
         s->tail_records = s->records;
-        if (!writer || s->file_size == s->end || ftruncate(s->fd, (off_t)s->end) == 0) return s;
-        fail_errno(why, "cannot write");
+        s->next_header = s->end + HEADER_EVERY;
+        if (!writer || s->file_size == s->end) return s;
+        /* What is cut off may be named by an end mark that is on disk still, and was undone in memory only. */
+        if (sync_file(s->fd, why)) {
+            if (cut_file(s->fd, s->end)) return s;
+            fail_errno(why, "cannot write");
+        }
     }
     s->tail = s->end; /* nothing of ours to cut off */
     store_close(s);
@@ -585,7 +685,7 @@ gallery_store *store_write(const char *path, const store_host *host, char why[ST
 void store_close(gallery_store *s) {
     if (!s) return;
     if (s->fd >= 0) {
-        if (s->tail > s->end && ftruncate(s->fd, (off_t)s->end) != 0) s->failed = 1; /* the next writer will do it */
+        if (s->tail > s->end && !s->keep_tail) cut_file(s->fd, s->end); /* if not, the next writer will do it */
         close(s->fd);
     }
     free(s->path), free(s->at), free(s->texts), free(s->rows), free(s->ids), free(s->names), free(s->identities);
@@ -632,8 +732,8 @@ static int flush(gallery_store *s, char why[STORE_WHY]) {
     return good;
 }
 
-/* Room for a record behind those that wait; its place in *place. NULL with a reason. */
-static unsigned char *begin_record(gallery_store *s, uint32_t type, size_t size, char why[STORE_WHY]) {
+/* Room for a record behind those that wait. NULL with a reason. */
+static unsigned char *begin_plain_record(gallery_store *s, uint32_t type, size_t size, char why[STORE_WHY]) {
     if (s->failed) {
         fail(why, "an earlier write failed");
         return NULL;
@@ -653,6 +753,18 @@ static void end_record(gallery_store *s) {
     put(bytes + 8, checksum(s->tail + s->pending_len, bytes, size, 8), 8);
     s->pending_len += size;
     s->tail_records++;
+}
+
+/* The same, after a copy of the header where one is due. */
+static unsigned char *begin_record(gallery_store *s, uint32_t type, size_t size, char why[STORE_WHY]) {
+    if (s->layout->header_record && s->tail + s->pending_len >= s->next_header) {
+        unsigned char *payload = begin_plain_record(s, HEADER, HEADER_BYTES, why);
+        if (!payload) return NULL;
+        head_bytes(&s->meta, payload);
+        end_record(s);
+        s->next_header = s->tail + s->pending_len + HEADER_EVERY;
+    }
+    return begin_plain_record(s, type, size, why);
 }
 
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
@@ -701,49 +813,70 @@ int store_set_threshold(gallery_store *s, double threshold, char why[STORE_WHY])
     return 1;
 }
 
-/* The older of the two end marks gets the new end. */
-static int write_mark(int fd, uint64_t sequence, uint64_t end, uint64_t records, char why[STORE_WHY]) {
-    unsigned char mark[BLOCK];
-    uint64_t place = (uint64_t)BLOCK * (1 + sequence % 2);
-    mark_bytes(place, sequence, end, records, mark);
-    return write_at(fd, mark, sizeof mark, place, why) && sync_file(fd, why);
+/* The end mark of this sequence: the older of the two gets the new end. */
+static int write_mark(int fd, const layout *l, uint64_t sequence, uint64_t end, uint64_t records,
+                      char why[STORE_WHY]) {
+    unsigned char mark[SECTOR];
+    const uint64_t values[3] = {sequence, end, records};
+    mark_bytes(l, l->mark[sequence % 2], values, mark);
+    return write_at(fd, mark, l->block, l->mark[sequence % 2], why) && sync_file(fd, why);
+}
+
+/* A new end mark that did not reach the disk, or only perhaps: an older one takes its place again. Where that fails,
+   too, the records stay, because either mark may be found. */
+static void undo_mark(gallery_store *s) {
+    char reason[STORE_WHY];
+    s->keep_tail = !write_mark(s->fd, s->layout, s->sequence - 1, s->end, s->records, reason);
 }
 
 int store_commit(gallery_store *s, char why[STORE_WHY]) {
     if (s->failed) return fail(why, "an earlier write failed");
     if (!flush(s, why)) return 0;
     if (s->tail == s->end) return 1;
-    if (!sync_file(s->fd, why) || !write_mark(s->fd, s->sequence + 1, s->tail, s->tail_records, why)) {
-        s->failed = 1;
-        return 0;
-    }
+    s->failed = !sync_file(s->fd, why);
+    if (s->failed) return 0;
+    s->failed = !write_mark(s->fd, s->layout, s->sequence + 1, s->tail, s->tail_records, why);
+    if (s->failed) undo_mark(s);
+    if (s->failed) return 0;
     s->sequence++;
     s->end = s->tail;
     s->records = s->tail_records;
     return 1;
 }
 
-/* Head and end marks of a file that has no records. */
+/* Headers and end marks of a file that has no records. */
 static int write_head(int fd, const store_meta *meta, char why[STORE_WHY]) {
-    unsigned char head[BLOCK];
-    head_bytes(meta, head);
-    return write_at(fd, head, sizeof head, 0, why) && write_mark(fd, 0, FIRST_RECORD, 0, why) &&
-           write_mark(fd, 1, FIRST_RECORD, 0, why);
+    const layout *l = NEWEST;
+    unsigned char block[SECTOR] = {0}, copy[RECORD_HEAD + HEADER_BYTES] = {0};
+    put(copy, HEADER, 4);
+    put(copy + 4, HEADER_BYTES, 4);
+    head_bytes(meta, copy + RECORD_HEAD);
+    put(copy + 8, checksum(l->header_record, copy, sizeof copy, 8), 8);
+    head_bytes(meta, block);
+    for (int i = 0; i < l->heads; i++) {
+        seal(l, l->head[i], block);
+        if (!write_at(fd, block, sizeof block, l->head[i], why)) return 0;
+    }
+    return write_at(fd, copy, sizeof copy, l->header_record, why) &&
+           write_mark(fd, l, 0, l->first, 0, why) && write_mark(fd, l, 1, l->first, 0, why);
 }
 
-static void sync_folder(const char *path) {
+/* Makes a name durable. Not every file system can, which is no error: the data itself is safe. */
+static int sync_folder(const char *path, char why[STORE_WHY]) {
     char *copy = strdup(path), *slash = copy ? strrchr(copy, '/') : NULL;
+    int good = 1;
     if (slash) slash[slash == copy] = 0;
     int fd = copy ? open(slash ? copy : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (fd >= 0) {
-        fsync(fd); /* not every file system can; the data itself is safe */
+        good = sync_file(fd, why) || (errno != EIO && errno != ENOSPC);
         close(fd);
     }
     free(copy);
+    return good;
 }
 
 /* PATH.new-NUMBER, opened empty; the name is the caller's to free. */
-static int open_temporary(const char *path, long number, char **name, char why[STORE_WHY]) {
+static int open_temporary(const char *path, long number, mode_t mode, char **name, char why[STORE_WHY]) {
     size_t size = strlen(path) + 32;
     int fd = -1;
     *name = malloc(size);
@@ -753,7 +886,7 @@ static int open_temporary(const char *path, long number, char **name, char why[S
     }
     snprintf(*name, size, "%s.new-%ld", path, number);
     unlink(*name);
-    fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0) fail_errno(why, "cannot write here");
     return fd;
 }
@@ -761,7 +894,7 @@ static int open_temporary(const char *path, long number, char **name, char why[S
 int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]) {
     char *name;
     if (!meta_is_sound(meta)) return fail(why, "a gallery needs the fingerprint and the size of 1 or 2 models");
-    int fd = open_temporary(path, (long)getpid(), &name, why), good = fd >= 0 && write_head(fd, meta, why);
+    int fd = open_temporary(path, (long)getpid(), 0666, &name, why), good = fd >= 0 && write_head(fd, meta, why);
     if (good && link(name, path) != 0) {
         struct stat st;
         int exists = errno == EEXIST || lstat(path, &st) == 0; /* some file systems have no links */
@@ -772,7 +905,10 @@ int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]) 
         unlink(name);
         close(fd);
     }
-    if (good) sync_folder(path);
+    if (good && !sync_folder(path, why)) {
+        unlink(path); /* nobody was told of it */
+        good = 0;
+    }
     free(name);
     return good;
 }
@@ -788,6 +924,7 @@ int store_verify(const char *path, const store_host *host, store_damage_fn fn, v
     report->bytes = s->file_size;
     report->unused = s->file_size > s->end ? s->file_size - s->end : 0;
     report->templates = s->live;
+    report->version = s->layout ? (int)s->layout->version : 0;
     if (meta) *meta = s->meta;
     if (good && report->damaged) good = fail(why, "%zu damaged records", report->damaged);
     store_close(s);
@@ -800,7 +937,7 @@ static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_W
     size_t entry_number = 0;
     char reason[STORE_WHY];
     int good = 1, fatal = 0;
-    for (uint64_t place = FIRST_RECORD; good && place < from->end && entry_number < from->count;) {
+    for (uint64_t place = from->layout->first; good && place < from->end && entry_number < from->count;) {
         record r;
         if (!read_record(&v, &from->meta, place, &r, &fatal, reason)) {
             place = next_record(&v, &from->meta, place, &r, &fatal, reason);
@@ -820,23 +957,36 @@ static int copy_records(gallery_store *from, gallery_store *to, char why[STORE_W
         end_record(to);
     }
     free(v.bytes);
-    return good && !fatal && store_commit(to, why);
+    if (fatal) good = fail(why, "%.*s", STORE_WHY - 1, reason);
+    return good && store_commit(to, why);
+}
+
+/* Owner and mode of the old file, before anything is in the new one, which nobody else can read until then. Who may
+   not give a file away keeps it; a group that would be another one than before has no more rights than anybody. */
+static int keep_rights(int old, int fd, char why[STORE_WHY]) {
+    struct stat st, mine;
+    if (fstat(old, &st) != 0 || fstat(fd, &mine) != 0) return fail_errno(why, "cannot read");
+    mode_t mode = st.st_mode & 0777;
+    int same = st.st_uid == mine.st_uid && st.st_gid == mine.st_gid;
+    if (!same && fchown(fd, st.st_uid, st.st_gid) != 0 && fchown(fd, (uid_t)-1, st.st_gid) != 0)
+        mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+    return fchmod(fd, mode) == 0 || fail_errno(why, "cannot write");
 }
 
 static int write_anew(gallery_store *s, char why[STORE_WHY]) {
     char *name = NULL;
-    struct stat st;
     gallery_store *to = new_store(s->path, &s->host, why);
     if (!to) return 0;
     to->meta = s->meta;
-    to->sequence = 1, to->end = to->tail = FIRST_RECORD;
-    to->fd = open_temporary(s->path, 0, &name, why);
+    to->layout = NEWEST;
+    to->sequence = 1, to->end = to->tail = NEWEST->first;
+    to->next_header = to->end + HEADER_EVERY;
+    to->fd = open_temporary(s->path, 0, 0600, &name, why);
     int opened = to->fd >= 0;
-    int good = opened && write_head(to->fd, &s->meta, why) && copy_records(s, to, why);
-    if (good && fstat(s->fd, &st) == 0 && fchmod(to->fd, st.st_mode & 07777) != 0)
-        good = fail_errno(why, "cannot write");
+    int good = opened && keep_rights(s->fd, to->fd, why) && write_head(to->fd, &s->meta, why) &&
+               copy_records(s, to, why);
     if (good && rename(name, s->path) != 0) good = fail_errno(why, "cannot rename the finished file");
-    if (good) sync_folder(s->path);
+    if (good) good = sync_folder(s->path, why);
     else if (opened) unlink(name);
     free(name);
     store_close(to);

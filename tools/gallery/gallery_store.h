@@ -1,18 +1,23 @@
 /* A gallery in one file: embeddings with ids, identities, cameras and times. This header, its .c file and libc are all
    that another program needs.
 
-   The file, little-endian:
-       0     512 bytes   "reidgal\n", u32 version 1, u32 dim, u32 1 if embeddings are halves (IEEE) else 0 (float32),
-                         u32 models, f64 threshold (NaN: none), per model (at most 2): fingerprint 32 bytes, network 32,
-                         preset 32, precision 8, u32 dim, u32 0; zeros; u64 checksum
-       512   512 bytes   end mark 0: u64 sequence, u64 end, u64 records; zeros; u64 checksum
-       1024  512 bytes   end mark 1, likewise; the one with the higher sequence counts
-       1536  … end       records, each a multiple of 8 bytes:
-                         u32 type, u32 bytes after these 16, u64 checksum, then
-                         type 1, a template: u16 lengths of id, identity, camera, source; i64 time; u64 size, u64 hash
-                             of the picture's file, 0 if unknown; dim values; the four texts; zeros to a multiple of 8
-                         type 2, a removal: the id of a template; zeros
-                         type 3, a new threshold: f64, NaN for none
+   The file, little-endian, in sectors of 4096 bytes:
+       0      sector    header: "reidgal\n", u32 version 2, u32 dim, u32 1 if embeddings are halves (IEEE) else 0
+                        (float32), u32 models, f64 threshold (NaN: none), per model (at most 2): fingerprint 32 bytes,
+                        network 32, preset 32, precision 8, u32 dim, u32 0; zeros; u64 checksum
+       4096   sector    end mark 0: u64 sequence, u64 end, u64 records; zeros; u64 checksum
+       8192   sector    end mark 1, likewise; the one with the higher sequence counts
+       12288  sector    the header again
+       16384  272 bytes a record of type 4, which is the header once more
+       16656  … end     records, each a multiple of 8 bytes:
+                        u32 type, u32 bytes after these 16, u64 checksum, then
+                        type 1, a template: u16 lengths of id, identity, camera, source; i64 time; u64 size, u64 hash
+                            of the picture's file, 0 if unknown; dim values; the four texts; zeros to a multiple of 8
+                        type 2, a removal: the id of a template; zeros
+                        type 3, a new threshold: f64, NaN for none
+                        type 4, the header's first 256 bytes: one per MiB of records, so that records alone can be read
+   Version 1 had one header, sectors of 512 bytes and no type 4: header, end marks at 512 and 1024, records from 1536.
+   It is read and added to as it is; compacting makes version 2 of it.
    A checksum starts from h = its block's place in the file; every 8 bytes w before and after it (it counts as 0) do
    h = (h ^ w) * 0x9e3779b97f4a7c15, h ^= h >> 32. So a change within 8 bytes never goes unseen.
 
@@ -70,8 +75,8 @@ gallery_store *store_write(const char *path, const store_host *host, char why[ST
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]);
 int store_remove(gallery_store *s, const char *id, char why[STORE_WHY]);
 int store_set_threshold(gallery_store *s, double threshold, char why[STORE_WHY]);
-/* Everything since the last commit is on disk when this returns 1. When it returns 0, nothing of it is seen by anybody
-   (only if the disk fails while the end mark is synced, it may be). */
+/* Everything since the last commit is on disk when this returns 1. When it returns 0, the gallery is what it was before
+   (only if the disk refuses the new end mark and then the old one, too, all of the commit may be seen). */
 int store_commit(gallery_store *s, char why[STORE_WHY]);
 /* NULL is allowed. */
 void store_close(gallery_store *s);
@@ -96,14 +101,16 @@ typedef void (*store_damage_fn)(const char *text, void *user);
 typedef struct store_report {
     size_t records, damaged, templates; /* templates: that are not removed, as far as they can be read */
     uint64_t bytes, unused;             /* of the file; of those behind the end */
+    int version;                        /* of the format: 1 or 2 */
 } store_report;
 
 /* Looks at everything. Returns 1 when all is well. meta may be NULL. */
 int store_verify(const char *path, const store_host *host, store_damage_fn fn, void *user, store_report *report,
                  store_meta *meta, char why[STORE_WHY]);
 
-/* Rewrites the file without what was removed. salvage: leaves out damaged records, too, instead of refusing; fn hears
-   of each. Both tell how many templates are in the new file. */
+/* Rewrites the file without what was removed, with the mode and, where that is allowed, the owner of the old one.
+   salvage: leaves out damaged records, too, instead of refusing, and does without header and end marks if any copy of
+   the header can be read; fn hears of each. Both tell how many templates are in the new file. */
 int store_compact(const char *path, int salvage, const store_host *host, store_damage_fn fn, void *user, size_t *kept,
                   char why[STORE_WHY]);
 

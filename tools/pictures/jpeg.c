@@ -42,12 +42,12 @@ int jpeg_next(jpeg_walk *w) {
     return 1;
 }
 
-/* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), and what the frame's components
-   use. */
+/* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), the frame that uses them, and how
+   many scans of it there were. */
 typedef struct tables {
     unsigned quant, huffman;
-    int progressive, components;
-    unsigned char id[4], quant_of[4];
+    jpeg_frame frame;
+    int scans;
 } tables;
 
 static const char *read_quantisation(const jpeg_walk *w, tables *t) {
@@ -74,31 +74,60 @@ static const char *read_huffman(const jpeg_walk *w, tables *t) {
     return NULL;
 }
 
-static const char *read_frame(const jpeg_walk *w, tables *t) {
-    if (t->components) return "damaged JPEG (two frames)";
-    if (w->size < 6 || w->data[5] < 1 || w->data[5] > 4 || w->size != 6 + 3 * (size_t)w->data[5])
-        return "damaged JPEG (frame header)";
-    t->progressive = w->marker == 0xC2;
-    t->components = w->data[5];
-    for (int i = 0; i < t->components; i++) {
-        t->id[i] = w->data[6 + 3 * i];
-        t->quant_of[i] = w->data[8 + 3 * i];
+static int is_frame(int marker) { return marker >= 0xC0 && marker <= 0xC2; }
+
+static const char *read_frame(const jpeg_walk *w, jpeg_frame *f) {
+    static const char damaged[] = "damaged JPEG (frame header)";
+    if (f->components) return "damaged JPEG (two frames)";
+    if (w->size < 6 || w->data[5] < 1 || w->data[5] > 4 || w->size != 6 + 3 * (size_t)w->data[5]) return damaged;
+    f->height = w->data[1] << 8 | w->data[2];
+    f->width = w->data[3] << 8 | w->data[4];
+    f->progressive = w->marker == 0xC2;
+    for (int i = 0; i < w->data[5]; i++) {
+        const unsigned char *component = w->data + 6 + 3 * i;
+        f->id[i] = component[0];
+        f->h[i] = component[1] >> 4;
+        f->v[i] = component[1] & 15;
+        f->quant[i] = component[2];
+        if (f->h[i] < 1 || f->h[i] > 4 || f->v[i] < 1 || f->v[i] > 4) return damaged;
     }
+    f->components = w->data[5];
     return NULL;
 }
 
+int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out) {
+    jpeg_walk w;
+    memset(out, 0, sizeof *out);
+    jpeg_begin(&w, file, len);
+    while (jpeg_next(&w))
+        if (is_frame(w.marker)) return !read_frame(&w, out);
+    return 0;
+}
+
+/* How many scans a frame may have. A sequential one codes each component once. Encoders of progressive ones write 6 to
+   20; a scan takes time for every block although it may hold no byte for it, so that a large picture may have fewer. */
+static int most_scans(const jpeg_frame *f) {
+    enum { FEW = 20, MANY = 100 };
+    const long long visits = 2000000000; /* pixels, together */
+    long long pixels = (long long)f->width * f->height, scans = visits / (pixels + 1);
+    if (!f->progressive) return f->components;
+    return scans < FEW ? FEW : scans > MANY ? MANY : (int)scans;
+}
+
 /* Every table that the scan's components name must exist. */
-static const char *check_scan(const jpeg_walk *w, const tables *t) {
+static const char *check_scan(const jpeg_walk *w, tables *t) {
+    const jpeg_frame *f = &t->frame;
     static const char damaged[] = "damaged JPEG (scan header)";
     size_t count = w->size ? w->data[0] : 0;
-    if (!t->components || count < 1 || count > 4 || w->size != 4 + 2 * count) return damaged;
-    int needs_dc = !t->progressive || w->data[w->size - 3] == 0, needs_ac = !t->progressive || !needs_dc;
+    if (!f->components || count < 1 || count > 4 || w->size != 4 + 2 * count) return damaged;
+    if (++t->scans > most_scans(f)) return "a JPEG of more scans than pictures have";
+    int needs_dc = !f->progressive || w->data[w->size - 3] == 0, needs_ac = !f->progressive || !needs_dc;
     for (size_t i = 0; i < count; i++) {
         int which = 0;
         unsigned dc = w->data[2 + 2 * i] >> 4, ac = w->data[2 + 2 * i] & 15;
-        while (which < t->components && t->id[which] != w->data[1 + 2 * i]) which++;
-        if (which == t->components || t->quant_of[which] > 3 || dc > 3 || ac > 3) return damaged;
-        unsigned is_defined = t->quant >> t->quant_of[which] & 1;
+        while (which < f->components && f->id[which] != w->data[1 + 2 * i]) which++;
+        if (which == f->components || f->quant[which] > 3 || dc > 3 || ac > 3) return damaged;
+        unsigned is_defined = t->quant >> f->quant[which] & 1;
         if (needs_dc) is_defined &= t->huffman >> dc & 1;
         if (needs_ac) is_defined &= t->huffman >> (4 + ac) & 1;
         if (!is_defined) return "a JPEG without its tables (a frame cut out of a video?)";
@@ -117,7 +146,7 @@ const char *jpeg_problem(const unsigned char *file, size_t len) {
         if (w.marker == DQT) problem = read_quantisation(&w, &t);
         else if (w.marker == DHT) problem = read_huffman(&w, &t);
         else if (w.marker == SOS) problem = check_scan(&w, &t);
-        else if (w.marker >= 0xC0 && w.marker <= 0xC2) problem = read_frame(&w, &t);
+        else if (is_frame(w.marker)) problem = read_frame(&w, &t.frame);
         else if (w.marker > 0xC2 && w.marker <= 0xCF && w.marker != 0xC8)
             problem = "a lossless, hierarchical or arithmetic JPEG, which is not supported; convert it";
     }

@@ -17,8 +17,18 @@ typedef struct jpeg_walk {
 void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len);
 int jpeg_next(jpeg_walk *w);
 
-/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used; else
-   what is wrong. stb_image checks none of this. */
+/* What the frame's header says; h and v: the sampling factors, 1 to 4. */
+typedef struct jpeg_frame {
+    int width, height, components, progressive;
+    unsigned char id[4], h[4], v[4], quant[4];
+} jpeg_frame;
+
+/* 1 with the first frame's header, 0 when there is none or it makes no sense. */
+int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out);
+
+/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used, and
+   whose scans are not too many (each goes over all of the picture, whatever it holds); else what is wrong. stb_image
+   checks none of this. */
 const char *jpeg_problem(const unsigned char *file, size_t len);
 
 #endif

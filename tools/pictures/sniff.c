@@ -1,8 +1,8 @@
 #include "pictures/sniff.h"
 
 #include "pictures/jpeg.h"
+#include "pictures/pnm.h"
 
-#include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
@@ -36,21 +36,9 @@ static const char *check_png(const unsigned char *file, size_t len) {
     return "the PNG file ends early";
 }
 
-/* Width, height and the largest value: the decoder neither stops at absurd numbers nor scales values. */
 static const char *check_pnm(const unsigned char *file, size_t len) {
-    size_t at = 2;
-    long number = 0;
-    for (int field = 0; field < 3; field++) {
-        int digits = 0;
-        number = 0;
-        while (at < len && (isspace(file[at]) || file[at] == '#')) {
-            if (file[at] == '#') while (at < len && file[at] != '\n') at++;
-            else at++;
-        }
-        for (; at < len && isdigit(file[at]) && digits < 9; digits++) number = 10 * number + (file[at++] - '0');
-        if (!digits || at == len || !isspace(file[at])) return "damaged PPM or PGM header";
-    }
-    return number == 255 || number == 65535 ? NULL : "a PPM or PGM whose largest value is not 255 or 65535; convert it";
+    pnm_header header;
+    return pnm_read_header(file, len, &header);
 }
 
 static int is_html(const unsigned char *file, size_t len) {
@@ -71,7 +59,7 @@ typedef struct signature {
 #define CONVERT ", which is not supported; convert it to PNG or JPEG"
 
 static const signature SIGNATURES[] = {
-    {0, 3, "\xFF\xD8\xFF", NULL, jpeg_problem},
+    {0, 2, "\xFF\xD8", NULL, jpeg_problem}, /* whatever follows: two bytes are enough for the decoder */
     {0, 8, "\x89PNG\r\n\x1a\n", NULL, check_png},
     {0, 2, "\xFF\xFF", NOT_A_PICTURE, NULL}, /* decoders skip such bytes and find a JPEG that was not checked */
     {0, 2, "BM", NULL, NULL},

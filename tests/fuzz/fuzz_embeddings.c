@@ -1,0 +1,75 @@
+/* Fuzzer for the reader of galleries that are files of embeddings: the input is a kind (.npy, .fvecs, .jsonl), then the
+   contents of .meta.json, .ids.txt and the file itself, each ended by the bytes FF FE (the last by the input's end).
+   What is accepted holds together and has finite rows of unit length.
+
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_embeddings.c
+         -o build/fuzz_embeddings -lm
+   build/fuzz_embeddings -dict=tests/fuzz/embeddings.dict CORPUS_DIRECTORY */
+#include "gallery/gallery_file.c"
+#undef MAX_SIDE_FILE
+#define fail jsonl_fail /* some functions of one file have the names of another's */
+#include "gallery/gallery_jsonl.c"
+#undef fail
+#define MAGIC NPY_MAGIC
+#include "embedding/npy.c"
+#undef MAGIC
+#include "base/text.c"
+#include "embedding/makers.c"
+#include "base/when.c"
+#define fail json_fail_at
+#include "base/json.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
+
+static const uint8_t *part[3];
+static size_t part_size[3], said;
+
+int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
+    (void)limit, (void)regular_only;
+    int k = strstr(path, ".meta.json") ? 0 : strstr(path, ".ids.txt") ? 1 : 2;
+    text_clear(why);
+    text_clear(out);
+    text_add(out, part[k], part_size[k]);
+    return 1;
+}
+
+/* What the files above call and what is not of interest here. */
+void say_error(const char *format, ...) { said += format[0] != 0; }
+void say_warning(const char *format, ...) { (void)format; }
+void die(const char *format, ...) { (void)format, abort(); }
+const char *shown(const char *name) { return name; }
+
+static void split(const uint8_t *data, size_t size) {
+    for (int k = 0; k < 3; k++) {
+        const uint8_t *end = k < 2 ? memmem(data, size, "\xFF\xFE", 2) : NULL;
+        part[k] = data;
+        part_size[k] = end ? (size_t)(end - data) : size;
+        size_t used = part_size[k] + (end ? 2 : 0);
+        data += used, size -= used;
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const char *const names[] = {"a.npy", "a.fvecs", "a.jsonl"};
+    gallery_file f;
+    if (!size) return 0;
+    split(data + 1, size - 1);
+    said = 0;
+    int good = gallery_file_read(&f, names[data[0] % 3]);
+    MUST(good == !said);
+    if (good) {
+        MUST(f.id_count == f.count && f.identity_count == f.count && f.columns == (size_t)f.makers.dim);
+        MUST(f.makers.models >= 1 && f.makers.models <= STORE_MODELS);
+        for (size_t i = 0; i < f.count; i++) {
+            double sum = 0;
+            MUST(f.ids[i] && f.identities[i]);
+            for (size_t k = 0; k < f.columns; k++) sum += (double)f.rows[i * f.columns + k] * (double)f.rows[i * f.columns + k];
+            MUST(sum > 0 && sum < 4 * STORE_MODELS);
+        }
+    }
+    gallery_file_free(&f);
+    return 0;
+}

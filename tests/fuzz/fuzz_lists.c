@@ -1,0 +1,106 @@
+/* Fuzzer for lists of pictures: those on stdin, by lines (first byte 0) and by zero bytes (1), and the tables of
+   reid gallery add --list (others).
+
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_lists.c
+         -o build/fuzz_lists -lm
+   build/fuzz_lists -dict=tests/fuzz/lists.dict CORPUS_DIRECTORY */
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+static int no_file(void) {
+    errno = ENOENT;
+    return -1;
+}
+#define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
+#include "pictures/inputs.c"
+#undef stat
+#include "base/csv.c"
+#define fail when_fail
+#include "base/when.c"
+#undef fail
+#include "base/text.c"
+#define find_columns list_find_columns
+#include "commands/gallery_add.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
+
+static const uint8_t *bytes;
+static size_t byte_count, said;
+
+/* What is read. */
+int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
+    (void)path, (void)limit, (void)regular_only, (void)why;
+    text_clear(out);
+    text_add(out, bytes, byte_count);
+    return 1;
+}
+int stdin_read(size_t limit, text *out, text *why) { return file_read("", limit, 0, out, why); }
+
+/* What the files above call and what is not of interest here. */
+void say_error(const char *format, ...) { said += format[0] != 0; }
+void say_info(const char *format, ...) { (void)format; }
+void say_warning(const char *format, ...) { (void)format; }
+void die(const char *format, ...) { (void)format, abort(); }
+const char *shown(const char *name) { return name; }
+int boxes_read(inputs *list, const options *o, const char *root) { return !list || !o || !root; }
+void say_gallery_error(const char *path, const char *why) { (void)path, (void)why; }
+gallery_store *gallery_store_change(const char *path) { return path ? NULL : NULL; }
+int gallery_file_is_one(const char *path) { return !path; }
+int gallery_file_read(gallery_file *f, const char *path) { return !f || !path; }
+void gallery_file_free(gallery_file *f) { (void)f; }
+int interrupted(void) { return 0; }
+void interrupt_exit(void) { abort(); }
+int models_open(models *all, const options *o) { return !all || !o; }
+void models_close(models *all) { (void)all; }
+void makers_of_models(const models *all, store_meta *to) { (void)all, (void)to; }
+int makers_agree(const store_meta *a, const char *from, const store_meta *b, const models *all, const char *what) {
+    return !a || !from || !b || !all || !what;
+}
+int stream_run(const stream_job *job) { return !job; }
+void results_begin(int hold) { (void)hold; }
+int results_write(const text *t) { return t != NULL; }
+int results_end(int keep) { return keep; }
+int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
+    return !s || !item || !row || !why;
+}
+int store_commit(gallery_store *s, char why[STORE_WHY]) { return !s || !why; }
+void store_close(gallery_store *s) { (void)s; }
+const store_meta *store_info(const gallery_store *s) { return s ? NULL : NULL; }
+size_t store_find(const gallery_store *s, const char *id) { return s && id ? 0 : 1; }
+int store_hash_file(const char *path, uint64_t *size, uint64_t *hash) { return !path || !size || !hash; }
+void reid_to_halves(const float *in, uint16_t *out, size_t n) { (void)in, (void)out, (void)n; }
+
+static void check(const inputs *list) {
+    for (size_t i = 0; i < list->count; i++) {
+        const input *in = &list->at[i];
+        MUST(in->path && in->path[0] && in->id && in->id[0] && in->identity && in->unit == BOX_NONE && !in->failure);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    inputs list = {0};
+    adding a;
+    options o;
+    if (!size) return 0;
+    bytes = data + 1, byte_count = size - 1, said = 0;
+    if (data[0] < 2) {
+        int good = add_list(&list, data[0] ? 0 : '\n');
+        MUST(good == !said);
+        MUST(good || memchr(bytes, 0, byte_count));
+    } else {
+        memset(&a, 0, sizeof a), memset(&o, 0, sizeof o);
+        o.list = "list";
+        a.o = &o;
+        int good = read_list(&a, &list);
+        MUST(good == !said);
+        for (size_t i = 0; i < list.count; i++) MUST(!a.of[i].camera || a.of[i].camera[0]);
+        free_circumstances(&a, list.count);
+    }
+    check(&list);
+    inputs_free(&list);
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* libFuzzer entry for picture files: the first byte chooses how the file is called and whether a PNG's checksums are
+   made right, the others are the file. What opens is decoded within a budget, what does not says why.
+
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -fwrapv -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_picture.c
+         -o build/fuzz_picture -lpthread -ldl -lm
+   build/fuzz_picture -max_len=2000 CORPUS_DIRECTORY */
+#include <stdint.h>
+
+#if defined(__clang__) /* the sums that -fwrapv defines */
+#pragma clang attribute push(__attribute__((no_sanitize("signed-integer-overflow", "shift"))), apply_to = function)
+#endif
+#include "pictures/stb_image_impl.c"
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
+#define fail_errno files_fail_errno
+#include "base/files.c"
+#undef fail_errno
+#include "base/text.c"
+#define now say_now
+#include "base/say.c"
+#undef now
+#include "pictures/decoder_memory.c"
+#include "pictures/exif.c"
+#include "pictures/jpeg.c"
+#include "pictures/picture.c"
+#include "pictures/pnm.c"
+#include "pictures/sniff.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
+
+static void put32(unsigned char *to, uint32_t value) {
+    for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
+}
+
+static void repair_png(unsigned char *file, size_t len) {
+    for (size_t at = 8; at <= len && len - at >= 12;) {
+        size_t n = big32(file + at);
+        if (n > len - at - 12) break;
+        put32(file + at + 8 + n, crc32_of(file + at + 4, n + 4));
+        at += 12 + n;
+    }
+}
+
+/* picture_open without a file on disk. */
+static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
+    if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
+    p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    return p->width > 0 && p->height > 0 && (long long)p->width * p->height <= limits->pixels;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    static const picture_limits limits = {1 << 16, 1 << 24, 1 << 20};
+    picture p;
+    text why = TEXT_INIT;
+    if (size < 1) return 0;
+    memset(&p, 0, sizeof p);
+    text_add(&p.file, data + 1, size - 1);
+    if (data[0] & 2) repair_png((unsigned char *)p.file.s, p.file.len);
+    text_clear(&why);
+    if (open_bytes(&p, data[0] & 1 ? "a.tga" : "a", &limits, &why)) {
+        int width = p.width, height = p.height, turned = p.orientation >= 5;
+        p.budget = decoder_need(bytes_of(&p), p.file.len, width, height, p.orientation != 1) * 3 / 2;
+        int good = picture_decode(&p, &why);
+        MUST(good ? p.rgb && p.width == (turned ? height : width) && p.height == (turned ? width : height) : why.len);
+        unsigned sum = 0;
+        for (size_t i = 0; good && i < 3 * (size_t)p.width * (size_t)p.height; i++) sum += p.rgb[i];
+        MUST(sum <= 255u * 3 * (1 << 16));
+    }
+    picture_free(&p);
+    text_free(&why);
+    return 0;
+}
