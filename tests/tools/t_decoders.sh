@@ -23,7 +23,7 @@ for format in jpeg png bmp tga; do
     ok "a $format decoder" grep -Eq "stbi__${format}_load\(stbi__context \*s" "$dir/text"
 done
 ok "nobody flips" no grep -rqE 'stbi_set_flip|flip_vertically' tools --include='*.c' --include='*.h'
-ok "sums wrap" sh -c "make -n -B build/stb_image_impl.o | grep -q -e '-fwrapv.*stb_image_impl'"
+ok "sums wrap" sh -c "make -n -B build/pictures/stb_image_impl.o | grep -q -e '-fwrapv.*stb_image_impl'"
 printf '#include "pictures/stb_image_config.h"\n' > "$dir/v.c"
 version=$(sed -n 's/.*stb_image - v2\.\([0-9]*\).*/\1/p' "$(cc -M -Itools "$dir/v.c" | tr ' ' '\n' | grep 'stb_image\.h$')")
 ok "stb_image 2.$version is 2.27 or newer" [ "${version:-0}" -ge 27 ]
@@ -32,7 +32,7 @@ grep '^| 20' tools/README.md > "$dir/table"
 ok "the table has rows" [ "$(wc -l < "$dir/table")" -ge 15 ]
 while IFS= read -r row; do
     shown=$(echo "$row" | sed 's/.*|\([^|]*\)|$/\1/')
-    for file in $(echo "$shown" | grep -o 't_[a-z]*\.[a-z]*'); do ok "$file exists" [ -f "tests/$file" ]; done
+    for file in $(echo "$shown" | grep -o 't_[a-z]*\.[a-z]*'); do ok "$file exists" [ -f "tests/tools/$file" ]; done
     for test in $(echo "$shown" | grep -o 'test_[a-z_]*'); do
         ok "$test is run" grep -q "cmocka_unit_test($test)" tests/tools/t_picture.c
     done
