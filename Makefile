@@ -1,9 +1,4 @@
-# make                  build/reid, the command
-# make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
-# make install          header, kernels, command, man page, completion, reid.pc; DESTDIR and PREFIX are honoured
-# make clean
-#
-# Needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
+# make help says what there is. Needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
 
 PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
@@ -17,6 +12,7 @@ ROOMS = base cli pictures weights embedding gallery identity report commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 
+## make                  build/reid, the command
 all: build/reid
 
 build/reid: build/reid.o $(OBJECTS)
@@ -43,6 +39,19 @@ build/%.o: tools/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+## make lib              build/libreid.so and build/libreid.a: reid.h as a library that exports reid_* alone
+LIBRARY = build/libreid.so.$(word 1,$(subst ., ,$(VERSION)))
+lib: $(LIBRARY) build/libreid.a
+build/library.o: tools/reid_impl.c build/reid_kernels.bytes reid.h Makefile
+	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"' \
+	    -DREID_API='extern __attribute__((visibility("default")))' -c -o $@ $<
+$(LIBRARY): build/library.o
+	$(CC) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $< $(LIBRARIES)
+	ln -sf $(@F) build/libreid.so
+build/libreid.a: build/library.o
+	rm -f $@
+	$(AR) rcs $@ $<
+
 build/reid.1: build/reid
 	build/reid help --man > $@
 
@@ -55,6 +64,7 @@ build/reid.pc: tools/reid.pc.in Makefile reid.h | build
 build:
 	mkdir -p $@
 
+## make install          header, kernels, command, man page, completion, reid.pc; DESTDIR and PREFIX are honoured
 install: build/reid build/reid.1 build/reid.bash
 	rm -f build/reid.pc # PREFIX may be another than last time
 	$(MAKE) build/reid.pc
@@ -68,11 +78,30 @@ install: build/reid build/reid.1 build/reid.bash
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 
+## make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
+## make check            the tests that have changed inputs since they last passed; check-all: all of them, with everything
+check:
+	sh tests/run --changed
+check-all:
+	sh tests/run --all
+
+## make lint             clang-tidy, cppcheck and shellcheck over everything that is compiled or run here
+lint:
+	sh tools/lint
+
+## make fmt              clang-format for the lines that differ from the last commit
+fmt:
+	git clang-format --extensions c,h,cu -- reid.h reid_kernels.cu examples tests tools
+
+## make clean
 clean:
 	rm -rf $(ROOMS:%=build/%) $(DEMO)
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
-	    build/seeded build/demo_images build/demo_run
+	    build/seeded build/demo_images build/demo_run build/libreid.* build/library.o
 
-.PHONY: all install clean
+help:
+	@sed -n 's/^## //p' Makefile
+
+.PHONY: all lib install check check-all lint fmt clean help
 -include $(wildcard build/*.d build/*/*.d)
 include tests/emulator/emulator.mk
