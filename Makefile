@@ -48,6 +48,18 @@ build/stb_image_impl.o: CFLAGS += -fwrapv
 build/%.o: tools/%.c Makefile | build
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The command for `sh tests/run --leaks`: it fails when it ends with memory that nothing leads to.
+LEAKS_OBJECTS = $(REID:%=build/leaks/%.o)
+build/leaks/reid: $(LEAKS_OBJECTS)
+	$(CC) $(ALL_CFLAGS) -fsanitize=address,undefined $(LDFLAGS) -o $@ $(LEAKS_OBJECTS) $(LIBRARIES)
+build/leaks/%.o: tools/%.c Makefile | build/leaks
+	$(CC) $(ALL_CFLAGS) -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=undefined -MMD -MP -c -o $@ $<
+build/leaks/reid_impl.o: build/reid_kernels.bytes
+build/leaks/reid_impl.o: CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"'
+build/leaks/stb_image_impl.o: CFLAGS += -fwrapv
+build/leaks:
+	mkdir -p $@
+
 build/reid.1: build/reid
 	build/reid help --man > $@
 
@@ -76,7 +88,8 @@ install: build/reid build/reid.1 build/reid.bash
 clean:
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
 	    build/seeded build/demo_images build/demo_run
+	rm -rf build/leaks
 
 .PHONY: all install clean
--include $(wildcard build/*.d)
+-include $(wildcard build/*.d build/leaks/*.d)
 include tests/emulator/emulator.mk

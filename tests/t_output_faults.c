@@ -2,8 +2,8 @@
    them, to the same bytes; without --resume, a failure leaves nothing. Temporary files are never somebody else's, and
    the mode of a file that is replaced stays.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_output_faults.c tools/output.c tools/output_meta.c tools/files.c tools/npy.c
-      tools/text.c tools/say.c tools/results.c -o build/t_output_faults
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/t_output_faults.c tools/output.c tools/output_meta.c tools/files.c
+      tools/npy.c tools/text.c tools/say.c tools/results.c -o build/t_output_faults
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown -lcmocka -lm */
 #include "tools/files.h"
@@ -257,7 +257,7 @@ static void test_taken_names(void **state) {
                 text_free(&content);
                 text_free(&why);
             }
-    for (int kind = 0; kind < 3; kind++) { /* what --resume does not continue: another user's, one that others write to */
+    for (int kind = 0; kind < 3; kind++) { /* what --resume does not continue: another's, one that others write to */
         job j = {NAMES[0], 1, 0}, fresh = {NAMES[0], 0, 0};
         struct stat st;
         if (kind == 0 && geteuid() != 0) continue;
