@@ -4,12 +4,12 @@
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_calibration.c
          -o build/fuzz_calibration -lm
    build/fuzz_calibration -dict=tests/fuzz/calibration.dict CORPUS_DIRECTORY */
-#include "../../tools/calibration.c"
-#include "../../tools/calibration_file.c"
-#include "../../tools/metrics.c"
-#include "../../tools/text.c"
+#include "identity/calibration.c"
+#include "identity/calibration_file.c"
+#include "identity/metrics.c"
+#include "base/text.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
-#include "../../tools/json.c"
+#include "base/json.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,19 +5,19 @@
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_embeddings.c
          -o build/fuzz_embeddings -lm
    build/fuzz_embeddings -dict=tests/fuzz/embeddings.dict CORPUS_DIRECTORY */
-#include "../../tools/gallery_file.c"
+#include "gallery/gallery_file.c"
 #undef MAX_SIDE_FILE
 #define fail jsonl_fail /* some functions of one file have the names of another's */
-#include "../../tools/gallery_jsonl.c"
+#include "gallery/gallery_jsonl.c"
 #undef fail
 #define MAGIC NPY_MAGIC
-#include "../../tools/npy.c"
+#include "embedding/npy.c"
 #undef MAGIC
-#include "../../tools/text.c"
-#include "../../tools/makers.c"
-#include "../../tools/when.c"
+#include "base/text.c"
+#include "embedding/makers.c"
+#include "base/when.c"
 #define fail json_fail_at
-#include "../../tools/json.c"
+#include "base/json.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -89,7 +89,7 @@ static int disk_rename(void) {
 #define fchmod(fd, mode) ((void)(fd), (void)(mode), 0)
 #define fchown(fd, user, group) 0
 #define usleep(time) ((void)0)
-#include "../../tools/gallery_store.c"
+#include "gallery/gallery_store.c"
 
 static const char *scratch_path(void) { return "/fuzz.gallery"; }
 

@@ -13,15 +13,15 @@ static int no_file(void) {
     return -1;
 }
 #define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
-#include "../../tools/inputs.c"
+#include "pictures/inputs.c"
 #undef stat
-#include "../../tools/csv.c"
+#include "base/csv.c"
 #define fail when_fail
-#include "../../tools/when.c"
+#include "base/when.c"
 #undef fail
-#include "../../tools/text.c"
+#include "base/text.c"
 #define find_columns list_find_columns
-#include "../../tools/gallery_add.c"
+#include "commands/gallery_add.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,23 +9,23 @@
 #if defined(__clang__) /* the sums that -fwrapv defines */
 #pragma clang attribute push(__attribute__((no_sanitize("signed-integer-overflow", "shift"))), apply_to = function)
 #endif
-#include "../../tools/stb_image_impl.c"
+#include "pictures/stb_image_impl.c"
 #if defined(__clang__)
 #pragma clang attribute pop
 #endif
 #define fail_errno files_fail_errno
-#include "../../tools/files.c"
+#include "base/files.c"
 #undef fail_errno
-#include "../../tools/text.c"
+#include "base/text.c"
 #define now say_now
-#include "../../tools/say.c"
+#include "base/say.c"
 #undef now
-#include "../../tools/decoder_memory.c"
-#include "../../tools/exif.c"
-#include "../../tools/jpeg.c"
-#include "../../tools/picture.c"
-#include "../../tools/pnm.c"
-#include "../../tools/sniff.c"
+#include "pictures/decoder_memory.c"
+#include "pictures/exif.c"
+#include "pictures/jpeg.c"
+#include "pictures/picture.c"
+#include "pictures/pnm.c"
+#include "pictures/sniff.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

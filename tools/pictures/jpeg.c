@@ -1,0 +1,154 @@
+#include "pictures/jpeg.h"
+
+#include <string.h>
+
+enum { SOI = 0xD8, EOI = 0xD9, SOS = 0xDA, DQT = 0xDB, DHT = 0xC4 };
+
+static int is_restart(int marker) { return marker >= 0xD0 && marker <= 0xD7; }
+
+void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len) {
+    memset(w, 0, sizeof *w);
+    w->file = file;
+    w->len = len;
+    w->at = len >= 2 && file[0] == 0xFF && file[1] == SOI ? 2 : len;
+}
+
+/* Stands on the next marker: 0xFF, perhaps repeated, then a byte that is neither 0 (a stuffed 0xFF in compressed data)
+   nor a restart. Whatever comes before it is skipped, as decoders do. */
+static int find_marker(jpeg_walk *w) {
+    while (w->at + 1 < w->len) {
+        int byte = w->file[w->at + 1];
+        if (w->file[w->at] == 0xFF && byte != 0 && byte != 0xFF && !is_restart(byte)) return 1;
+        w->at++;
+    }
+    return 0;
+}
+
+int jpeg_next(jpeg_walk *w) {
+    if (!find_marker(w)) return 0;
+    w->marker = w->file[w->at + 1];
+    w->at += 2;
+    w->size = 0;
+    if (w->marker == EOI) {
+        w->at = w->len;
+        return 1;
+    }
+    if (w->len - w->at < 2) return 0;
+    size_t size = (size_t)w->file[w->at] << 8 | w->file[w->at + 1];
+    if (size < 2 || size > w->len - w->at) return 0;
+    w->data = w->file + w->at + 2;
+    w->size = size - 2;
+    w->at += size;
+    return 1;
+}
+
+/* Which tables exist, as bits (quantisation 0 to 3; Huffman DC 0 to 3, AC 4 to 7), the frame that uses them, and how
+   many scans of it there were. */
+typedef struct tables {
+    unsigned quant, huffman;
+    jpeg_frame frame;
+    int scans;
+} tables;
+
+static const char *read_quantisation(const jpeg_walk *w, tables *t) {
+    for (size_t at = 0; at < w->size;) {
+        unsigned precision = w->data[at] >> 4, id = w->data[at] & 15;
+        if (precision > 1 || id > 3) return "damaged JPEG (quantisation table)";
+        t->quant |= 1u << id;
+        at += precision ? 129 : 65;
+        if (at > w->size) return "damaged JPEG (quantisation table)";
+    }
+    return NULL;
+}
+
+static const char *read_huffman(const jpeg_walk *w, tables *t) {
+    for (size_t at = 0; at < w->size;) {
+        unsigned kind = w->data[at] >> 4, id = w->data[at] & 15;
+        size_t codes = 0;
+        if (kind > 1 || id > 3 || w->size - at < 17) return "damaged JPEG (Huffman table)";
+        for (size_t i = 1; i <= 16; i++) codes += w->data[at + i];
+        at += 17 + codes;
+        if (codes > 256 || at > w->size) return "damaged JPEG (Huffman table)";
+        t->huffman |= 1u << (4 * kind + id);
+    }
+    return NULL;
+}
+
+static int is_frame(int marker) { return marker >= 0xC0 && marker <= 0xC2; }
+
+static const char *read_frame(const jpeg_walk *w, jpeg_frame *f) {
+    static const char damaged[] = "damaged JPEG (frame header)";
+    if (f->components) return "damaged JPEG (two frames)";
+    if (w->size < 6 || w->data[5] < 1 || w->data[5] > 4 || w->size != 6 + 3 * (size_t)w->data[5]) return damaged;
+    f->height = w->data[1] << 8 | w->data[2];
+    f->width = w->data[3] << 8 | w->data[4];
+    f->progressive = w->marker == 0xC2;
+    for (int i = 0; i < w->data[5]; i++) {
+        const unsigned char *component = w->data + 6 + 3 * i;
+        f->id[i] = component[0];
+        f->h[i] = component[1] >> 4;
+        f->v[i] = component[1] & 15;
+        f->quant[i] = component[2];
+        if (f->h[i] < 1 || f->h[i] > 4 || f->v[i] < 1 || f->v[i] > 4) return damaged;
+    }
+    f->components = w->data[5];
+    return NULL;
+}
+
+int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out) {
+    jpeg_walk w;
+    memset(out, 0, sizeof *out);
+    jpeg_begin(&w, file, len);
+    while (jpeg_next(&w))
+        if (is_frame(w.marker)) return !read_frame(&w, out);
+    return 0;
+}
+
+/* How many scans a frame may have. A sequential one codes each component once. Encoders of progressive ones write 6 to
+   20; a scan takes time for every block although it may hold no byte for it, so that a large picture may have fewer. */
+static int most_scans(const jpeg_frame *f) {
+    enum { FEW = 20, MANY = 100 };
+    const long long visits = 2000000000; /* pixels, together */
+    long long pixels = (long long)f->width * f->height, scans = visits / (pixels + 1);
+    if (!f->progressive) return f->components;
+    return scans < FEW ? FEW : scans > MANY ? MANY : (int)scans;
+}
+
+/* Every table that the scan's components name must exist. */
+static const char *check_scan(const jpeg_walk *w, tables *t) {
+    const jpeg_frame *f = &t->frame;
+    static const char damaged[] = "damaged JPEG (scan header)";
+    size_t count = w->size ? w->data[0] : 0;
+    if (!f->components || count < 1 || count > 4 || w->size != 4 + 2 * count) return damaged;
+    if (++t->scans > most_scans(f)) return "a JPEG of more scans than pictures have";
+    int needs_dc = !f->progressive || w->data[w->size - 3] == 0, needs_ac = !f->progressive || !needs_dc;
+    for (size_t i = 0; i < count; i++) {
+        int which = 0;
+        unsigned dc = w->data[2 + 2 * i] >> 4, ac = w->data[2 + 2 * i] & 15;
+        while (which < f->components && f->id[which] != w->data[1 + 2 * i]) which++;
+        if (which == f->components || f->quant[which] > 3 || dc > 3 || ac > 3) return damaged;
+        unsigned is_defined = t->quant >> f->quant[which] & 1;
+        if (needs_dc) is_defined &= t->huffman >> dc & 1;
+        if (needs_ac) is_defined &= t->huffman >> (4 + ac) & 1;
+        if (!is_defined) return "a JPEG without its tables (a frame cut out of a video?)";
+    }
+    return NULL;
+}
+
+const char *jpeg_problem(const unsigned char *file, size_t len) {
+    jpeg_walk w;
+    tables t;
+    const char *problem = NULL;
+    memset(&t, 0, sizeof t);
+    jpeg_begin(&w, file, len);
+    while (!problem && jpeg_next(&w)) {
+        if (w.marker == EOI) return NULL;
+        if (w.marker == DQT) problem = read_quantisation(&w, &t);
+        else if (w.marker == DHT) problem = read_huffman(&w, &t);
+        else if (w.marker == SOS) problem = check_scan(&w, &t);
+        else if (is_frame(w.marker)) problem = read_frame(&w, &t.frame);
+        else if (w.marker > 0xC2 && w.marker <= 0xCF && w.marker != 0xC8)
+            problem = "a lossless, hierarchical or arithmetic JPEG, which is not supported; convert it";
+    }
+    return problem ? problem : "the JPEG file ends early";
+}

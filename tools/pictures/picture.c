@@ -1,0 +1,161 @@
+#include "pictures/picture.h"
+
+#include "pictures/decoder_memory.h"
+#include "pictures/exif.h"
+#include "base/files.h"
+#include "pictures/pnm.h"
+#include "pictures/sniff.h"
+#include "pictures/stb_image_config.h"
+
+#include "reid.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The decoder pulls bytes from memory through callbacks, because that shows when it asks for more than the file has:
+   stb_image itself continues with zeros and returns a picture that is partly grey. Its first request fills a buffer of
+   its own, whose later fillings may be short; what it reads to anywhere else must be there. */
+typedef struct source {
+    const text *file;
+    size_t at;
+    int ran_dry;
+    const char *buffer;
+} source;
+
+static int source_read(void *user, char *data, int size) {
+    source *s = user;
+    size_t left = s->file->len - s->at, n = (size_t)size < left ? (size_t)size : left;
+    if (!s->buffer) s->buffer = data;
+    if (size > 0 && (left == 0 || (data != s->buffer && n < (size_t)size))) s->ran_dry = 1;
+    memcpy(data, s->file->s + s->at, n);
+    s->at += n;
+    return (int)n;
+}
+
+static void source_skip(void *user, int n) {
+    source *s = user;
+    size_t left = s->file->len - s->at;
+    if (n < 0) s->at -= (size_t)-n <= s->at ? (size_t)-n : s->at;
+    else s->at += (size_t)n < left ? (size_t)n : left;
+}
+
+static int source_eof(void *user) {
+    const source *s = user;
+    return s->at == s->file->len;
+}
+
+static const stbi_io_callbacks CALLBACKS = {source_read, source_skip, source_eof};
+
+static const unsigned char *bytes_of(const picture *p) { return (const unsigned char *)p->file.s; }
+
+static int refuse(text *why, const char *what) {
+    text_clear(why);
+    text_puts(why, what);
+    return 0;
+}
+
+/* The decoder failed, or read past the end of the file. */
+static int refuse_decoding(text *why, const source *s) {
+    refuse(why, "cannot be decoded: ");
+    if (decoder_had_no_memory()) text_puts(why, "out of memory");
+    else if (decoder_wanted_too_much()) text_puts(why, "it unpacks to far more than its pixels");
+    else text_puts(why, s->ran_dry ? "the file ends early" : stbi_failure_reason());
+    return 0;
+}
+
+picture_limits picture_limits_of(long long max_pixels, int threads) {
+    static const size_t max_file = (size_t)1 << 30;
+    text quota = TEXT_INIT, why = TEXT_INIT;
+    long long bytes = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE), of_container;
+    if (file_read("/sys/fs/cgroup/memory.max", 64, 1, &quota, &why)) {
+        quota.s[strcspn(quota.s, "\n")] = 0;
+        if (parse_int(quota.s, 1, bytes, &of_container)) bytes = of_container;
+    }
+    text_free(&quota);
+    text_free(&why);
+    picture_limits limits = {max_pixels, (size_t)bytes / 2, (size_t)bytes / 2 / (size_t)threads};
+    if (limits.file > max_file) limits.file = max_file;
+    return limits;
+}
+
+/* Width and height, which sniff_picture has found to be there. */
+static int read_size(picture *p, text *why) {
+    static const size_t header_budget = 1 << 20; /* stb_image's tables take a fraction of it */
+    int channels;
+    pnm_header pnm;
+    source s = {&p->file, 0, 0, NULL};
+    decoder_begin(header_budget);
+    if (!pnm_is_one(bytes_of(p), p->file.len)) {
+        if (stbi_info_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels) && !s.ran_dry) return 1;
+        return refuse_decoding(why, &s);
+    }
+    const char *problem = pnm_read_header(bytes_of(p), p->file.len, &pnm);
+    if (problem) return refuse(why, problem);
+    p->width = pnm.width;
+    p->height = pnm.height;
+    return 1;
+}
+
+int picture_open(picture *p, const char *path, const picture_limits *limits, text *why) {
+    memset(p, 0, sizeof *p);
+    if (!file_read(path, limits->file, 1, &p->file, why)) return 0;
+    if (!sniff_picture(bytes_of(p), p->file.len, path, why) || !read_size(p, why)) return 0;
+    p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    text_clear(why);
+    if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
+    else if (p->width > REID_MAX_SIDE || p->height > REID_MAX_SIDE)
+        text_printf(why, "%d x %d pixels: a side is over %d", p->width, p->height, REID_MAX_SIDE);
+    else if ((long long)p->width * p->height > limits->pixels)
+        text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height,
+                    limits->pixels);
+    else {
+        size_t need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, p->orientation != 1);
+        p->budget = need + need / 2; /* room for a PNG that has some data too many, as libpng allows */
+        p->cost = need + p->file.len;
+        if (p->cost > limits->bytes)
+            text_printf(why, "%d x %d pixels need more than half of this machine's memory", p->width, p->height);
+    }
+    return why->len == 0;
+}
+
+static int make_upright(picture *p, text *why) {
+    exif_view v = exif_upright(p->orientation, p->width, p->height);
+    unsigned char *out = decoder_alloc(NULL, (size_t)v.width * (size_t)v.height * 3), *to = out;
+    if (!out) return refuse(why, "out of memory");
+    for (int y = 0; y < v.height; y++) {
+        ptrdiff_t row = v.start + y * v.step_y;
+        for (int x = 0; x < v.width; x++, to += 3) memcpy(to, p->rgb + 3 * (row + x * v.step_x), 3);
+    }
+    decoder_free(p->rgb);
+    p->rgb = out;
+    p->width = v.width;
+    p->height = v.height;
+    return 1;
+}
+
+static int decode_pnm(picture *p, source *s) {
+    pnm_header h;
+    s->ran_dry = 1;
+    if (pnm_read_header(bytes_of(p), p->file.len, &h)) return 0;
+    p->rgb = decoder_alloc(NULL, 3 * (size_t)h.width * (size_t)h.height);
+    s->ran_dry = p->rgb && !pnm_decode(bytes_of(p), p->file.len, &h, p->rgb);
+    return p->rgb != NULL;
+}
+
+int picture_decode(picture *p, text *why) {
+    int channels;
+    source s = {&p->file, 0, 0, NULL};
+    decoder_begin(p->budget);
+    if (pnm_is_one(bytes_of(p), p->file.len)) decode_pnm(p, &s);
+    else p->rgb = stbi_load_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels, 3);
+    if (!p->rgb || s.ran_dry) return refuse_decoding(why, &s);
+    text_free(&p->file);
+    return p->orientation == 1 || make_upright(p, why);
+}
+
+void picture_free(picture *p) {
+    decoder_free(p->rgb);
+    text_free(&p->file);
+    memset(p, 0, sizeof *p);
+}

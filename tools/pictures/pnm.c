@@ -1,0 +1,68 @@
+#include "pictures/pnm.h"
+
+#include <string.h>
+
+int pnm_is_one(const unsigned char *file, size_t len) {
+    return len >= 2 && file[0] == 'P' && (file[1] == '5' || file[1] == '6');
+}
+
+static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* White space and comments, which end at a carriage return or a newline. Returns how many bytes there were. */
+static size_t skip_space(const unsigned char *file, size_t len, size_t at) {
+    size_t start = at;
+    int comment = 0;
+    for (; at < len && (comment || is_space(file[at]) || file[at] == '#'); at++) {
+        if (file[at] == '\n' || file[at] == '\r') comment = 0;
+        else if (file[at] == '#') comment = 1;
+    }
+    return at - start;
+}
+
+const char *pnm_read_header(const unsigned char *file, size_t len, pnm_header *out) {
+    static const char damaged[] = "damaged PPM or PGM header";
+    size_t at = 2;
+    int number[3] = {0, 0, 0}; /* width, height, the largest value */
+    if (!pnm_is_one(file, len)) return damaged;
+    for (int field = 0; field < 3; field++) {
+        int digits = 0;
+        size_t space = skip_space(file, len, at);
+        at += space;
+        for (; at < len && file[at] >= '0' && file[at] <= '9' && digits < 9; digits++)
+            number[field] = 10 * number[field] + (file[at++] - '0');
+        if (!space || !digits || at == len || !is_space(file[at])) return damaged;
+    }
+    if (number[2] != 255 && number[2] != 65535)
+        return "a PPM or PGM whose largest value is not 255 or 65535; convert it";
+    out->width = number[0];
+    out->height = number[1];
+    out->channels = file[1] == '6' ? 3 : 1;
+    out->bytes = number[2] > 255 ? 2 : 1;
+    out->data = at + 1; /* exactly one byte of white space: the next one may look like it and be a sample */
+    return NULL;
+}
+
+/* 16-bit samples (high byte first) become the nearest of the 256 values v * 257 that 8-bit samples have when they are
+   widened: round(v / 257), which is what Pillow makes of a 16-bit PPM. Pillow does not scale a 16-bit PGM at all (all
+   above 255 turns white when it is made RGB); both are scaled here. */
+static unsigned char narrowed(const unsigned char *at) {
+    return (unsigned char)((((unsigned)at[0] << 8 | at[1]) + 128) / 257);
+}
+
+int pnm_decode(const unsigned char *file, size_t len, const pnm_header *h, unsigned char *out) {
+    size_t left = len - h->data, row = (size_t)h->width * (size_t)h->channels * (size_t)h->bytes;
+    size_t pixels = (size_t)h->width * (size_t)h->height;
+    const unsigned char *from = file + h->data;
+    if (row == 0 || left / row < (size_t)h->height) return 0;
+    if (h->channels == 3 && h->bytes == 1) {
+        memcpy(out, from, pixels * 3);
+        return 1;
+    }
+    for (size_t i = 0; i < pixels; i++, out += 3)
+        for (int c = 0; c < 3; c++) {
+            const unsigned char *sample = from;
+            if (h->channels == 3 || c == 2) from += h->bytes;
+            out[c] = h->bytes == 2 ? narrowed(sample) : *sample;
+        }
+    return 1;
+}
