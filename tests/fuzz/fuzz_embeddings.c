@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (size_t i = 0; i < f.count; i++) {
             double sum = 0;
             MUST(f.ids[i] && f.identities[i]);
-            for (size_t k = 0; k < f.columns; k++) sum += (double)f.rows[i * f.columns + k] * (double)f.rows[i * f.columns + k];
+            const float *row = f.rows + i * f.columns;
+            for (size_t k = 0; k < f.columns; k++) sum += (double)row[k] * (double)row[k];
             MUST(sum > 0 && sum < 4 * STORE_MODELS);
         }
     }

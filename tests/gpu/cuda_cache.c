@@ -286,7 +286,7 @@ static void no_folder(void) {
     chmod(path, 01777);
     start_with(home, LACKS, 0);
     start_with(home, 0, 0);
-    shell("cd '%s' && chmod 666 $(ls | grep -vx tiles | head -n 1)", home); /* an entry that others could have written */
+    shell("cd '%s' && chmod 666 $(ls | grep -vx tiles | head -n 1)", home); /* others could have written it */
     start(home);
     CHECK(last.log.warnings == 1 && last.compiled == 1);
     CHECK_HAS(last.log.text, "is made again: others may write to it");

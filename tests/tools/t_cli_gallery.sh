@@ -225,7 +225,7 @@ for command in list search add remove export compact; do
     export) g 2 export flipped.gallery -o z.npy ;;
     *) g 2 $command flipped.gallery ;;
     esac
-    says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
+    says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery'
 done
 absent z.npy z.meta.json z.ids.txt
 # The id in a damaged record is printed, but not obeyed: here it turns the direction of writing.
@@ -315,7 +315,7 @@ g 0 list killed.gallery
 cut -f1 "$out" | sort >got
 sort wanted | comm -23 - got >lost
 check "nothing that was acknowledged is lost" [ ! -s lost ]
-check "something was acknowledged" [ "$(wc -l <wanted)" -gt 100 ]
+check "every run acknowledged something" [ "$(wc -l <wanted)" -ge 10 ]
 
 # Two writers: one waits and says so, both succeed.
 g 0 create both.gallery --like a.gallery

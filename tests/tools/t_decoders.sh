@@ -25,7 +25,8 @@ done
 ok "nobody flips" no grep -rqE 'stbi_set_flip|flip_vertically' tools --include='*.c' --include='*.h'
 ok "sums wrap" sh -c "make -n -B build/pictures/stb_image_impl.o | grep -q -e '-fwrapv.*stb_image_impl'"
 printf '#include "pictures/stb_image_config.h"\n' > "$dir/v.c"
-version=$(sed -n 's/.*stb_image - v2\.\([0-9]*\).*/\1/p' "$(cc -M -Itools "$dir/v.c" | tr ' ' '\n' | grep 'stb_image\.h$')")
+header=$(cc -M -Itools "$dir/v.c" | tr ' ' '\n' | grep 'stb_image\.h$')
+version=$(sed -n 's/.*stb_image - v2\.\([0-9]*\).*/\1/p' "$header")
 ok "stb_image 2.$version is 2.27 or newer" [ "${version:-0}" -ge 27 ]
 
 grep '^| 20' tools/README.md > "$dir/table"

@@ -1,5 +1,6 @@
-/* t_gallery_faults.c: whichever system call of a gallery's writers fails, once or from then on, with whatever error, and
-   wherever the writer is killed: the gallery can be read and holds what was acknowledged, and the next writer can go on.
+/* t_gallery_faults.c: whichever system call of a gallery's writers fails, once or from then on, with whatever error,
+   and wherever the writer is killed: the gallery can be read and holds what was acknowledged, and the next writer can
+   go on.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_gallery_faults.c tools/gallery/gallery_store.c -o
       build/t_gallery_faults

@@ -67,7 +67,8 @@ manifest second nothing.pth "$hash"
 echo "file good.pth $hash" >> "$dir/models/second.manifest"
 manifest swapped good.pth 0000000000000000000000000000000000000000000000000000000000000000
 echo "file nothing.pth $hash" >> "$dir/models/swapped.manifest"
-printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$hash" > "$dir/models/untied.manifest"
+printf '# old\nfile good.pth\nsha256 %s\nnetwork resnet50\npreset torchvision-v1\n' "$hash" \
+    > "$dir/models/untied.manifest"
 manifest outside ../good.pth "$hash"
 manifest prefix good.pth "$(echo "$hash" | cut -c 1-8)"
 
@@ -167,7 +168,8 @@ END
     other=$!
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do [ -s "$dir/port2" ] && break; sleep 0.2; done
     rm "$dir/out/good.pth"
-    (PATH=$path REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port2") sh "$dir/models/get" good "$dir/out") > "$dir/log" 2>&1
+    (PATH=$path REID_MODELS_URL=http://127.0.0.1:$(cat "$dir/port2") sh "$dir/models/get" good "$dir/out") \
+        > "$dir/log" 2>&1
     ok "a server does not send to a file" grep -q 'nothing could be downloaded' "$dir/log"
     kill $other
     cp "$dir/www/good.pth" "$dir/out/good.pth"

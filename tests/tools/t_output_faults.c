@@ -258,7 +258,7 @@ static void test_taken_names(void **state) {
                 text_free(&content);
                 text_free(&why);
             }
-    for (int kind = 0; kind < 3; kind++) { /* what --resume does not continue: another user's, one that others write to */
+    for (int kind = 0; kind < 3; kind++) { /* what --resume does not continue: another's, one that others write to */
         job j = {NAMES[0], 1, 0}, fresh = {NAMES[0], 0, 0};
         struct stat st;
         if (kind == 0 && geteuid() != 0) continue;

@@ -322,7 +322,8 @@ static void png_data(size_t unpacked) {
 
 /* Bytes of all rows, each with its filter. */
 static size_t png_rows(size_t width, size_t height, const png_kind *k) {
-    static const size_t channels[7] = {1, 0, 3, 1, 2, 0, 4}, x0[8] = {0, 4, 0, 2, 0, 1, 0}, y0[8] = {0, 0, 4, 0, 2, 0, 1};
+    static const size_t channels[7] = {1, 0, 3, 1, 2, 0, 4};
+    static const size_t x0[7] = {0, 4, 0, 2, 0, 1, 0}, y0[7] = {0, 0, 4, 0, 2, 0, 1};
     static const size_t dx[7] = {8, 8, 4, 4, 2, 2, 1}, dy[7] = {8, 8, 8, 4, 4, 2, 2};
     size_t bits = channels[k->colour] * (size_t)k->depth, sum = 0;
     if (!k->interlaced) return height * ((width * bits + 7) / 8 + 1);

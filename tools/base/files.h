@@ -25,9 +25,9 @@ typedef struct pending {
 int file_target(const char *path, text *why);
 
 /* Opens temp for reading and writing, locked against a second process. path is its final name, NULL for a file that
-   only exists meanwhile. An existing one is removed and a new one made. keep: an existing one is continued, if it is the
-   user's own, has no second name and cannot be written by others; and it stays behind unless pending_remove is called.
-   Until it is renamed, nobody else can read it. Returns 0 with the reason in why. */
+   only exists meanwhile. An existing one is removed and a new one made. keep: an existing one is continued, if it is
+   the user's own, has no second name and cannot be written by others; and it stays behind unless pending_remove is
+   called. Until it is renamed, nobody else can read it. Returns 0 with the reason in why. */
 int pending_open(pending *p, const char *path, const char *temp, int keep, text *why);
 /* All of it, at offset. */
 int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why);

@@ -16,7 +16,7 @@ void results_begin(int hold) {
 }
 
 static int put(FILE *to, const char *bytes, size_t len) {
-    if (!failure && fwrite(bytes, 1, len, to) != len) failure = errno ? errno : EIO;
+    if (!failure && len && fwrite(bytes, 1, len, to) != len) failure = errno ? errno : EIO;
     return !failure;
 }
 

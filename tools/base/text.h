@@ -30,8 +30,8 @@ void text_csv(text *t, const char *s);
 int text_is_formula(const char *s);
 /* One line of an ids file: backslash and newline escaped, newline added. */
 void text_id_line(text *t, const char *s);
-/* For people: control characters, those that turn the direction of writing, and broken UTF-8 are escaped, so that a file
-   name can neither drive the terminal nor look like another one. */
+/* For people: control characters, those that turn the direction of writing, and broken UTF-8 are escaped, so that a
+   file name can neither drive the terminal nor look like another one. */
 void text_visible(text *t, const char *s);
 /* The same for one character at s, which is no 0: in out, and how many bytes of s it takes. */
 int visible_character(const char *s, char out[8]);

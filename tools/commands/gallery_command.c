@@ -205,8 +205,9 @@ static void add_damage(const char *damage, void *user) {
 
 static void json_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
     text_printf(t, "{\"records\": %zu, \"damaged\": %zu, \"templates\": %zu, \"bytes\": %llu, \"unused\": %llu, "
-                   "\"version\": %d, \"dim\": %d, \"precision\": \"%s\", \"fingerprints\": [", r->records, r->damaged, r->templates,
-                (unsigned long long)r->bytes, (unsigned long long)r->unused, r->version, meta->dim, meta->halves ? "fp16" : "fp32");
+                   "\"version\": %d, \"dim\": %d, \"precision\": \"%s\", \"fingerprints\": [", r->records, r->damaged,
+                r->templates, (unsigned long long)r->bytes, (unsigned long long)r->unused, r->version, meta->dim,
+                meta->halves ? "fp16" : "fp32");
     for (int i = 0; i < meta->models; i++) {
         if (i) text_puts(t, ", ");
         text_json(t, meta->model[i].fingerprint);
@@ -243,7 +244,8 @@ static void plain_report(text *t, const store_report *r, const store_meta *meta,
     }
     text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
-    if (r->version == 1) text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
+    if (r->version == 1)
+        text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
     text_putc(t, '\n');
 }
 

@@ -379,7 +379,8 @@ static int log_complete(output *out) {
         return 0;
     }
     text_printf(&line, "complete %zu %llu\n", (size_t)st.st_size, (unsigned long long)st.st_ino);
-    int good = pending_write(&out->log, line.s, line.len, out->log_end, &out->why) && pending_sync(&out->log, &out->why);
+    int good = pending_write(&out->log, line.s, line.len, out->log_end, &out->why) &&
+               pending_sync(&out->log, &out->why);
     text_free(&line);
     return good;
 }

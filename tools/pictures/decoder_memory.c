@@ -71,8 +71,8 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright)
     return larger(planes * (f->progressive ? 3 : 1) + rgb + 4 * (size_t)width, upright ? 2 * rgb : 0);
 }
 
-/* The inflated rows (of an interlaced one, in a block that has grown to twice their size) and the samples, with an alpha
-   channel that transparency adds; a palette's colours beside both, or another number of channels after both. */
+/* The inflated rows (of an interlaced one, in a block that has grown to twice their size) and the samples, with an
+   alpha channel that transparency adds; a palette's colours beside both, or another number of channels after both. */
 static size_t png_need(const unsigned char *file, size_t len, size_t pixels, size_t rgb, int height) {
     static const unsigned char channels_of[8] = {1, 0, 3, 1, 2, 0, 4, 0};
     size_t bits = len > 25 ? file[24] : 8, colour = len > 25 ? file[25] & 7 : 6, interlaced = len > 28 && file[28];
