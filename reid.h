@@ -7529,15 +7529,15 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
 }
 
 /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
-   multiprocessor is empty: all get the most shared memory there is. It is advice, and no error if it is not taken. */
-static void reid__step_carveout(reid__gpu *g, const reid__step *s) {
-    if (g->overlap && s->handle) g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
-}
-
-static void reid__gpu_carveouts(reid__gpu *g) {
-    for (int i = 0; i < 2 * REID__MAX_OPS; i++)
-        reid__step_carveout(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]);
-    for (int i = 0; i < REID__EXTRAS; i++) reid__step_carveout(g, &g->plan.extra[i]);
+   multiprocessor is empty: all get the most shared memory there is. */
+static reid_result reid__gpu_carveouts(reid__gpu *g, reid_error *e) {
+    int code = 0;
+    for (int i = 0; i < 2 * REID__MAX_OPS + REID__EXTRAS && g->overlap && !code; i++) {
+        const reid__step *s = i < 2 * REID__MAX_OPS ? &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]
+                                                    : &g->plan.extra[i - 2 * REID__MAX_OPS];
+        if (s->handle) code = g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
+    }
+    return reid__gpu_check(&g->device, code, "cuFuncSetAttribute", e);
 }
 
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
@@ -10146,7 +10146,7 @@ static reid_result reid__gpu_fill(reid__build *b) {
     reid__gpu_weights_end(b); /* before the lanes need memory */
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
-    reid__gpu_carveouts(g);
+    if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
