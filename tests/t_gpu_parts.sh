@@ -115,7 +115,7 @@ first_mode() ( # first_mode WORD: that the settings must have to work
     . tools/gpu/bench.sh
     embed() { case "$*,$net $with" in *cpu* | *"$needed"*) return 0 ;; *) return 124 ;; esac; }
     cd "$dir" || exit 1
-    rm -f "$dir"/mode.*
+    rm -f "$dir"/mode.* && results=bench
     nets='resnet50 efficientnet_b0' pictures='' failures=0
     choose_modes
     echo "works:$nets; modes: $(cat "$dir/mode.resnet50"), $(cat "$dir/mode.efficientnet_b0")"
