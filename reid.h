@@ -709,7 +709,7 @@ REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
    Parameters      image: zeroed on failure; its pixels are freed with reid_image_free, which accepts a zeroed one. EXIF
                    orientation is not applied. stb_image 2.27 can write out of bounds on a damaged JPEG: give it files
-                   that you trust, or check them first as tools/jpeg.c does.
+                   that you trust, or check them first as tools/pictures/jpeg.c does.
    Errors          REID_ERR_FILE_OPEN, REID_ERR_IMAGE (stb_image's reason is in error).
    Thread safety   any thread. */
 #ifdef STBI_VERSION

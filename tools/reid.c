@@ -1,7 +1,7 @@
 /* reid: the command line. One file per command; options.c holds the table that they all share. */
-#include "files.h"
-#include "options.h"
-#include "say.h"
+#include "base/files.h"
+#include "cli/options.h"
+#include "base/say.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

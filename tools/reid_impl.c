@@ -1,2 +1,2 @@
 #define REID_IMPLEMENTATION
-#include "../reid.h"
+#include "reid.h"

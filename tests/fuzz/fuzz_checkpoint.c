@@ -8,18 +8,18 @@
    By hand: 21.3 million executions in all, the last 9.0 million without a finding; they took the corpus from 3124 to
    5482 inputs.
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
-#include "../../tools/checkpoint.c"
-#include "../../tools/dialects.c"
-#include "../../tools/foreign_file.c"
-#include "../../tools/json.c"
-#include "../../tools/pickle.c"
-#include "../../tools/say.c"
-#include "../../tools/source.c"
-#include "../../tools/text.c"
-#include "../../tools/torch_file.c"
-#include "../../tools/torch_state.c"
-#include "../../tools/zip.c"
-#include "../test_zip.h"
+#include "weights/checkpoint.c"
+#include "weights/dialects.c"
+#include "weights/foreign_file.c"
+#include "base/json.c"
+#include "weights/pickle.c"
+#include "base/say.c"
+#include "base/source.c"
+#include "base/text.c"
+#include "weights/torch_file.c"
+#include "weights/torch_state.c"
+#include "weights/zip.c"
+#include "../lib/test_zip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

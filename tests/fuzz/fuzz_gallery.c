@@ -6,7 +6,7 @@
          -o build/fuzz_gallery -lm -lpthread -ldl
    build/fuzz_gallery CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
-#include "../../tools/gallery_store.c"
+#include "gallery/gallery_store.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,19 +5,19 @@
          -o build/fuzz_labels -lm
    build/fuzz_labels -dict=tests/fuzz/labels.dict CORPUS_DIRECTORY
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
-#include "../../tools/calibration.c"
-#include "../../tools/calibration_file.c"
-#include "../../tools/csv.c"
-#include "../../tools/eval_label_table.c"
-#include "../../tools/eval_labels.c"
-#include "../../tools/files.c"
-#include "../../tools/metrics.c"
-#include "../../tools/text.c"
+#include "identity/calibration.c"
+#include "identity/calibration_file.c"
+#include "base/csv.c"
+#include "identity/eval_label_table.c"
+#include "identity/eval_labels.c"
+#include "base/files.c"
+#include "identity/metrics.c"
+#include "base/text.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
-#include "../../tools/json.c"
+#include "base/json.c"
 #define find_columns pair_find_columns
 #define read_row pair_read_row
-#include "../../tools/labelled_pairs.c"
+#include "identity/labelled_pairs.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

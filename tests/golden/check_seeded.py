@@ -1,4 +1,4 @@
-"""Shows that seeded networks behave like trained ones. Run it after changing a constant of tools/seeded.h.
+"""Shows that seeded networks behave like trained ones. Run it after changing a constant of tools/demo_program/seeded.h.
 
     build/demo_images FOLDER && python3 tests/golden/check_seeded.py FOLDER     needs torch, torchvision and Pillow
 

@@ -6,7 +6,7 @@ rank.py and rerank.py are torchreid's own (0.2.5 was used). Areas, curves, the R
 Platt's sigmoid are scikit-learn's (1.9.1). The trapezoid rule, mINP, BAKS, BAUS and the query expansion have no package
 that does without torch: they are written down here from their definitions.
 
-Rows, identities and cameras come from splitmix64, as in tests/test_rows.h. Every value is a small multiple of 1/4096,
+Rows, identities and cameras come from splitmix64, as in tests/lib/test_rows.h. Every value is a small multiple of 1/4096,
 so that each dot product is exact in float32 and both sides rank the same numbers.
 """
 import importlib.util

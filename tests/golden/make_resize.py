@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the goldens of tests/t_resize.c from real Pillow and real torchvision.
+"""Makes the goldens of tests/core/t_resize.c from real Pillow and real torchvision.
 
     python3 tests/golden/make_resize.py            writes resize.txt, resize.bin, crop.txt, weights.txt beside this file
     python3 tests/golden/make_resize.py --check    compares with them instead (crop.txt only if torchvision is there)

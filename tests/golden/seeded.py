@@ -1,9 +1,9 @@
-"""The seeded checkpoints of tools/seeded.h once more, in numpy: the same bytes, from the same rules.
+"""The seeded checkpoints of tools/demo_program/seeded.h once more, in numpy: the same bytes, from the same rules.
 
     seeded.py --net resnet50 -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]
 
 Every number is an integer from a hash of the tensor's name, the element's index and the seed, times one IEEE double.
-tools/seeded.h says what the rules are good for.
+tools/demo_program/seeded.h says what the rules are good for.
 """
 import argparse
 import json

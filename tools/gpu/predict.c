@@ -6,7 +6,7 @@
        ./predict [NETWORK [BATCH [HEIGHT WIDTH]]]          resnet50 1 224 224 */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
-#include "../../reid.h"
+#include "reid.h"
 
 typedef struct total {
     int launches, modelled;

@@ -1,0 +1,256 @@
+/* t_api.c: arguments and errors of the API. Every result code is produced here or by the test that `elsewhere` names;
+   errors name what is at fault; after a failure every out-parameter is zero. Run it from the top of the repository.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_api.c tests/lib/test_impl.c -o build/t_api -lcmocka -lm -lpthread */
+#include "reid.h"
+#include "../lib/test_net.h"
+#include <setjmp.h>
+#include <cmocka.h>
+
+static net_file file; /* a good EfficientNet-B0 */
+static reid_error error;
+static int produced[64]; /* [-code]: how often it was the result */
+
+static void expect(reid_result have, reid_result want, const char *in_text) {
+    if (have != want) fail_msg("%s (%s) instead of %s", reid_result_name(have), error.text, reid_result_name(want));
+    assert_int_equal(error.code, want);
+    if (!strstr(error.text, in_text)) fail_msg("\"%s\" does not say \"%s\"", error.text, in_text);
+    produced[-(int)want]++;
+}
+
+static reid_desc good(void) { return net_desc(&file, 32, 32, &error); }
+
+static void refuse(const reid_desc *desc, reid_result want, const char *in_text) {
+    reid_ctx *ctx = (reid_ctx *)(void *)&file;
+    memset(&error, 'x', sizeof error);
+    expect(reid_create(desc, &ctx), want, in_text);
+    assert_null(ctx);
+}
+
+static void accept(const reid_desc *desc, reid_info *info) {
+    reid_ctx *ctx;
+    reid_result r = reid_create(desc, &ctx);
+    if (r != REID_OK) fail_msg("%s: %s", reid_result_name(r), error.text);
+    assert_int_equal(reid_query_desc(ctx, info), REID_OK);
+    reid_destroy(ctx);
+}
+
+/* --- reid_create: fields of the desc ------------------------------------------------------------------------------ */
+
+static void *no_alloc(size_t size, void *user) { return (void)size, user; }
+
+#define REFUSE(change, id, text)                                                                                       \
+    do {                                                                                                               \
+        reid_desc d = good();                                                                                          \
+        change;                                                                                                        \
+        refuse(&d, id, text);                                                                                          \
+    } while (0)
+
+/* 1 on a machine without a GPU. With one, this program still lacks the kernels' text. */
+static int cuda_lacks_a_driver(void) {
+    reid_desc d = REID_INIT;
+    reid_gpu_info gpu;
+    return reid_query_gpu(&d, &gpu) == REID_ERR_DEVICE && gpu.name[0] == 0;
+}
+
+static void test_desc(void **state) {
+    static const char other[] = "\x34\0\0\0\0\0\0\0{\"a\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}}x";
+    reid_ctx *ctx = (reid_ctx *)(void *)&file;
+    reid_desc plain = good();
+    (void)state;
+    assert_int_equal(reid_create(NULL, &ctx), REID_ERR_INVALID_ARG);
+    assert_null(ctx);
+    assert_int_equal(reid_create(&plain, NULL), REID_ERR_INVALID_ARG);
+    REFUSE(d.weights_data = NULL, REID_ERR_INVALID_ARG, "weights");
+    REFUSE(d.weights = "a", REID_ERR_INVALID_ARG, "weights");
+    REFUSE((d.weights = "/no/such/file", d.weights_data = NULL), REID_ERR_FILE_OPEN, "/no/such/file");
+    REFUSE(d.alloc_fn = no_alloc, REID_ERR_INVALID_ARG, "free_fn");
+    REFUSE(d.head = (reid_head)9, REID_ERR_INVALID_ARG, "head is 9");
+    REFUSE(d.head = (reid_head)-1, REID_ERR_INVALID_ARG, "head is -1");
+    REFUSE(d.last_stride = 3, REID_ERR_INVALID_ARG, "last_stride is 3");
+    REFUSE(d.last_stride = -1, REID_ERR_INVALID_ARG, "last_stride is -1");
+    REFUSE(d.batch = -1, REID_ERR_INVALID_ARG, "batch -1");
+    REFUSE(d.batch = 4097, REID_ERR_INVALID_ARG, "batch 4097");
+    REFUSE(d.threads = 1025, REID_ERR_INVALID_ARG, "threads 1025");
+    REFUSE(d.lanes = -7, REID_ERR_INVALID_ARG, "lanes -7");
+    REFUSE(d.device = (reid_device)3, REID_ERR_INVALID_ARG, "device is 3");
+    if (cuda_lacks_a_driver()) REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_DEVICE, "CUDA");
+    else REFUSE(d.device = REID_DEVICE_CUDA, REID_ERR_NO_KERNELS, "kernels_src");
+    REFUSE(d.precision = REID_FP16, REID_ERR_PRECISION, "FP32");
+    REFUSE((d.precision = REID_BF16, d.cpu_isa = REID_ISA_AVX2), REID_ERR_PRECISION, "avx2");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
+    REFUSE(d.cpu_isa = (reid_isa)8, REID_ERR_INVALID_ARG, "cpu_isa is 8");
+    REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
+    REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
+    REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
+    REFUSE(d.network = "vgg", REID_ERR_UNKNOWN_NETWORK, "vgg");
+    REFUSE((d.weights_data = other, d.weights_size = sizeof other - 1), REID_ERR_UNKNOWN_NETWORK, "reid convert");
+    REFUSE(d.network = "resnet50", REID_ERR_TENSOR_MISSING, "conv1.weight");
+    REFUSE((d.network = "resnet50", d.head = REID_HEAD_FILE), REID_ERR_HEAD, "resnet50");
+    REFUSE((d.network = "resnet50-multiscale", d.head = REID_HEAD_NONE), REID_ERR_HEAD, "resnet50");
+    REFUSE(d.head = REID_HEAD_FILE, REID_ERR_TENSOR_MISSING, "projection.weight");
+    REFUSE(d.preset = "nosuch", REID_ERR_UNKNOWN_PRESET, "nosuch");
+    REFUSE(d.width = 0, REID_ERR_INPUT_SIZE, "32 x 0");
+    REFUSE(d.height = -4, REID_ERR_INPUT_SIZE, "-4 x 32");
+    REFUSE(d.height = REID_MAX_INPUT + 1, REID_ERR_INPUT_SIZE, "4097 x 32");
+}
+
+static void test_isa(void **state) {
+    static const char *const names[] = {"scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16"};
+    reid_info info;
+    reid_desc d = good();
+    char before[32] = "";
+    (void)state;
+    if (getenv("REID_CPU_ISA")) snprintf(before, sizeof before, "%s", getenv("REID_CPU_ISA"));
+    setenv("REID_CPU_ISA", "mmx", 1);
+    refuse(&d, REID_ERR_ISA, "REID_CPU_ISA is \"mmx\"");
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
+        int bf16 = isa >= REID_ISA_AVX512_BF16;
+        setenv("REID_CPU_ISA", names[isa - 1], 1);
+        d.precision = REID_PRECISION_DEFAULT;
+        if (bf16) refuse(&d, REID_ERR_PRECISION, names[isa - 1]);
+        d.precision = bf16 ? REID_BF16 : REID_PRECISION_DEFAULT;
+        if (net_isa(isa)) {
+            accept(&d, &info);
+            assert_string_equal(info.isa, names[isa - 1]);
+            assert_string_equal(info.precision, bf16 ? "bf16" : "fp32");
+            if (bf16) continue;
+            d.cpu_isa = REID_ISA_SCALAR; /* the desc comes before the environment */
+            accept(&d, &info);
+            assert_string_equal(info.isa, "scalar");
+            d.cpu_isa = REID_ISA_AUTO;
+        } else {
+            refuse(&d, REID_ERR_ISA, names[isa - 1]);
+        }
+    }
+    setenv("REID_CPU_ISA", before, 1);
+}
+
+/* --- calls on a handle -------------------------------------------------------------------------------------------- */
+
+static void test_calls(void **state) {
+    uint8_t *pixels = net_pixels(2, 20, 20, 1), view[32 * 32 * 3];
+    reid_image images[2] = {net_image(pixels, 0, 20, 20), net_image(pixels, 1, 20, 20)};
+    const reid_box outside = {20, 0, 5, 5};
+    float *out = (float *)malloc(2 * 1280 * sizeof *out);
+    reid_desc d = good();
+    reid_ctx *ctx;
+    reid_info info;
+    reid_op_info op;
+    (void)state;
+    assert_int_equal(reid_create(&d, &ctx), REID_OK);
+    expect(reid_embed_ex(NULL, images, 2, out, &error), REID_ERR_INVALID_ARG, "handle");
+    expect(reid_embed_ex(ctx, images, -1, out, &error), REID_ERR_INVALID_ARG, "n >= 0");
+    expect(reid_embed_ex(ctx, NULL, 1, out, &error), REID_ERR_INVALID_ARG, "images");
+    expect(reid_embed_ex(ctx, images, 1, NULL, &error), REID_ERR_INVALID_ARG, "out");
+    expect(reid_embed_ex(ctx, NULL, 0, NULL, &error), REID_OK, "");
+    assert_int_equal(reid_embed(ctx, images, 2, out), REID_OK);
+    assert_true(fabs(reid_cosine(out, out, 1280) - 1) < 1e-6);
+    images[1].box = &outside;
+    expect(reid_embed_ex(ctx, images, 2, out, &error), REID_ERR_BOX, "image 1");
+    for (int i = 0; i < 2 * 1280; i++) assert_true(out[i] == 0);
+    images[1].box = NULL, images[1].pixels = NULL;
+    expect(reid_embed_ex(ctx, images, 2, out, &error), REID_ERR_IMAGE, "image 1");
+    expect(reid_preprocess(ctx, &images[1], view, &error), REID_ERR_IMAGE, "pixels");
+    expect(reid_preprocess(ctx, NULL, view, &error), REID_ERR_INVALID_ARG, "images");
+    expect(reid_preprocess(ctx, images, NULL, &error), REID_ERR_INVALID_ARG, "out");
+    expect(reid_preprocess(NULL, images, view, &error), REID_ERR_INVALID_ARG, "handle");
+    expect(reid_preprocess(ctx, images, view, &error), REID_OK, "");
+
+    memset(&info, 1, sizeof info), memset(&op, 1, sizeof op);
+    assert_int_equal(reid_query_desc(NULL, &info), REID_ERR_INVALID_ARG);
+    assert_true(info.dim == 0 && info.fingerprint[0] == 0);
+    assert_int_equal(reid_query_desc(ctx, NULL), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_query_op(ctx, -1, &op), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_query_op(ctx, reid_op_count(ctx), &op), REID_ERR_INVALID_ARG);
+    assert_true(op.macs == 0 && op.in_h == 0);
+    assert_int_equal(reid_query_op(ctx, 0, NULL), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_query_op(NULL, 0, &op), REID_ERR_INVALID_ARG);
+    assert_true(reid_dim(ctx) == 1280 && reid_dim(NULL) == 0 && reid_op_count(ctx) > 60 && reid_op_count(NULL) == 0);
+    reid_destroy(ctx);
+    free(pixels), free(out);
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static void test_names(void **state) {
+    reid_info info;
+    int i;
+    (void)state;
+#define CHECK(id, value, text)                                                                                         \
+    assert_string_equal(reid_result_name((reid_result)(value)), #id);                                                  \
+    assert_string_equal(reid_result_string(id), text);
+    REID_RESULTS(CHECK)
+#undef CHECK
+    assert_string_equal(reid_result_name((reid_result)-999), "REID_ERR_UNKNOWN");
+    assert_true(strlen(reid_result_string((reid_result)1)) > 0);
+    for (i = 0; reid_preset_name(i); i++) {
+        reid_desc d = good();
+        d.preset = reid_preset_name(i);
+        accept(&d, &info);
+        assert_string_equal(info.preset, reid_preset_name(i));
+    }
+    assert_true(i >= 8 && !reid_preset_name(-1) && !reid_preset_name(i + 1));
+    for (i = 0; reid_network_name(i); i++) {}
+    assert_true(i == net_networks() && !reid_network_name(-1) && !reid_network_name(i + 1));
+}
+
+/* Codes that other tests produce. */
+static const struct {
+    reid_result code;
+    const char *test;
+} elsewhere[] = {
+    {REID_ERR_OUT_OF_MEMORY, "t_oom"},         {REID_ERR_SYSTEM, "t_oom"},
+    {REID_ERR_FORKED, "t_behaviour"},          {REID_ERR_MEMORY_LIMIT, "t_behaviour"},
+    {REID_ERR_EMBEDDING, "t_behaviour"},       {REID_ERR_FILE_READ, "t_io"},
+    {REID_ERR_FILE_SHORT, "t_io"},             {REID_ERR_NOT_SAFETENSORS, "t_oddfiles"},
+    {REID_ERR_HEADER_SIZE, "t_badfiles"},      {REID_ERR_HEADER_JSON, "t_badfiles"},
+    {REID_ERR_HEADER_FIELD, "t_badfiles"},     {REID_ERR_HEADER_LIMIT, "t_badfiles"},
+    {REID_ERR_DUPLICATE_TENSOR, "t_badfiles"}, {REID_ERR_UNKNOWN_DTYPE, "t_badfiles"},
+    {REID_ERR_TENSOR_SIZE, "t_badfiles"},      {REID_ERR_DATA_LAYOUT, "t_badfiles"},
+    {REID_ERR_TENSOR_UNEXPECTED, "t_tensors"}, {REID_ERR_TENSOR_SHAPE, "t_tensors"},
+    {REID_ERR_TENSOR_DTYPE, "t_tensors"},      {REID_ERR_NOT_FINITE, "t_tensors"},
+    {REID_ERR_BN_VARIANCE, "t_tensors"},       {REID_ERR_FILE_WRITE, "cuda_cache"},
+    {REID_ERR_KERNEL_PACK, "cuda_cache"},      {REID_ERR_NO_KERNELS, "cuda_cache"},
+    {REID_ERR_KERNEL_COMPILE, "cuda_cache"},  {REID_ERR_GPU, "cuda_faults"},
+    {REID_ERR_EXPONENT, "t_tensors"},
+};
+
+static int source_has(const char *test, const char *text) {
+    char path[64], line[512];
+    int found = 0;
+    snprintf(path, sizeof path, "tests/%s.c", test);
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f)) found |= strstr(line, text) != NULL;
+    if (f) fclose(f);
+    return found;
+}
+
+static void check_code(int code, const char *name) {
+    if (produced[-code]) return;
+    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
+        const char *test = elsewhere[i].test;
+        if ((int)elsewhere[i].code != code) continue;
+        if (!source_has(test, name)) fail_msg("tests/%s.c does not speak of %s", test, name);
+        return;
+    }
+    fail_msg("no test produces %s", name);
+}
+
+static void test_every_code(void **state) {
+    (void)state;
+#define CHECK(id, value, text) check_code(value, #id);
+    REID_RESULTS(CHECK)
+#undef CHECK
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_desc),  cmocka_unit_test(test_isa),        cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_every_code),
+    };
+    file = net_for("efficientnet_b0", REID_HEAD_NONE, 1, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    free(file.bytes);
+    return failed;
+}

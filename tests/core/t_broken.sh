@@ -1,0 +1,141 @@
+#!/bin/sh
+# A test that cannot fail proves nothing: this one plants a bug in a copy of reid.h and demands that the named test
+# turns red, one bug after another. A pattern that no longer matches is a failure, too.
+#
+#   sh tests/core/t_broken.sh [WORD]          only the bugs whose description holds WORD
+#
+# It believes that the tests pass without a bug: tests/run says so. Most bugs are planted in a reid.h without code for
+# particular processors, which compiles in a third of the time and has the same loops; `vectors` gives it all of it, to
+# bugs in that code and to tests that take long without.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$dir/top" "$dir/tmp"
+export TMPDIR="$dir/tmp" # a test that is stopped does not clean up
+ln -s "$PWD/tests" "$dir/top/tests"
+top=$dir/top word=${1-} caught=0 missed=0 limit=60 vectors=0
+
+miss() {
+    missed=$((missed + 1))
+    echo "MISSED: $1"
+    [ ! -f "$dir/log" ] || tail -n 5 "$dir/log" | sed 's/^/    /'
+}
+
+caught() {
+    caught=$((caught + 1))
+    echo "$test catches: $1"
+}
+
+# build TEST: tests/TEST.c with the compile line's linker options and the planted bug. Not optimised: compiling is most
+# of the work.
+build() {
+    wrap=$(sed -n '1,/\*\//s/.*\(-Wl,--wrap=[^ ]*\).*/\1/p' "tests/$1.c" | tr '\n' ' ')
+    more=$(grep -q 'tests/test_impl\.c' "tests/$1.c" && echo "$top/tests/lib/test_impl.c")
+    # shellcheck disable=SC2086 # several options
+    cc -std=c99 -D_GNU_SOURCE -DREID_NO_CUDA -O0 -w "-I$top" "$top/tests/$1.c" $more -o "$dir/test" \
+        -lcmocka -lm -lpthread -ldl $wrap
+}
+
+# bug DESCRIPTION TEST SED_SCRIPT [ARGUMENT]: the test must fail; a hang counts as failing. ARGUMENT: the one function
+# of it that does, where others before it take long
+bug() {
+    case $1 in *"$word"*) ;; *) return ;; esac
+    what=$1 test=$2
+    sed "$3" reid.h > "$dir/planted"
+    sed "s/^#if defined(__x86_64__)/#if $vectors/" "$dir/planted" > "$top/reid.h"
+    shift 3
+    rm -f "$dir/log" "$dir/test"
+    if cmp -s reid.h "$dir/planted"; then
+        miss "$what: the pattern matches nothing in reid.h"
+    elif [ -f "tests/$test.sh" ]; then
+        if (cd "$top" && CMOCKA_TEST_ABORT=1 sh "tests/$test.sh") > "$dir/log" 2>&1; then miss "$what: $test passes"
+        else caught "$what"; fi
+    elif ! build "$test" > "$dir/log" 2>&1; then
+        miss "$what: $test does not compile"
+    elif (cd "$top" && CMOCKA_TEST_ABORT=1 timeout $limit "$dir/test" "$@") > "$dir/log" 2>&1; then
+        miss "$what: $test passes"
+    else
+        caught "$what"
+    fi
+}
+
+# --- operations ---
+bug 'the residual is subtracted' t_ops 's/acc\[r\]\[j\] += \(REID__F(residual)\)/acc[r][j] -= \1/'
+bug 'the residual is dropped' t_ops 's/t.residual = reid__value_at.*/;/'
+bug 'one column of padding too many is read' t_ops 's/x >= 0 \&\& x < op->iw;/x >= 0 \&\& x <= op->iw;/' \
+    test_conv_windows
+bug 'a window inside the image has its rows too near' t_ops \
+    's/i \/ op->kw) \* in->w + i % op->kw/i \/ op->kw) * (in->w - 1) + i % op->kw/' test_conv_windows
+bug 'the next image starts at the wrong place' t_ops 's/if (oy == op->oh) oy = 0, image++;/if (oy == op->oh) oy = 0;/'
+bug 'a block of what is left over' t_ops 's/reid__min(room, most + most \/ 4)/most/'
+bug 'a point of Winograd has the wrong sign' t_ops 's/minus5 = REID__SET1(-5.0f)/minus5 = REID__SET1(5.0f)/' \
+    test_winograd
+bug 'a filter of Winograd weighs wrong at 2' t_ops 's/wide = REID__FMA(REID__SET1(4/wide = REID__FMA(REID__SET1(2/' \
+    test_winograd
+bug 'a filter of Winograd has the wrong sign' t_ops 's/u\[4\] = wide - twice/u[4] = wide + twice/' test_winograd
+bug 'a tile of Winograd takes the place of another' t_ops 's/r % REID__TILES, out + group/0, out + group/' test_winograd
+bug 'Winograd takes what another operation has transformed' t_ops 's/, j->scratch\[i\].held = -1;/;/' test_winograd
+bug 'Winograd forgets the bias' t_ops 's/m\[j\], REID__LOAD(bias + at)/m[j], REID__SET1(0.0f)/' test_winograd
+bug 'all images get the factors of the first' t_ops 's/(j, j->op->scale, (int)(m .*));/(j, j->op->scale, 0);/' \
+    test_conv_1x1
+bug 'a coefficient of SiLU is wrong' t_ops 's/2\.40257630e-1f/2.41257630e-1f/' test_silu
+bug 'an eighth is another' t_ops 's/0x3f7837f0/0x3f7837e0/' test_silu
+bug 'a fused line stands in the wrong place' t_ops 's/return ring + y % depth \*/return ring + (y + 1) % depth */' \
+    test_depthwise
+bug 'no room in a ring for lines that are computed early' t_ops \
+    's/return op->kh + reid__ring_lines(p, op) - 1/return op->kh/' test_fused
+bug 'a line of several is the first of them' t_ops 's/from->lines + (size_t)i \* floats/from->lines + 0 * i/' test_fused
+bug 'what is beside a ring is not zero' t_ops 's/^    memset(ring, 0, lines .*/    (void)lines;/' test_depthwise
+bug 'a tile of the image goes on past its line' t_ops 's/^    if (c == 3 \&\& left > .*/    (void)0;/' test_stem
+bug 'pixels side by side are further apart' t_ops 's/t->row = in->c \* in->bytes/t->row = 2 * in->c * in->bytes/' \
+    test_conv_1x1
+bug 'squeeze-excite leaves out what is behind eights' t_ops 's/for (; k < k_count; k++) REID__F(add_rows).*/;/' \
+    test_squeeze
+bug 'adaptive bins do not overlap' t_ops 's/reid__ceil_div(\((bx + 1) \* op->iw\), op->ow)/\1 \/ op->ow/' \
+    test_pool
+bug 'batch norm forgets epsilon' t_ops 's/= gamma \/ sqrt(var + op->bn_eps)/= gamma \/ sqrt(var)/'
+bug 'NaN becomes zero in ReLU' t_behaviour 's/REID__MAX(REID__SET1(0.0f), x)/REID__MAX(x, REID__SET1(0.0f))/' \
+    test_nan_survives
+# --- INT8 ---
+bug 'INT8 weights are cut off, not rounded' t_int8 \
+    's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/' test_definition
+bug 'what rounding the mean has left is lost' t_int8 \
+    's/bias\[j\] = (float)(bias\[j\] + rest)/(void)rest/' test_definition
+bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->weight2 + column/& + 1/' test_definition
+bug 'a residual in its own steps' t_int8 \
+    's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/' test_definition
+bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/' test_definition
+bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges_for) == 0)/if (1)/' test_refused
+bug 'ranges are not in the fingerprint' t_int8 's/^    if (int8) reid__print_digest.*/    int8 = 0;/' test_fingerprint
+# --- plan and memory ---
+bug 'buffers that live together share memory' t_plan 's/< at + size\[id\]) free_here = 0;/< at + size[id]) {}/'
+bug 'the last stride is ignored' t_plan 's/if (layer == 3) stride = p->last_stride;/;/'
+bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
+# --- files ---
+bug 'NaN weights are accepted' t_tensors 's/if (bad < n)/if (0)/'
+bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
+# --- images ---
+vectors=1
+bug 'resizing does not round' t_resize 's/^#define REID__HALF .*/#define REID__HALF 0/'
+bug 'a crop larger than the picture is copied' t_resize 's/ \&\& a->resized >= crop;/ \&\& a->skipped >= 0 * crop;/'
+bug 'a picture that is not resized is not cropped' t_resize 's/ + r->x.skipped \* l.bytes;/;/'
+bug 'a group of columns takes the first one'"'"'s pixels' t_resize \
+    's/from\[j\] = row + (ptrdiff_t)w\[k + j\]/from[j] = row + (ptrdiff_t)w[k]/'
+bug 'taps after the first load are left out' t_resize 's/taps += 2 \* REID__HIGH_AT) {/taps += 0) {/'
+# --- threads and promises ---
+bug 'reading from another core is free' t_ops 's/REID__REMOTE 1.5 /REID__REMOTE 0.0 /' test_parts
+limit=20 # this one hangs
+bug 'sleeping threads are not woken' t_threads 's/pthread_cond_broadcast(&team->wake);/;/'
+limit=60
+bug 'the caller'\''s rounding mode is used' t_determinism 's/_mm_setcsr(0x1f80);/;/' test_environment
+vectors=0
+bug 'a handle works after a fork' t_behaviour 's/if (ctx->pid != getpid())/if (0)/' test_fork
+bug 'flip is not in the fingerprint' t_fingerprint \
+    's/"flip %d\\nraw %d\\n", !bare \&\& ctx->info.flip, /"flip 0\\nraw %d\\n", /'
+bug 'a writable global' t_symbols 's/^static int reid__min(int a, int b) {/int reid_calls; & reid_calls++;/'
+
+rm -f "$dir/log"
+echo "$caught bugs caught, $missed missed"
+[ $missed -eq 0 ]

@@ -1,0 +1,376 @@
+/* t_plan.c: the expansion of the network tables. Every plan equals its golden dump; parameters and multiply-adds are
+   the published ones; buffers that live at the same time never overlap. Run it from the top of the repository.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_plan.c -o t_plan -lcmocka -lm -lpthread
+   ./t_plan --write            makes tests/golden/plan_*.txt anew: read the difference before you commit it */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+
+static reid__plan plan;
+
+static const reid__arch *arch_named(const char *name) {
+    for (int i = 0; i < REID__ARCHS; i++)
+        if (strcmp(reid__archs[i].name, name) == 0) return &reid__archs[i];
+    fail_msg("no network %s", name);
+    return NULL;
+}
+
+static void build(const char *name, int height, int width, int last_stride, reid_head head) {
+    assert_int_equal(reid__plan_build(&plan, arch_named(name), height, width, last_stride, head), 1);
+}
+
+static int64_t total(int64_t (*count)(const reid__op *op)) {
+    int64_t sum = 0;
+    for (int i = 0; i < plan.op_count; i++) sum += count(&plan.ops[i]);
+    return sum;
+}
+
+/* --- golden dumps ------------------------------------------------------------------------------------------------- */
+
+static void dump_op(FILE *f, const reid__op *op, int whole) {
+    static const char *const kinds[] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
+    static const char *const acts[] = {"", " relu", " silu"};
+    fprintf(f, "%-22s %dx%dx%d pad %d,%d", op->name, op->oh, op->ow, op->oc, op->pad_y, op->pad_x);
+    if (whole) {
+        fprintf(f, " %s%s %dx%d stride %d from %dx%dx%d, #%d -> #%d", kinds[op->kind], acts[op->act], op->kh, op->kw,
+                op->stride, op->ih, op->iw, op->ic, op->in, op->out);
+        if (op->residual != REID__NONE) fprintf(f, " + #%d", op->residual);
+        if (op->scale != REID__NONE) fprintf(f, " * #%d", op->scale);
+        if (op->sums != REID__NONE) fprintf(f, " sums #%d", op->sums);
+        if (op->hidden) fprintf(f, " hidden %d", op->hidden);
+        if (op->channel) fprintf(f, " at channel %d", op->channel);
+    }
+    fprintf(f, "\n");
+}
+
+/* The first size in full, of the others what depends on the size. */
+static void dump(FILE *f, const reid__arch *arch) {
+    static const int sizes[][2] = {{224, 224}, {256, 128}, {101, 63}};
+    for (int i = 0; i < 3; i++) {
+        build(arch->name, sizes[i][0], sizes[i][1], 2, arch->multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
+        fprintf(f, "%s %dx%d: %d operations, %lld parameters, %lld multiply-adds, embedding of %d\n", arch->name,
+                sizes[i][0], sizes[i][1], plan.op_count, (long long)total(reid__op_parameters),
+                (long long)total(reid__op_macs), plan.dim);
+        for (int k = 0; k < plan.op_count; k++) dump_op(f, &plan.ops[k], i == 0);
+    }
+}
+
+static FILE *open_golden(const reid__arch *arch, const char *mode) {
+    char path[128];
+    snprintf(path, sizeof path, "tests/golden/plan_%.32s.txt", arch->name);
+    return fopen(path, mode);
+}
+
+static void test_golden(void **state) {
+    (void)state;
+    for (int i = 0; i < REID__ARCHS; i++) {
+        char want[512], have[512];
+        const reid__arch *arch = &reid__archs[i];
+        FILE *now = tmpfile(), *golden = open_golden(arch, "r");
+        if (!golden) fail_msg("no tests/golden/plan_%s.txt: start the test at the top of the repository", arch->name);
+        assert_non_null(now);
+        dump(now, arch);
+        rewind(now);
+        for (int line = 1, more = 1; more; line++) {
+            more = fgets(want, sizeof want, golden) != NULL;
+            if ((fgets(have, sizeof have, now) != NULL) != more) fail_msg("%s: it ends at line %d", arch->name, line);
+            if (more && strcmp(want, have) != 0) fail_msg("%s, line %d:\nnow %swas %s", arch->name, line, have, want);
+        }
+        fclose(golden);
+        fclose(now);
+    }
+}
+
+static int write_golden(void) {
+    for (int i = 0; i < REID__ARCHS; i++) {
+        FILE *f = open_golden(&reid__archs[i], "w");
+        if (!f) return 1;
+        dump(f, &reid__archs[i]);
+        if (fclose(f) != 0) return 1;
+    }
+    return 0;
+}
+
+/* --- published numbers -------------------------------------------------------------------------------------------- */
+
+static int convolutions(void) {
+    int count = 0;
+    for (int i = 0; i < plan.op_count; i++) {
+        reid__kind kind = plan.ops[i].kind;
+        count += kind == REID__CONV || kind == REID__DEPTHWISE ? 1 : kind == REID__SQUEEZE ? 2 : 0;
+    }
+    return count;
+}
+
+static void test_numbers(void **state) {
+    (void)state;
+    build("resnet50", 224, 224, 2, REID_HEAD_NONE);
+    assert_int_equal(convolutions(), 53);
+    assert_int_equal(total(reid__op_parameters), 23508032);
+    assert_int_equal((total(reid__op_macs) + 500000) / 1000000, 4087);
+    assert_int_equal(plan.dim, 2048);
+
+    build("efficientnet_b0", 224, 224, 2, REID_HEAD_NONE);
+    assert_int_equal(convolutions(), 81);
+    assert_int_equal(total(reid__op_parameters), 4007548);
+    assert_int_equal((total(reid__op_macs) + 500000) / 1000000, 385);
+    assert_int_equal(plan.dim, 1280);
+    build("efficientnet_b0", 224, 224, 2, REID_HEAD_FILE);
+    assert_int_equal(total(reid__op_parameters), 4007548 + 1280 * 512 + 512);
+    assert_int_equal(plan.dim, 512);
+
+    /* torchvision's models without their classifiers */
+    static const struct {
+        char name[24];
+        int64_t parameters;
+        int dim;
+    } rows[] = {{"efficientnet_b1", 7794184 - 1281000, 1280},
+                {"efficientnet_b2", 9109994 - 1409000, 1408},
+                {"efficientnet_b3", 12233232 - 1537000, 1536},
+                {"resnet50-multiscale", 23508032 + 128 * (8192 + 4096 + 2048 + 2048 + 4), 512}};
+    for (int i = 0; i < 4; i++) {
+        build(rows[i].name, 224, 224, 2, REID_HEAD_FILE);
+        if (i < 3) build(rows[i].name, 224, 224, 2, REID_HEAD_NONE);
+        assert_int_equal(total(reid__op_parameters), rows[i].parameters);
+        assert_int_equal(plan.dim, rows[i].dim);
+    }
+}
+
+static void test_last_stride(void **state) {
+    (void)state;
+    build("resnet50", 256, 128, 1, REID_HEAD_NONE);
+    const reid__op *pool = &plan.ops[plan.op_count - 2];
+    assert_true(pool->kind == REID__POOL && pool->ih == 16 && pool->iw == 8);
+    assert_int_equal((total(reid__op_macs) + 500000) / 1000000, 4053);
+    assert_int_equal(total(reid__op_parameters), 23508032);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+#define GRAIN 16 /* floats */
+
+/* First grain of a buffer; the late arena stands behind the early one. */
+static size_t grain(const reid__buffer *b) { return (b->offset + (b->late ? plan.early_floats : 0)) / GRAIN; }
+
+/* Whether a buffer still holds what was written to it, given who wrote each grain of the arenas last. */
+static int intact(const int *owner, int id) {
+    const reid__buffer *b = &plan.buffers[id];
+    for (size_t i = 0; i < b->floats / GRAIN; i++)
+        if (owner[grain(b) + i] != id) return 0;
+    return 1;
+}
+
+static void write_buffer(int *owner, int id) {
+    const reid__buffer *b = &plan.buffers[id];
+    assert_true(b->offset % GRAIN == 0 && b->floats % GRAIN == 0);
+    assert_true(b->offset + b->floats <= (b->late ? plan.late_floats : plan.early_floats));
+    for (size_t i = 0; i < b->floats / GRAIN; i++) owner[grain(b) + i] = id;
+}
+
+/* Plays the plan: every operation must find its inputs whole, also after it has written its outputs. A fused one is
+   part of the next. */
+static void play(void) {
+    size_t grains = (plan.early_floats + plan.late_floats) / GRAIN + 1;
+    int *owner = (int *)calloc(grains, sizeof *owner);
+    assert_non_null(owner);
+    memset(owner, 0xff, grains * sizeof *owner);
+    write_buffer(owner, plan.ops[0].in);
+    for (int i = 0; i < plan.op_count; i++) {
+        const reid__op *op = &plan.ops[i];
+        const int before = i && plan.ops[i - 1].fused ? plan.ops[i - 1].in : op->in;
+        const int inputs[4] = {before, op->residual, op->scale, op->channel ? op->out : REID__NONE};
+        for (int after = 0; after < 2 && !op->fused; after++) {
+            for (int k = 0; k < 4; k++)
+                if (inputs[k] != REID__NONE && !intact(owner, inputs[k]))
+                    fail_msg("%s %dx%d: %s finds buffer %d overwritten", plan.arch->name, plan.height, plan.width,
+                             op->name, inputs[k]);
+            if (after) continue;
+            write_buffer(owner, op->out);
+            if (op->sums != REID__NONE) write_buffer(owner, op->sums);
+        }
+        if (!op->fused) assert_true(intact(owner, op->out) && (op->sums == REID__NONE || intact(owner, op->sums)));
+    }
+    assert_true(intact(owner, plan.embedding));
+    free(owner);
+}
+
+static void test_memory(void **state) {
+    static const int sizes[][2] = {{1, 1}, {32, 32}, {33, 57}, {101, 63}, {224, 224}, {256, 128}};
+    int most_ops = 0, most_buffers = 0;
+    (void)state;
+    for (int a = 0; a < REID__ARCHS; a++)
+        for (int i = 0; i < 6; i++)
+            for (int head = REID_HEAD_NONE; head <= REID_HEAD_SEEDED; head++) {
+                const reid__arch *arch = &reid__archs[a];
+                int last_stride = 1 + (i + head) % 2;
+                int built = reid__plan_build(&plan, arch, sizes[i][0], sizes[i][1], last_stride, (reid_head)head);
+                assert_true(built || (!arch->maxpool_pad && i == 0)); /* no padding: 1x1 leaves nothing to pool */
+                if (!built) continue;
+                play();
+                for (int k = 0; k < plan.op_count; k++)
+                    assert_true(plan.ops[k].weight % GRAIN == 0 && plan.ops[k].bias % GRAIN == 0);
+                most_ops = reid__max(most_ops, plan.op_count);
+                most_buffers = reid__max(most_buffers, plan.buffer_count);
+            }
+    print_message("at most %d operations of %d, %d buffers of %d\n", most_ops, REID__MAX_OPS, most_buffers,
+                  2 * REID__MAX_OPS);
+    assert_true(most_ops < REID__MAX_OPS && most_buffers < 2 * REID__MAX_OPS);
+    build("resnet50", REID_MAX_INPUT, REID_MAX_INPUT, 1, REID_HEAD_NONE); /* nothing wraps at the largest input */
+    assert_true(plan.early_floats > (size_t)2 * 2048 * 2048 * 64 && plan.early_floats < (size_t)1 << 31);
+}
+
+static void test_impossible(void **state) {
+    reid__arch arch = *arch_named("efficientnet_b0");
+    (void)state;
+    arch.depth = 4; /* more operations than a plan can hold: refused, not written past the end */
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 224, 2, REID_HEAD_NONE), 0);
+    arch = *arch_named("resnet50");
+    arch.maxpool_pad = 0; /* no padding: two pixels are too few for a window of three */
+    assert_int_equal(reid__plan_build(&plan, &arch, 2, 64, 2, REID_HEAD_NONE), 0);
+    assert_int_equal(reid__plan_build(&plan, &arch, 3, 64, 2, REID_HEAD_NONE), 1);
+}
+
+/* --- look-alike variants ------------------------------------------------------------------------------------------ */
+
+static const reid__op *op_named(const char *name) {
+    for (int i = 0; i < plan.op_count; i++)
+        if (strcmp(plan.ops[i].name, name) == 0) return &plan.ops[i];
+    fail_msg("no operation %s", name);
+    return NULL;
+}
+
+static void check_op(const char *name, int oh, int ow, int stride, int pad_y, int pad_x) {
+    const reid__op *op = op_named(name);
+    if (op->oh != oh || op->ow != ow || op->stride != stride || op->pad_y != pad_y || op->pad_x != pad_x)
+        fail_msg("%s: %dx%d, stride %d, padding %d, %d", name, op->oh, op->ow, op->stride, op->pad_y, op->pad_x);
+}
+
+static void test_variants(void **state) {
+    reid__arch arch = *arch_named("efficientnet_b0");
+    (void)state;
+    arch.same_padding = 1; /* out = ceil(in / stride); the odd pixel of padding stands at the end */
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 225, 2, REID_HEAD_NONE), 1);
+    check_op("features.0.0", 112, 113, 2, 0, 1);
+    check_op("features.1.0.block.0.0", 112, 113, 1, 1, 1);
+    check_op("features.2.0.block.1.0", 56, 57, 2, 0, 1);
+    check_op("features.3.0.block.1.0", 28, 29, 2, 1, 2);
+    play();
+
+    arch = *arch_named("resnet50");
+    arch.maxpool_pad = 0, arch.stride_in_1x1 = 1;
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 226, 2, REID_HEAD_NONE), 1);
+    check_op("conv1", 112, 113, 2, 3, 3);
+    check_op("maxpool", 56, 56, 2, 0, 0);
+    check_op("layer2.0.conv1", 28, 28, 2, 0, 0);
+    check_op("layer2.0.conv2", 28, 28, 1, 1, 1);
+    play();
+    build("resnet50", 224, 226, 2, REID_HEAD_NONE);
+    check_op("maxpool", 56, 57, 2, 1, 1);
+    check_op("layer2.0.conv1", 56, 57, 1, 0, 0);
+    check_op("layer2.0.conv2", 28, 29, 2, 1, 1);
+    check_op("layer2.0.downsample.0", 28, 29, 2, 0, 0);
+}
+
+/* --- the CPU's algorithm ------------------------------------------------------------------------------------------ */
+
+/* How many operations use Winograd, and that each may. */
+static int winograd(const char *name, int height, int width, int last_stride) {
+    int count = 0;
+    build(name, height, width, last_stride, arch_named(name)->multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
+    for (int i = 0; i < plan.op_count; i++) {
+        const reid__op *op = &plan.ops[i];
+        if (!op->winograd) continue;
+        assert_true(op->kind == REID__CONV && op->kh == 3 && op->kw == 3 && op->stride == 1);
+        assert_true(op->residual == REID__NONE && op->scale == REID__NONE);
+        count++;
+    }
+    return count;
+}
+
+static void test_winograd(void **state) {
+    (void)state;
+    assert_int_equal(winograd("resnet50", 224, 224, 2), 3 + 3 + 5 + 2); /* all but those of stride 2 */
+    assert_int_equal(winograd("resnet50", 256, 128, 1), 3 + 3 + 5 + 3);
+    assert_int_equal(winograd("resnet50", 256, 128, 2), 3 + 3 + 5); /* two tiles are not worth layer4's weights */
+    assert_int_equal(winograd("resnet50-multiscale", 256, 128, 2), 3 + 3 + 5);
+    assert_int_equal(winograd("resnet50", 64, 48, 2), 3 + 3);
+    assert_int_equal(winograd("resnet50", 32, 32, 2), 3);
+    assert_int_equal(winograd("resnet50", 32, 16, 2), 0);
+    assert_int_equal(winograd("efficientnet_b0", 224, 224, 2), 0);
+}
+
+/* --- a GPU's tiles --- */
+#ifndef REID_NO_CUDA
+#define TILES "reid tiles 1\n"
+#define PLACE "sm_90 resnet50 fp16 224x224 layer4.1.conv1 "
+
+static void test_tiles_file(void **state) {
+    static const struct { const char *text; int good; } rows[] = {
+        {TILES, 1}, {TILES PLACE "64 64x128 41250\n", 1}, {TILES PLACE "64 64x128 41250\n" PLACE "1 64x128/8 1\n", 1},
+        {TILES "a b c d e f g 999999999999999\n", 1}, {"", 0}, {"reid tiles 1", 0}, {"reid tiles 2\n", 0},
+        {TILES PLACE "64 64x128 41250", 0}, {TILES PLACE "64 64x128 41250\n\n", 0}, {TILES "\n", 0},
+        {TILES PLACE "64 64x128 \n", 0}, {TILES PLACE "64 64x128 -1\n", 0}, {TILES PLACE "64 64x128 1.5\n", 0},
+        {TILES PLACE "64 64x128 1000000000000000\n", 0}, {TILES PLACE "64 64x128 4 1\n", 0},
+        {TILES PLACE "64 64x128\n", 0}, {TILES PLACE "64 64x128 0x4\n", 0}, {"\n" TILES, 0}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(reid__tiles_valid(rows[i].text, strlen(rows[i].text)), rows[i].good);
+    assert_int_equal(reid__tiles_valid(TILES "\0", sizeof TILES), 0);
+}
+
+/* What is chosen for layer4.1.conv1, as text. */
+static const char *tile_with(const char *times, int number, int latency, int large) {
+    static reid__gpu_plan gpu;
+    static reid__prep prep;
+    static char name[40];
+    int index = 0;
+    reid__gpu_plan_init(&gpu, &plan, &prep, 1, 2, 0, 0, latency);
+    gpu.tiles = times, gpu.tile = number;
+    while (strcmp(plan.ops[index].name, "layer4.1.conv1") != 0) index++;
+    reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu, index, 90, large);
+    reid__tile_name(t.pair, t.groups, t.bm, t.bn, t.split, name);
+    return name;
+}
+
+static void test_tiles(void **state) {
+    static const char measured[] = TILES PLACE "64 64x128 900\n" PLACE "64 2*64x128 800\n" PLACE "64 128x128 801\n"
+        PLACE "1 pair,2*128x128 7\n" "sm_80 resnet50 fp16 224x224 layer4.1.conv1 64 2*128x128 1\n"
+        "sm_90 resnet50 fp16 224x224 layer4.1.conv2 64 2*128x128 1\n";
+    static const char in_latency[] = TILES "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 64x64/8 5\n"
+        "sm_90 resnet50 fp16-latency 224x224 layer4.1.conv1 1 64x64/2 1\n";
+    (void)state;
+    build("resnet50", 224, 224, 2, REID_HEAD_NONE);
+    assert_string_equal(tile_with(NULL, 0, 0, 1), "pair,2*64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 1), "2*64x128"); /* the least, of this chip and operation */
+    assert_string_equal(tile_with(NULL, 0, 0, 0), "pair,64x128");
+    assert_string_equal(tile_with(measured, 0, 0, 0), "pair,2*128x128");
+    assert_string_equal(tile_with(measured, 1, 0, 1), "64x128"); /* REID_TILE comes before it */
+    assert_string_equal(tile_with(NULL, 8, 0, 1), "pair,2*128x128");
+    assert_string_equal(tile_with(NULL, 9, 0, 1), tile_with(NULL, 0, 0, 1)); /* parts of K are for latency */
+    assert_string_equal(tile_with(NULL, 0, 1, 0), "2*64x64/8");
+    assert_string_equal(tile_with(measured, 0, 1, 0), "2*64x64/8");   /* other kernels */
+    assert_string_equal(tile_with(in_latency, 0, 1, 0), "64x64/8"); /* not other parts, which have other bits */
+    assert_string_equal(tile_with(NULL, 9, 1, 1), tile_with(NULL, 0, 1, 1));
+    assert_string_equal(tile_with(NULL, 13, 1, 1), "64x64/8");
+}
+#endif
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "--write") == 0) return write_golden();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_golden), cmocka_unit_test(test_numbers),    cmocka_unit_test(test_last_stride),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_impossible), cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_winograd),
+#ifndef REID_NO_CUDA
+        cmocka_unit_test(test_tiles_file), cmocka_unit_test(test_tiles),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,581 @@
+/* t_search.c: reid_search against a sort of all scores in double, on every instruction set: odd sizes, ties, halves,
+   groups of every size, thresholds, rows left out; what is refused, and what happens without memory or after a fork.
+   With SEARCH_DEVICE=cuda in the environment the same on a GPU: tests/gpu/t_cuda_search.sh.
+
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_search.c tests/lib/test_impl.c -o build/t_search -lcmocka -lm
+      -lpthread */
+#include "reid.h"
+#include "../lib/test_net.h"
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+#include <setjmp.h>
+#include <cmocka.h>
+#include <sys/wait.h>
+#include "../lib/test_util.h"
+
+typedef struct search_case {
+    int dim;
+    size_t count;
+    int n, k, top;
+    reid_scoring scoring;
+    int group_size; /* on average; 0: no groups; -1: one group; -2: sizes from 1 to 400 */
+    int levels;     /* different values of a component, so that many scores are equal; 0: continuous */
+    int halves, threshold, excludes, threads;
+} search_case;
+
+typedef struct bed {
+    const search_case *c;
+    float *rows, *queries; /* rows as they are stored: rounded to halves in that case */
+    uint16_t *halves;
+    uint32_t *groups;
+    reid_hit *want;        /* (n, k) */
+    int *found;
+    reid_search_desc desc;
+} bed;
+
+static uint64_t state = 1;
+
+static uint32_t random_bits(void) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(state >> 32);
+}
+
+static int on_gpu(void) { return getenv("SEARCH_DEVICE") != NULL; }
+
+static reid_desc new_desc(void) {
+    reid_desc desc = REID_INIT;
+    desc.device = on_gpu() ? REID_DEVICE_CUDA : REID_DEVICE_CPU;
+    desc.kernels_path = "reid_kernels.cu";
+    return desc;
+}
+
+/* Every instruction set that the CPU has; one is enough beside a GPU. */
+static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : net_isa(isa) != NULL; }
+
+static void *block(size_t size) {
+    void *p = malloc(size + 1);
+    assert_non_null(p);
+    return p;
+}
+
+static void fill(const search_case *c, float *out, size_t rows) {
+    for (size_t i = 0; i < rows * (size_t)c->dim; i++)
+        out[i] = c->levels ? (float)(random_bits() % (unsigned)c->levels) - (float)(c->levels / 2)
+                           : (float)((double)random_bits() / 2147483648.0 - 1.0) / (float)sqrt(c->dim);
+}
+
+/* Same camera: a third of the rows, another third for each query. */
+static int same_camera(int query, size_t row, void *user) {
+    (void)user;
+    return (row * 7 + (size_t)query) % 3 == 0;
+}
+
+/* --- the reference: everything, sorted ---------------------------------------------------------------------------- */
+
+static int best_first(const void *a, const void *b) {
+    const reid_hit *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+static int by_group(const void *a, const void *b) {
+    const reid_hit *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    return (x->row > y->row) - (x->row < y->row);
+}
+
+/* The scores of one group, in the order of its rows, to its hit. */
+static reid_hit combine(const search_case *c, reid_hit *all, size_t count) {
+    reid_hit hit = all[0];
+    double sum = 0;
+    size_t top = c->scoring == REID_GROUP_TOP ? (size_t)c->top : 1;
+    if (c->scoring == REID_GROUP_MEAN) {
+        for (size_t i = 0; i < count; i++) sum += all[i].score;
+        top = count;
+    }
+    qsort(all, count, sizeof *all, best_first);
+    hit.row = all[0].row;
+    if (top > count) top = count;
+    for (size_t i = 0; i < top && c->scoring != REID_GROUP_MEAN; i++) sum += all[i].score;
+    hit.score = sum / (double)top;
+    return hit;
+}
+
+static void reference(bed *b) {
+    const search_case *c = b->c;
+    reid_hit *all = block(c->count * sizeof *all);
+    for (int q = 0; q < c->n; q++) {
+        size_t count = 0, units = 0;
+        for (size_t i = 0; i < c->count; i++) {
+            reid_hit hit = {(uint32_t)i, b->groups ? b->groups[i] : (uint32_t)i, 0};
+            if (c->excludes && same_camera(q, i, NULL)) continue;
+            for (int k = 0; k < c->dim; k++)
+                hit.score += (double)b->rows[i * (size_t)c->dim + (size_t)k] * b->queries[q * c->dim + k];
+            all[count++] = hit;
+        }
+        if (c->scoring != REID_ROWS) {
+            qsort(all, count, sizeof *all, by_group);
+            for (size_t i = 0, end; i < count; i = end) {
+                for (end = i + 1; end < count && all[end].group == all[i].group;) end++;
+                all[units++] = combine(c, all + i, end - i);
+            }
+            count = units;
+        }
+        qsort(all, count, sizeof *all, best_first);
+        b->found[q] = 0;
+        memset(b->want + (ptrdiff_t)q * c->k, 0, (size_t)c->k * sizeof *all);
+        for (size_t i = 0; i < count && i < (size_t)c->k; i++)
+            if (!c->threshold || all[i].score >= b->desc.threshold) b->want[q * c->k + b->found[q]++] = all[i];
+    }
+    free(all);
+}
+
+/* --- a bed ---------------------------------------------------------------------------------------------------- */
+
+static void make_groups(bed *b) {
+    const search_case *c = b->c;
+    uint32_t group = 40, left = 0; /* neighbours at first, then anywhere */
+    b->groups = block(c->count * sizeof *b->groups);
+    for (size_t i = 0; i < c->count; i++) {
+        if (c->group_size == -1) group = 7;
+        else if (c->group_size > 0) group = random_bits() % (uint32_t)(c->count / (size_t)c->group_size + 1);
+        else if (left-- == 0) group += 3, left = random_bits() % 400;
+        b->groups[i] = group;
+    }
+}
+
+static bed make_bed(const search_case *c) {
+    bed b;
+    size_t values = c->count * (size_t)c->dim, hits = (size_t)c->n * (size_t)c->k;
+    memset(&b, 0, sizeof b);
+    b.c = c;
+    b.rows = block(values * sizeof *b.rows);
+    b.queries = block((size_t)(c->n * c->dim) * sizeof *b.queries);
+    b.want = block(hits * sizeof *b.want);
+    b.found = block((size_t)c->n * sizeof *b.found);
+    fill(c, b.rows, c->count);
+    fill(c, b.queries, (size_t)c->n);
+    if (c->halves) {
+        b.halves = block(values * sizeof *b.halves);
+        reid_to_halves(b.rows, b.halves, values);
+        reid_from_halves(b.halves, b.rows, values);
+    }
+    if (c->group_size) make_groups(&b);
+    b.desc.k = c->k, b.desc.scoring = c->scoring, b.desc.top = c->top;
+    b.desc.use_threshold = c->threshold, b.desc.threshold = c->levels ? c->dim * 0.25 : 0.1;
+    b.desc.exclude = c->excludes ? same_camera : NULL;
+    reference(&b);
+    return b;
+}
+
+static void free_bed(bed *b) {
+    free(b->rows), free(b->queries), free(b->halves), free(b->groups), free(b->want), free(b->found);
+}
+
+static reid_index *open_index(const bed *b, reid_desc *desc) {
+    reid_index *index;
+    reid_rows rows = {b->halves ? NULL : b->rows, b->halves, b->c->count, b->c->dim, b->groups};
+    return reid_index_create(desc, &rows, &index) == REID_OK ? index : NULL;
+}
+
+static void compare(const bed *b, const reid_hit *hits, const int *found, const char *isa) {
+    const search_case *c = b->c;
+    for (int q = 0; q < c->n; q++) {
+        if (found[q] != b->found[q])
+            fail_msg("%s dim %d, %zu rows, scoring %d: query %d has %d hits, not %d", isa, c->dim, c->count,
+                     (int)c->scoring, q, found[q], b->found[q]);
+        for (int i = 0; i < c->k; i++) {
+            const reid_hit *have = &hits[q * c->k + i], *want = &b->want[q * c->k + i];
+            if (memcmp(have, want, sizeof *have) != 0)
+                fail_msg("%s dim %d, %zu rows, scoring %d: query %d, hit %d: row %u group %u %.17g, not %u %u %.17g",
+                         isa, c->dim, c->count, (int)c->scoring, q, i, have->row, have->group, have->score, want->row,
+                         want->group, want->score);
+        }
+    }
+}
+
+static void run_case(const search_case *c) {
+    bed b = make_bed(c);
+    reid_hit *hits = block((size_t)(c->n * c->k) * sizeof *hits);
+    int *found = block((size_t)c->n * sizeof *found);
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        reid_desc desc = new_desc();
+        reid_error error = {REID_OK, ""};
+        if (!is_tried(isa)) continue;
+        desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads, desc.error = &error;
+        reid_index *index = open_index(&b, &desc);
+        assert_string_equal(error.text, "");
+        assert_non_null(index);
+        assert_int_equal(reid_search(index, b.queries, c->n, &b.desc, hits, found, &error), REID_OK);
+        compare(&b, hits, found, net_isa(isa));
+        reid_index_destroy(index);
+    }
+    free(hits), free(found);
+    free_bed(&b);
+}
+
+/* --- tests ------------------------------------------------------------------------------------------------------- */
+
+static void test_rows(void **unused) {
+    static const search_case cases[] = {
+        {16, 0, 3, 2, 0, REID_ROWS, 0, 0, 0, 0, 0, 1},       {1, 1, 1, 1, 0, REID_ROWS, 0, 0, 0, 0, 0, 1},
+        {3, 5, 2, 9, 0, REID_ROWS, 0, 3, 0, 0, 0, 2},        {17, 95, 3, 4, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {64, 96, 4, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},      {31, 97, 5, 10, 0, REID_ROWS, 0, 0, 0, 0, 0, 3},
+        {33, 1000, 16, 10, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},  {100, 5000, 17, 5, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {65, 5000, 33, 300, 0, REID_ROWS, 0, 0, 0, 0, 0, 3}, {32, 9000, 40, 7, 0, REID_ROWS, 0, 0, 1, 0, 1, 2},
+        {4, 6000, 3, 6, 0, REID_ROWS, 0, 3, 0, 0, 0, 3},     {4, 6000, 20, 200, 0, REID_ROWS, 0, 2, 1, 0, 0, 2},
+        {48, 700, 6, 700, 0, REID_ROWS, 0, 0, 0, 1, 0, 2},   {48, 700, 2, 1000, 0, REID_ROWS, 0, 9, 0, 1, 1, 1},
+        {2, 3000, 1, 1, 0, REID_ROWS, 0, 1, 0, 0, 0, 2},     {300, 200, 1, 3, 0, REID_ROWS, 11, 0, 0, 0, 0, 2},
+        {2049, 300, 6, 3, 0, REID_ROWS, 0, 0, 1, 0, 0, 2},   {4, 3000, 90, 99, 0, REID_ROWS, 0, 3, 1, 0, 0, 1},
+        {5, 300, 1100, 3, 0, REID_ROWS, 0, 0, 0, 0, 1, 2},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_case(&cases[i]);
+}
+
+/* Every way to score a group, over sizes from one row to more than a block, with and without everything else. */
+static void test_groups(void **unused) {
+    static const int sizes[] = {1, 7, -1, -2}, queries[] = {1, 21};
+    (void)unused;
+    for (int i = 0; i < 4 * 2 * 4 * 2; i++) {
+        search_case c = {24, 1500, queries[i / 4 % 2], 5 + i % 3 * 30, 1 + i % 9, REID_ROWS, sizes[i % 4], 0, 0, 0, 0,
+                         1 + i % 3};
+        c.scoring = (reid_scoring)(i / 8 % 4);
+        c.levels = i / 32 ? 3 : 0;
+        c.halves = i / 3 % 2, c.threshold = i / 5 % 3 == 0, c.excludes = i / 7 % 2;
+        run_case(&c);
+    }
+}
+
+/* Rows that FP32 orders wrongly: equal but for the last place of one component, among large ones that cancel. */
+static void test_close(void **unused) {
+    enum { ROWS = 2000, DIM = 64 };
+    search_case c = {DIM, ROWS, 6, 20, 0, REID_ROWS, 0, 0, 0, 0, 0, 2};
+    bed b = make_bed(&c);
+    (void)unused;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < DIM; k++)
+            b.rows[i * DIM + k] = k == i % DIM ? 1.0f + (float)(i * 37 % ROWS) * 1.1920929e-7f : k % 2 ? 1.0f : -1.0f;
+    reference(&b);
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        reid_hit hits[6 * 20];
+        int found[6];
+        reid_desc desc = new_desc();
+        if (!is_tried(isa)) continue;
+        desc.cpu_isa = (reid_isa)isa;
+        reid_index *index = open_index(&b, &desc);
+        assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+        compare(&b, hits, found, "close");
+        reid_index_destroy(index);
+    }
+    free_bed(&b);
+}
+
+/* Sizes at both ends of what floats can be: sums that underflow, rows as long as they may be. */
+static void test_extremes(void **unused) {
+    static const float sizes[] = {1e-38f, 1e-30f, 1e-22f, 1e-3f, 1e15f};
+    search_case c = {40, 300, 5, 9, 0, REID_ROWS, 0, 0, 0, 0, 0, 1};
+    (void)unused;
+    for (int s = 0; s < 5 * 2; s++) {
+        reid_hit hits[5 * 9];
+        int found[5];
+        reid_desc desc = new_desc();
+        bed b = make_bed(&c);
+        for (int i = 0; i < 300 * 40; i++) b.rows[i] *= s < 5 || i % 400 < 40 ? sizes[s % 5] : 1;
+        for (int i = 0; i < 5 * 40; i++) b.queries[i] *= sizes[s % 5];
+        reference(&b);
+        reid_index *index = open_index(&b, &desc);
+        assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+        compare(&b, hits, found, "extremes");
+        reid_index_destroy(index);
+        free_bed(&b);
+    }
+}
+
+/* Every half there and back; floats next to the middle of two halves. */
+static void test_halves(void **unused) {
+    (void)unused;
+    for (uint32_t h = 0; h < 65536; h++) {
+        uint16_t half = (uint16_t)h, back, sides[2];
+        float value, middle[2];
+        reid_from_halves(&half, &value, 1);
+        reid_to_halves(&value, &back, 1);
+        if ((h & 0x7fff) > 0x7c00) assert_true((back & 0x7c00) == 0x7c00 && (back & 0x3ff)); /* NaN stays NaN */
+        else assert_int_equal(back, half);
+        if ((h & 0x7fff) >= 0x7bff) continue;
+        uint16_t next = (uint16_t)(h + 1);
+        float upper;
+        reid_from_halves(&next, &upper, 1);
+        middle[0] = (value + upper) / 2; /* exact */
+        middle[1] = nextafterf(middle[0], upper);
+        reid_to_halves(middle, sides, 2);
+        assert_int_equal(sides[0], h & 1 ? next : half);
+        assert_int_equal(sides[1], next);
+    }
+    float large[2] = {65519.996f, -65520.0f};
+    uint16_t out[2];
+    reid_to_halves(large, out, 2);
+    assert_int_equal(out[0], 0x7bff);
+    assert_int_equal(out[1], 0xfc00);
+}
+
+/* A small bed and what it takes to make an index of it. */
+typedef struct small {
+    bed b;
+    reid_rows rows;
+    reid_desc desc;
+    reid_error error;
+} small;
+
+static const search_case small_case = {8, 50, 3, 2, 0, REID_ROWS, 5, 0, 0, 0, 0, 1};
+
+static void make_small(small *s) {
+    const reid_desc desc = new_desc();
+    s->b = make_bed(&small_case);
+    s->rows.floats = s->b.rows, s->rows.halves = NULL, s->rows.count = 50, s->rows.dim = 8;
+    s->rows.groups = s->b.groups;
+    s->desc = desc;
+    s->desc.error = &s->error;
+}
+
+static void no_index(small *s, const reid_rows *rows, reid_result result, const char *part) {
+    reid_index *index = (reid_index *)(void *)s;
+    assert_int_equal(reid_index_create(&s->desc, rows, &index), result);
+    assert_int_equal(s->error.code, result);
+    assert_non_null(strstr(s->error.text, part));
+    assert_null(index);
+}
+
+static void test_refused_indexes(void **unused) {
+    static const struct {
+        int dim;
+        size_t count;
+        int threads, isa;
+        const char *part;
+    } cases[] = {
+        {0, 50, 0, 0, "50 rows of 0 floats"},
+        {REID_MAX_DIM + 1, 50, 0, 0, "of 1 to 65536"},
+        {8, UINT32_MAX, 0, 0, "4294967295 rows"},
+        {8, 50, 1025, 0, "desc.threads is 1025"},
+        {8, 50, -1, 0, "desc.threads is -1"},
+        {8, 50, 0, 9, "no reid_isa"},
+    };
+    small s;
+    (void)unused;
+    make_small(&s);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_rows bad = s.rows;
+        bad.dim = cases[i].dim, bad.count = cases[i].count;
+        s.desc.threads = cases[i].threads, s.desc.cpu_isa = (reid_isa)cases[i].isa;
+        no_index(&s, &bad, REID_ERR_INVALID_ARG, cases[i].part);
+    }
+    reid_rows both = s.rows, none = s.rows;
+    both.halves = (const uint16_t *)(const void *)s.b.rows, none.floats = NULL;
+    s.desc.cpu_isa = REID_ISA_AUTO, s.desc.threads = 2;
+    no_index(&s, &both, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    no_index(&s, &none, REID_ERR_INVALID_ARG, "either rows.floats or rows.halves");
+    s.desc.alloc_fn = test_heap_alloc;
+    no_index(&s, &s.rows, REID_ERR_INVALID_ARG, "both or neither");
+    s.desc.alloc_fn = NULL;
+    s.b.rows[49 * 8 + 7] = NAN;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 49 is not finite");
+    s.b.rows[30 * 8] = -INFINITY;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 30 is not finite");
+    s.b.rows[4 * 8] = 2e18f;
+    no_index(&s, &s.rows, REID_ERR_EMBEDDING, "row 4 is not finite, or longer than 1e18");
+    s.b.rows[4 * 8] = s.b.rows[30 * 8] = s.b.rows[49 * 8 + 7] = 0;
+    s.desc.memory_limit = 300;
+    no_index(&s, &s.rows, REID_ERR_MEMORY_LIMIT, "the index takes");
+    assert_int_equal(reid_index_create(NULL, &s.rows, NULL), REID_ERR_INVALID_ARG);
+    reid_index_destroy(NULL);
+    free_bed(&s.b);
+}
+
+static void no_hits(small *s, reid_index *index, const reid_search_desc *d, reid_result result, const char *part) {
+    reid_hit hits[6], zero[6];
+    int found[3];
+    size_t size = d->k > 0 ? (size_t)(3 * d->k) * sizeof *hits : 0;
+    memset(hits, 1, sizeof hits), memset(found, 1, sizeof found), memset(zero, 0, sizeof zero);
+    assert_int_equal(reid_search(index, s->b.queries, 3, d, hits, found, &s->error), result);
+    assert_int_equal(s->error.code, result);
+    assert_non_null(strstr(s->error.text, part));
+    assert_memory_equal(hits, zero, size);
+    assert_memory_equal(found, zero, sizeof found);
+}
+
+static void test_refused_searches(void **unused) {
+    static const struct {
+        int k, scoring, top, use_threshold;
+        double threshold;
+        const char *part;
+    } cases[] = {
+        {0, REID_ROWS, 0, 0, 0, "k is 0"},
+        {2, 4, 0, 0, 0, "scoring 4"},
+        {2, -1, 0, 0, 0, "scoring -1"},
+        {2, REID_GROUP_TOP, 0, 0, 0, "top is 0: 1 to 64"},
+        {2, REID_GROUP_TOP, 65, 0, 0, "top is 65"},
+        {2, REID_ROWS, 0, 1, (double)NAN, "threshold is not a number"},
+    };
+    small s;
+    reid_index *index;
+    (void)unused;
+    make_small(&s);
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    assert_int_equal(reid_search(index, NULL, 0, &s.b.desc, NULL, NULL, &s.error), REID_OK);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        reid_search_desc d = REID_INIT;
+        d.k = cases[i].k, d.scoring = (reid_scoring)cases[i].scoring, d.top = cases[i].top;
+        d.use_threshold = cases[i].use_threshold, d.threshold = cases[i].threshold;
+        no_hits(&s, index, &d, REID_ERR_INVALID_ARG, cases[i].part);
+    }
+    s.b.queries[2 * 8 + 3] = INFINITY;
+    no_hits(&s, index, &s.b.desc, REID_ERR_EMBEDDING, "query 2 is not finite");
+    s.b.queries[8 + 3] = NAN;
+    no_hits(&s, index, &s.b.desc, REID_ERR_EMBEDDING, "query 1 is not finite");
+    s.b.queries[8 + 3] = s.b.queries[2 * 8 + 3] = 0;
+    assert_int_equal(reid_search(index, NULL, 3, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
+    assert_int_equal(reid_search(NULL, s.b.queries, 3, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG);
+    reid_index_destroy(index);
+    s.desc.memory_limit = 4000;
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    no_hits(&s, index, &s.b.desc, REID_ERR_MEMORY_LIMIT, "and one query");
+    reid_index_destroy(index);
+    s.desc.memory_limit = 0;
+    s.rows.groups = NULL;
+    assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
+    s.b.desc.scoring = REID_GROUP_MAX;
+    no_hits(&s, index, &s.b.desc, REID_ERR_INVALID_ARG, "rows.groups was NULL");
+    reid_index_destroy(index);
+    free_bed(&s.b);
+}
+
+/* Each allocation refused in turn; sizes given back; and a limit under which queries go one by one. */
+static void test_memory(void **unused) {
+    search_case c = {20, 3000, 70, 6, 0, REID_GROUP_MAX, 4, 0, 1, 0, 0, 2};
+    bed b = make_bed(&c);
+    reid_hit *hits = block((size_t)(c.n * c.k) * sizeof *hits);
+    int found[70];
+    (void)unused;
+    for (size_t at = 1, done = 0; !done; at++) {
+        test_heap heap;
+        reid_error error;
+        reid_desc desc = new_desc();
+        memset(&heap, 0, sizeof heap);
+        heap.fail_at = at;
+        desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
+        desc.error = &error;
+        reid_index *index = open_index(&b, &desc);
+        if (index) {
+            reid_result r = reid_search(index, b.queries, c.n, &b.desc, hits, found, &error);
+            if (r == REID_OK) compare(&b, hits, found, "memory");
+            done = r == REID_OK && at > 6;
+        }
+        assert_true(done || error.code == REID_ERR_OUT_OF_MEMORY);
+        reid_index_destroy(index);
+        assert_int_equal(heap.live, 0);
+        assert_int_equal(heap.wrong_size, 0);
+    }
+    size_t most = 0;
+    for (size_t limit = 60000; limit < 4000000; limit = limit * 3 / 2) {
+        test_heap heap;
+        reid_desc desc = new_desc();
+        memset(&heap, 0, sizeof heap);
+        desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
+        desc.memory_limit = limit;
+        reid_index *index = open_index(&b, &desc);
+        if (!index) continue;
+        size_t before = heap.peak; /* sorting groups takes more for a moment */
+        heap.peak = heap.live;
+        if (reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL) == REID_OK) {
+            compare(&b, hits, found, "limit");
+            assert_true(heap.peak <= limit && heap.peak >= most && before > 0);
+            most = heap.peak;
+        }
+        reid_index_destroy(index);
+    }
+    assert_true(most > 0);
+    free(hits);
+    free_bed(&b);
+}
+
+typedef struct worker {
+    pthread_t thread;
+    reid_index *index;
+    const bed *b;
+    int errors;
+} worker;
+
+static void *search_often(void *arg) {
+    worker *w = arg;
+    const search_case *c = w->b->c;
+    reid_hit *hits = malloc((size_t)(c->n * c->k) * sizeof *hits);
+    int *found = malloc((size_t)c->n * sizeof *found);
+    for (int i = 0; i < 5; i++)
+        w->errors += reid_search(w->index, w->b->queries, c->n, &w->b->desc, hits, found, NULL) != REID_OK ||
+                     memcmp(hits, w->b->want, (size_t)(c->n * c->k) * sizeof *hits) != 0;
+    free(hits), free(found);
+    return NULL;
+}
+
+static void pool(reid_task_fn fn, void *task, int count, void *user) {
+    ++*(int *)user;
+    for (int i = count; i-- > 0;) fn(task, i);
+}
+
+/* Several threads on one index, a caller's pool, a fork, and a caller with another rounding mode. */
+static void test_threads(void **unused) {
+    search_case c = {30, 4000, 9, 6, 3, REID_GROUP_TOP, 6, 0, 0, 0, 1, 2};
+    bed b = make_bed(&c);
+    worker workers[8];
+    reid_hit hits[9 * 6];
+    int found[9], jobs = 0, status;
+    reid_desc desc = new_desc();
+    (void)unused;
+    desc.threads = 3;
+    reid_index *index = open_index(&b, &desc);
+    assert_non_null(index);
+    for (int i = 0; i < 8; i++) {
+        workers[i].index = index, workers[i].b = &b, workers[i].errors = 0;
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, search_often, &workers[i]), 0);
+    }
+    for (int i = 0; i < 8; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].errors, 0);
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        int refused = reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL) == REID_ERR_FORKED;
+        reid_index_destroy(index);
+        _exit(!refused);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    unsigned before = _mm_getcsr();
+    _mm_setcsr(before | 0xe040); /* flush to zero, towards zero */
+    assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+    assert_int_equal(_mm_getcsr() & 0xe040, 0xe040);
+    _mm_setcsr(before);
+    compare(&b, hits, found, "rounding");
+    reid_index_destroy(index);
+    desc.parallel_fn = pool, desc.parallel_user = &jobs;
+    index = open_index(&b, &desc);
+    assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
+    assert_true(jobs >= 2);
+    compare(&b, hits, found, "pool");
+    reid_index_destroy(index);
+    free_bed(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_groups),          cmocka_unit_test(test_close),
+        cmocka_unit_test(test_halves), cmocka_unit_test(test_extremes),        cmocka_unit_test(test_refused_indexes),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_threads),
+    };
+    const struct CMUnitTest gpu_tests[] = {
+        cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
+    };
+    return on_gpu() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+}

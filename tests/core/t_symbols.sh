@@ -1,0 +1,99 @@
+#!/bin/sh
+# What can be checked without running anything: exported symbols, writable data, functions that a library must not call,
+# lengths of lines and functions, section tags, documentation of every API function.
+#
+#   sh tests/core/t_symbols.sh
+#   CMOCKA_TEST_ABORT=1 sh tests/core/t_symbols.sh     stops at the first failure
+# shellcheck disable=SC2086 # options and file names are several words
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+LC_ALL=C
+export LC_ALL
+passed=0 failed=0
+found=$dir/found
+
+# nothing NAME: passes when the file $found is empty
+nothing() {
+    if [ -s "$found" ]; then
+        failed=$((failed + 1))
+        echo "FAILED: $1"
+        head -n 20 "$found" | sed 's/^/    /'
+        [ -z "${CMOCKA_TEST_ABORT-}" ] || exit 1
+    else
+        passed=$((passed + 1))
+    fi
+}
+
+printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n' > "$dir/all.c"
+cc -std=c99 -O2 -I. -c "$dir/all.c" -o "$dir/all.o" || exit 1
+nm -g --defined-only "$dir/all.o" | awk '{print $3}' | sort > "$dir/defined"
+
+# --- the object file ---
+awk '!/^reid_[a-z]/ || /^reid__/' "$dir/defined" > "$found"
+nothing 'exports only reid_*'
+objdump -t "$dir/all.o" | awk '/ \.t?(data|bss)/ && !/ \.data\.rel\.ro/ && $3 != "d" || /\*COM\*/' > "$found"
+nothing 'no writable globals'
+size -A "$dir/all.o" | awk '$1 ~ /^\.t?(data|bss)$/ && $2 > 0' > "$found"
+nothing '.data and .bss are empty'
+objdump -h "$dir/all.o" | awk '$2 ~ /^\.(init|fini|ctors|dtors|init_array)/' > "$found"
+nothing 'no constructors'
+
+# Neither called nor named: what prints, ends the process or changes its state.
+banned='printf|fprintf|vprintf|vfprintf|puts|fputs|putchar|putc|fputc|fwrite|perror|exit|_exit|quick_exit|abort|assert'
+banned="$banned|__assert_fail|setlocale|signal|sigaction|strerror|system|popen|longjmp|srand|rand|qsort|mmap|alloca"
+nm -u "$dir/all.o" | awk '{print $2}' | grep -xE "$banned|stdout|stderr|__v?f?printf_chk" > "$found"
+nothing 'calls no banned function'
+cc -fpreprocessed -dD -E -P reid.h 2>/dev/null | grep -v '__attribute__((format' |
+    grep -E "(^|[^a-zA-Z0-9_])($banned) *\(" > "$found" # without comments
+nothing 'names no banned function'
+
+# --- text ---
+files=$(find reid.h reid_kernels.cu tools tests examples models Makefile .ci -type f ! -path '*/golden/*' \
+    ! -path '*/results/*' ! -path '*/corpus/*' ! -name '*.md' -exec grep -Il '' {} + 2>/dev/null) # -I: no pictures
+for f in $files; do # columns, not bytes: continuation bytes of UTF-8 do not count
+    sed 's/[\x80-\xbf]//g' "$f" | awk -v f="$f" 'length > 120 { print f ":" NR ": " length " columns" }'
+done > "$found"
+nothing 'no line over 120 columns'
+grep -nwE 'TO''DO|FIX''ME|XX''X' $files > "$found"
+nothing 'nothing left for later'
+grep -nP '\t' reid.h tools/*.[ch] tests/*.[ch] tests/*/*.[ch] examples/*.c* > "$found"
+nothing 'no tabs in C'
+grep -nE ' +$' $files > "$found"
+nothing 'no blanks at the end of a line'
+
+for f in reid.h tools/*.c tests/*.c tests/*/*.c examples/*.c; do
+    awk -v f="$f" '
+        /^[A-Za-z].*[a-z_]\(/ && !/;$/ && !/^(typedef|struct|enum|union)/ { start = NR; name = $0 }
+        /^}/ { lines = NR - start + 1
+               if (start && lines > 80) print f ":" start ": " lines " lines: " substr(name, 1, 60)
+               start = 0 }' "$f"
+done > "$found"
+nothing 'no function over 80 lines'
+
+# --- documentation ---
+sed -n '/^   >>api/,/Stop here if you only need the API/p' reid.h > "$dir/api"
+awk '/^REID_API/ && !documented { print }
+     /\*\/$/ { documented = 1; next }
+     /^#/ || /^REID_API/ || /^ +.*\);$/ { next } # several functions may share a comment
+     { documented = 0 }' "$dir/api" > "$found"
+nothing 'every API function has a comment'
+sed -n 's/^REID_API.*[ *]\(reid_[a-z_]*\)(.*/\1/p' "$dir/api" | sort > "$dir/declared"
+comm -3 "$dir/declared" "$dir/defined" | grep -vE 'reid_image_(load|free)' > "$found" # these two need stb_image
+nothing 'what is declared is what is defined'
+
+# CONTENTS in the manual lists every section's tag once, in the order of the file.
+sed -n '/CONTENTS/,/^ *$/s/.*\(>>[a-z_][a-z_]*\).*/\1/p' reid.h > "$dir/contents"
+sed -n 's/^   \(>>[a-z_]*\)$/\1/p' reid.h > "$dir/tags"
+sort "$dir/tags" | uniq -d > "$found"
+nothing 'no tag stands twice'
+if [ -s "$dir/contents" ]; then
+    diff "$dir/contents" "$dir/tags" > "$found"
+    nothing 'CONTENTS lists the sections'
+else
+    echo 'the manual has no CONTENTS yet: its tags are not compared'
+fi
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]

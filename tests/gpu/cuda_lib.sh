@@ -1,0 +1,72 @@
+# cuda_lib.sh: what the tests of the CUDA executor share. Sourced, from the top of the repository:
+#
+#     out=build/tests/NAME
+#     . tests/gpu/cuda_lib.sh
+#
+# It ends the test as skipped where the emulator cannot run, builds the emulator, and sends programs to it: run
+# COMMAND... with the libraries in $emulator and the cache of kernels in $cache, which all tests of the plain mode
+# share. What the tests have in common is built once, by the first of them or by tests/run.
+
+. tests/emulator/needs.sh
+mkdir -p "$out"
+passed=0 failed=0
+good() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $1"; }
+finish() {
+    echo "$passed passed, $failed failed, 0 skipped"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
+# compile_net PROGRAM OPTION...: tests/gpu/cuda_net.c
+compile_net() {
+    to=$1
+    shift
+    gcc -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -g1 "$@" -I. tests/gpu/cuda_net.c \
+        -o "$to" -lm -lpthread
+}
+# cuda_net, and `apart`, in which every buffer is an allocation of its own; built if something is newer
+programs=build/tests/programs
+shared_net() {
+    case $1 in apart) more=-DREID__SEPARATE_BUFFERS ;; *) more= ;; esac
+    [ -x "$programs/$1" ] &&
+        [ -z "$(find reid.h tests tools -name '*.[ch]' -newer "$programs/$1" | head -n 1)" ] && good && return
+    mkdir -p "$programs"
+    # shellcheck disable=SC2086 # one word or none
+    compile_net "$programs/$1.new.$$" -O2 $more && mv "$programs/$1.new.$$" "$programs/$1" && good ||
+        bad "$1 does not compile"
+}
+
+# run PROGRAM ARGUMENT...: on the emulator; its output is shown when it fails
+run() {
+    started=$(date +%s%N)
+    if env LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$@" > "$out/log" 2>&1; then good
+    else
+        bad "$*"
+        tail -n 30 "$out/log"
+    fi
+    printf '%6d ms  %.100s\n' $((($(date +%s%N) - started) / 1000000)) "$*"
+}
+
+make -s emulator || { bad 'the emulator does not build'; finish; }
+emulator=$PWD/build/emulator cache=$PWD/build/tests/cuda_cache
+mkdir -p -m 700 "$cache"
+
+# golden NETWORK SETTING...: its goldens, narrowed by these
+golden() {
+    network=$1
+    shift
+    run env "$@" "$programs/cuda_net" golden "$network"
+    cat "$out/log"
+}
+
+# goldens NETWORK SIZE [--all]: FP16 at every size, FP32 at this one, or both everywhere
+goldens() {
+    case ${3-} in
+    --all) golden "$1" ;;
+    *)
+        golden "$1" GOLDEN_PRECISION=fp16
+        golden "$1" GOLDEN_PRECISION=fp32 GOLDEN_SIZE="$2"
+        ;;
+    esac
+}

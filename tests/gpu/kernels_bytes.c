@@ -1,0 +1,295 @@
+/* kernels_bytes.c: reid_conv_wgmma in INT8 against its definition, on the emulator: every byte of layers of ResNet-50,
+   of odd ones, and of the stem with its max pool, whatever the tile. Built and run by tests/gpu/t_wgmma.sh. */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+
+#include "kernels_test.h"
+
+static reid__plan plan;
+static reid__prep prep;
+static reid__gpu gpu;
+static reid__gpu_lane lane;
+
+/* An operation's numbers. weights: (OC, taps, IC); scale[oc]: what 1 in a residual is; want: its outputs. */
+typedef struct layer {
+    int index, pixels;
+    const uint8_t *in;
+    int8_t *weights;
+    uint8_t *rest, *want;
+    float *scale, *bias;
+} layer;
+
+static size_t stored(int buffer, int images) {
+    const reid__buffer *b = &plan.buffers[buffer];
+    return (size_t)(images * b->h * b->w * b->c);
+}
+
+static uint8_t *random_bytes(size_t count) {
+    static unsigned seed = 5;
+    uint8_t *bytes = (uint8_t *)malloc(count);
+    if (!bytes) exit(1);
+    for (size_t i = 0; i < count; i++) bytes[i] = (uint8_t)emu_next_random(&seed);
+    return bytes;
+}
+
+/* The exact sum of an output. */
+static int sum_of(const layer *l, int m, int n) {
+    const reid__op *op = &plan.ops[l->index];
+    int image = m / (op->oh * op->ow), sum = 0;
+    for (int tap = 0; tap < op->kh * op->kw; tap++) {
+        int y = m / op->ow % op->oh * op->stride - op->pad_y + tap / op->kw;
+        int x = m % op->ow * op->stride - op->pad_x + tap % op->kw;
+        if (y < 0 || y >= op->ih || x < 0 || x >= op->iw) continue;
+        const uint8_t *in = l->in + ((image * op->ih + y) * op->iw + x) * op->ic;
+        const int8_t *w = l->weights + (n * op->kh * op->kw + tap) * op->ic;
+        for (int c = 0; c < op->ic; c++) sum += in[c] * w[c];
+    }
+    return sum;
+}
+
+static float sum_in_double(double a, double b, double c) { return (float)(a * b + c); }
+
+/* Random weights and residuals, scales that let few outputs be cut off, and what comes out of `in`. */
+static layer layer_of(int index, int images, const uint8_t *in) {
+    const reid__op *op = &plan.ops[index];
+    layer l = {.index = index, .pixels = images * op->oh * op->ow, .in = in};
+    int is_signed = plan.buffers[op->out].is_signed, depth = op->kh * op->kw * op->ic;
+    int rest_signed = op->residual != REID__NONE && plan.buffers[op->residual].is_signed;
+    size_t outputs = (size_t)(l.pixels * op->oc);
+    unsigned seed = (unsigned)index;
+    l.weights = (int8_t *)random_bytes((size_t)(op->oc * depth));
+    l.rest = random_bytes(outputs), l.want = random_bytes(outputs);
+    l.scale = (float *)malloc((size_t)(op->oc + 1) * sizeof(float)), l.bias = (float *)malloc((size_t)op->oc * 4);
+    for (int n = 0; n < op->oc; n++) {
+        l.scale[n] = (0.006f + 0.002f * emu_uniform(&seed)) / sqrtf((float)depth);
+        l.bias[n] = 60 + 40 * emu_uniform(&seed);
+    }
+    l.scale[op->oc] = 0.37f;
+    for (int i = 0; i < (int)outputs; i++) {
+        int n = i % op->oc;
+        float v = sum_in_double((float)sum_of(&l, i / op->oc, n), l.scale[n], l.bias[n]);
+        if (op->residual != REID__NONE)
+            v = sum_in_double(rest_signed ? (int8_t)l.rest[i] : l.rest[i], l.scale[op->oc], v);
+        l.want[i] = (uint8_t)lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
+    }
+    return l;
+}
+
+/* To the device, as reid__gpu_pack_bytes does: rows of 16 channels in the kernel's order, slices filled with zeros. */
+static void upload_layer(const layer *l) {
+    const reid__op *op = &plan.ops[l->index];
+    size_t wide = (size_t)reid__gpu_channels(&gpu.plan, op), taps = (size_t)(op->kh * op->kw), ic = (size_t)op->ic;
+    int8_t *rows = (int8_t *)calloc((size_t)op->oc * taps, wide);
+    for (size_t i = 0; i < (size_t)op->oc * taps; i++) {
+        size_t row = (size_t)reid__wgmma_row((int)(i / taps));
+        memcpy(rows + (row * taps + i % taps) * wide, l->weights + i * ic, ic);
+    }
+    gpu.plan.weight[l->index] = emu_upload(rows, (size_t)op->oc * taps * wide);
+    gpu.plan.weight2[l->index] = emu_upload(l->scale, (size_t)(op->oc + 1) * 4);
+    gpu.plan.bias[l->index] = emu_upload(l->bias, (size_t)op->oc * 4);
+    free(rows);
+}
+
+static void drop_layer(layer *l) {
+    NEED(cuMemFree_v2(gpu.plan.weight[l->index]) || cuMemFree_v2(gpu.plan.weight2[l->index]) ||
+         cuMemFree_v2(gpu.plan.bias[l->index]));
+    free(l->weights), free(l->rest), free(l->want), free(l->scale), free(l->bias);
+}
+
+static CUfunction function_of(const reid__program *p, const reid__step *s) {
+    const char *options[REID__MAX_OPTIONS], *at = p->options;
+    int n = 0;
+    for (; n < p->count; at += strlen(at) + 1) options[n++] = at;
+    return emu_function_of(program_with(s->function, options, n), s->function, s->shared);
+}
+
+/* Where only a global average follows, sums over each row of an image are stored. */
+static int wrong_row_sums(const layer *l, const float *got, int per) {
+    int oc = plan.ops[l->index].oc, wrong = 0;
+    for (int i = 0; i < l->pixels / per * oc; i++) {
+        float sum = 0;
+        for (int x = 0; x < per; x++) sum += l->want[(i / oc * per + x) * oc + i % oc];
+        wrong += got[i] != sum;
+    }
+    return wrong;
+}
+
+static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int multiprocessors) {
+    const reid__op *op = &plan.ops[l->index], *first = &plan.ops[reid__launch_first(&gpu.plan, l->index)];
+    int per = gpu.plan.per[op->out], wrong = 0;
+    size_t count = (size_t)(l->pixels * op->oc), bytes = per > 1 ? count / (size_t)per * 4 : count;
+    reid_error error = REID_INIT;
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__wgmma_step(&gpu.plan, l->index, t, &p, &s);
+    reid__define_conv(&gpu.plan, first, reid__adds(&gpu.plan, l->index), &p);
+    reid__option(&p, t->stem ? "-DVALUE_F16" : "-DVALUE_U8");
+    s.handle = function_of(&p, &s);
+    uint8_t *got = (uint8_t *)malloc(bytes);
+    lane.buffer[op->out] = emu_upload(NULL, bytes);
+    gpu.device.multiprocessors = multiprocessors;
+    NEED(reid__gpu_run_wgmma(&gpu, &lane, l->index, &s, images, &error));
+    NEED(cuCtxSynchronize());
+    emu_download(got, lane.buffer[op->out], bytes);
+    for (size_t i = 0; i < count && per == 1; i++) wrong += got[i] != l->want[i];
+    if (per > 1) wrong = wrong_row_sums(l, (const float *)(void *)got, per);
+    printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d light %d "
+           "stages %d chunks %d + %d: %d wrong\n", op->name, op->ic, op->oc, op->kh, op->kw, op->oh, op->ow, images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
+           t->passes * t->bn / t->depth, wrong);
+    CHECK(wrong == 0);
+    free(got);
+}
+
+/* The largest of the stem's bytes under the max pool's window, from the whole sums of its levels:
+   (images, rows, columns, 4) by (64, 7, 8, 4). */
+static uint8_t pooled_of(const int16_t *in, const int16_t *w, const float *scale, const float *bias, int m, int n) {
+    const reid__op *op = &plan.ops[0], *pool = &plan.ops[1];
+    int image = m / (pool->oh * pool->ow), row = gpu.plan.columns * 4;
+    float most = 0;
+    for (int i = 0; i < 9; i++) {
+        int y = m / pool->ow % pool->oh * 2 - pool->pad_y + i / 3, x = m % pool->ow * 2 - pool->pad_x + i % 3;
+        int sum = 0;
+        if (y < 0 || y >= op->oh || x < 0 || x >= op->ow) continue;
+        for (int k = 0; k < 224; k++)
+            sum += in[(image * gpu.plan.rows + 2 * y + k / 32) * row + 8 * x + k % 32] * w[n * 224 + k];
+        most = fmaxf(most, sum_in_double((float)sum, scale[n], bias[n]));
+    }
+    return (uint8_t)lrintf(fminf(most, 255));
+}
+
+/* Random halves that are whole numbers, and those numbers; zero in the fourth channel. */
+static CUdeviceptr whole_halves(size_t count, int most, int16_t **values) {
+    uint16_t *halves = (uint16_t *)malloc(2 * count);
+    *values = (int16_t *)random_bytes(2 * count);
+    for (size_t i = 0; i < count; i++) {
+        (*values)[i] = i % 4 == 3 ? 0 : (int16_t)((*values)[i] % (most + 1));
+        halves[i] = emu_half_from((*values)[i]);
+    }
+    CUdeviceptr p = emu_upload(halves, 2 * count);
+    free(halves);
+    return p;
+}
+
+static void test_stem(int images) {
+    if (!emu_case("reid_conv_wgmma INT8 stem, %d images", images)) return;
+    const reid__op *pool = &plan.ops[1];
+    size_t inputs = (size_t)(images * gpu.plan.rows * gpu.plan.columns * 4);
+    layer l = {.index = 1, .pixels = images * pool->oh * pool->ow};
+    size_t outputs = (size_t)(l.pixels * 64);
+    int16_t *in, *w;
+    float scale[64], bias[64];
+    unsigned seed = 3;
+    for (int n = 0; n < 64; n++) scale[n] = 2e-4f + 1e-4f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
+    lane.buffer[plan.ops[0].in] = whole_halves(inputs, 151, &in);
+    gpu.plan.weight[0] = whole_halves(64 * 224, 400, &w);
+    gpu.plan.weight2[0] = emu_upload(scale, sizeof scale), gpu.plan.bias[0] = emu_upload(bias, sizeof bias);
+    l.want = random_bytes(outputs);
+    for (int i = 0; i < (int)outputs; i++) l.want[i] = pooled_of(in, w, scale, bias, i / 64, i % 64);
+    reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu.plan, 1, 90, 0);
+    CHECK(gpu.plan.inner[1] == 0 && t.stem);
+    run_tile(&l, &t, images, 1);
+    NEED(cuMemFree_v2(lane.buffer[plan.ops[0].in]) || cuMemFree_v2(gpu.plan.weight[0]) ||
+         cuMemFree_v2(gpu.plan.weight2[0]) || cuMemFree_v2(gpu.plan.bias[0]));
+    free(in), free(w), free(l.want);
+}
+
+typedef enum which { CHOSEN, ALL, PARTS } which;
+
+/* The next tile, number i: of those that are chosen, for small batches and for large ones; of all, the last four in
+   pairs; of those that cut K into parts, for latency. Without stages: it does not fit. */
+static reid__wgmma_tile next_tile(int index, which of, int i) {
+    if (of == CHOSEN) return reid__choose_wgmma_tile(&gpu.plan, index, 90, i);
+    if (of == PARTS) return reid__wgmma_fit(&gpu.plan, index, 1, 1 + i % 2, 0, 2 << i / 2);
+    return reid__wgmma_fit(&gpu.plan, index, 1 + i / 2 % 2, 1 + i % 2, i / 4, 1);
+}
+
+static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
+    const reid__op *op = &plan.ops[index];
+    return emu_case("reid_conv_wgmma INT8 %s, %d of %dx%d, %d channels, tile %dx%d groups %d resident %d pair %d "
+                    "split %d", op->name, images, op->oh, op->ow, op->ic, t->bm, t->bn, t->groups, t->resident,
+                    t->pair, t->split);
+}
+
+/* An operation's launch with each tile. */
+static void test_op(int index, int images, which of) {
+    int first = reid__launch_first(&gpu.plan, index), fit = 0, count = 0, numbers[8];
+    reid__wgmma_tile tiles[8];
+    for (int i = 0; i < (of == CHOSEN ? 2 : of == PARTS ? 6 : 8); i++) {
+        reid__wgmma_tile t = next_tile(index, of, i);
+        if (t.stages < 2 || (of == ALL && i / 4 && !t.pair)) continue;
+        fit++;
+        if (is_wanted(index, images, &t)) numbers[count] = i, tiles[count++] = t;
+    }
+    CHECK(fit > 0);
+    if (!count) return;
+    const reid__op *op = &plan.ops[index], *begin = &plan.ops[first];
+    uint8_t *in = random_bytes(stored(begin->in, images));
+    layer before = layer_of(first, images, in), l = before;
+    if (first != index) l = layer_of(index, images, before.want), upload_layer(&before);
+    upload_layer(&l);
+    lane.buffer[begin->in] = emu_upload(in, stored(begin->in, images));
+    if (op->residual != REID__NONE) lane.buffer[op->residual] = emu_upload(l.rest, (size_t)(l.pixels * op->oc));
+    for (int i = 0; i < count; i++) /* so few multiprocessors that a cluster has several tiles */
+        run_tile(&l, &tiles[i], images, of == PARTS ? tiles[i].split : 1 + numbers[i]);
+    if (first != index) drop_layer(&before);
+    drop_layer(&l);
+    NEED(cuMemFree_v2(lane.buffer[begin->in]));
+    if (op->residual != REID__NONE) NEED(cuMemFree_v2(lane.buffer[op->residual]));
+    free(in);
+}
+
+static void plan_of(int height, int width, int latency) {
+    const reid__arch *arch = NULL;
+    for (int i = 0; i < REID__ARCHS; i++)
+        if (strcmp(reid__archs[i].name, "resnet50") == 0) arch = &reid__archs[i];
+    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
+    reid__plan_narrow(&plan, 4);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, latency);
+}
+
+static int find(const char *name) {
+    int index = 0;
+    while (strcmp(plan.ops[index].name, name) != 0) index++;
+    return index;
+}
+
+/* Channels that are no multiple of a slice or of a tile. */
+static void make_odd(int index, int ic, int oc) {
+    const reid__op *op = &plan.ops[index];
+    plan.ops[index].ic = plan.buffers[op->in].c = ic;
+    plan.ops[index].oc = plan.buffers[op->out].c = oc;
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
+    CHECK(reid__takes_wgmma(&gpu.plan, &plan.ops[index]) && gpu.plan.inner[index] == REID__NONE);
+}
+
+/* `few`, and where every access is checked: only the smallest ones. */
+int main(int argc, char **argv) {
+    static const struct { const char *name; int images; which of; } rows[] = {
+        {"layer1.0.conv3", 1, CHOSEN}, {"layer1.0.downsample.0", 3, CHOSEN}, {"layer1.1.conv3", 3, ALL},
+        {"layer2.1.conv3", 3, ALL}, {"layer2.0.downsample.0", 3, CHOSEN}, {"layer3.0.conv2", 3, ALL},
+        {"layer3.0.conv3", 1, CHOSEN}};
+    int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    NEED(reid__driver_load(&gpu.device, NULL));
+    for (size_t i = 0; i < (few ? 3 : sizeof rows / sizeof *rows); i++) {
+        plan_of(45, 37, 0);
+        int index = find(rows[i].name);
+        if (strstr(rows[i].name, ".1.conv3")) /* beginning with conv2: what the kernel can, and no plan asks for yet */
+            gpu.plan.inner[index] = index - 1, gpu.plan.into[index - 1] = index;
+        test_op(index, rows[i].images, rows[i].of);
+    }
+    if (!few) plan_of(101, 75, 0), test_op(find("layer4.2.conv3"), 6, ALL);
+    CHECK(few || gpu.plan.per[plan.ops[find("layer4.2.conv3")].out] == 3);
+    plan_of(45, 37, 1), test_op(find("layer2.0.conv2"), 2, CHOSEN), test_op(find("layer2.0.conv2"), 3, PARTS);
+    if (!few) test_op(find("layer2.1.conv1"), 5, PARTS), test_op(find("layer3.1.conv3"), 5, PARTS);
+    plan_of(45, 37, 0), test_stem(2);
+    plan_of(45, 37, 0), make_odd(find("layer3.1.conv2"), 80, 48);
+    test_op(find("layer3.1.conv2"), 3, few ? CHOSEN : ALL);
+    plan_of(45, 37, 0), make_odd(find("layer3.0.conv2"), 144, 208), test_op(find("layer3.0.conv2"), 3, CHOSEN);
+    free(kernels_text);
+    return emu_done("kernels_bytes");
+}

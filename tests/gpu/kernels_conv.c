@@ -1,0 +1,229 @@
+/* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, the
+   plain one too, several tile shapes, which must not change a bit. Built and run by tests/gpu/t_kernels.sh. */
+#include "kernels_test.h"
+
+typedef struct conv {
+    const char *name;
+    int ih, iw, ic, oc, k, stride, pad, act, residual, scale, images, channel;
+} conv;
+
+/* Odd sizes, padded channels, tiles that straddle two images, K shorter and longer than a slice. */
+static const conv convs[] = {
+    {"1x1", 7, 5, 32, 48, 1, 1, 0, 0, 0, 0, 2, 0},
+    {"1x1 residual relu", 9, 7, 64, 80, 1, 1, 0, 1, 1, 0, 2, 0},
+    {"1x1 scaled residual", 6, 6, 48, 32, 1, 1, 0, 0, 1, 1, 3, 0},
+    {"1x1 stride 2", 9, 7, 32, 64, 1, 2, 0, 0, 0, 0, 1, 0},
+    {"3x3 relu", 8, 8, 16, 16, 3, 1, 1, 1, 0, 0, 2, 0},
+    {"3x3 silu", 10, 11, 48, 64, 3, 1, 1, 2, 0, 0, 1, 0},
+    {"3x3 stride 2", 9, 12, 32, 32, 3, 2, 1, 1, 0, 0, 2, 0},
+    {"stem 7x8 stride 2", 21, 20, 4, 64, 0, 2, 0, 1, 0, 0, 2, 0}, /* k 0: 7 rows of 8 columns, border stored */
+    {"linear into a part", 1, 1, 96, 32, 1, 1, 0, 0, 0, 0, 5, 32},
+};
+
+typedef enum kind { PLAIN, F32, F16 } kind;
+typedef struct tile {
+    int bm, bn, stages, warps_m, warps_n;
+} tile;
+static const tile tiles[] = {{64, 32, 3, 2, 2}, {32, 64, 2, 1, 4}, {128, 64, 4, 2, 2}};
+
+static int depth_of(const conv *c) { return (c->k ? c->k * c->k : 7 * 8) * c->ic; }
+
+/* What an output is by definition, in double. */
+static double expected(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
+                       const double *scale, int oh, int ow, int m, int n) {
+    int image = m / (oh * ow), y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad;
+    int kw = c->k ? c->k : 8;
+    double sum = bias[n];
+    for (int k = 0; k < depth_of(c); k++) {
+        int y = y0 + k / c->ic / kw, x = x0 + k / c->ic % kw;
+        if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+        double a = in[((image * c->ih + y) * c->iw + x) * c->ic + k % c->ic];
+        if (c->scale) a *= scale[image * c->ic + k % c->ic];
+        sum += a * w[k * c->oc + n];
+    }
+    if (c->residual) sum += rest[m * c->oc + n];
+    return activation(sum, c->act);
+}
+
+/* What is stored for a value. */
+static double rounded(double value, int half) { return half ? emu_half_value(emu_half_from(value)) : value; }
+
+/* The same exactly: `split` parts of K, whole slices, are chains of multiply-adds in float, added first one first. */
+static double joined(const conv *c, const double *in, const double *w, const double *bias, const double *rest,
+                     int oh, int ow, int m, int n, int split, int half) {
+    int y0 = m % (oh * ow) / ow * c->stride - c->pad, x0 = m % ow * c->stride - c->pad, kw = c->k ? c->k : 8;
+    int bk = half ? 32 : 16, slices = (depth_of(c) + bk - 1) / bk;
+    float total = 0;
+    for (int part = 0, k = 0; part < split; part++) {
+        float sum = part ? 0 : (float)bias[n];
+        for (; k < depth_of(c) && k < slices * (part + 1) / split * bk; k++) {
+            int y = y0 + k / c->ic / kw, x = x0 + k / c->ic % kw;
+            if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+            sum = fmaf((float)in[((m / (oh * ow) * c->ih + y) * c->iw + x) * c->ic + k % c->ic],
+                       (float)rounded(w[k * c->oc + n], half), sum);
+        }
+        total = part ? total + sum : sum;
+    }
+    if (c->residual) total += (float)rest[m * c->oc + n];
+    return rounded(activation(total, c->act), half);
+}
+
+/* Weights on the device: (K padded, N), transposed for tensor cores; zero past K. */
+static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc, int half, int transposed) {
+    char *raw = (char *)calloc((size_t)(padded * oc), 4);
+    for (int k = 0; k < depth; k++)
+        for (int n = 0; n < oc; n++) {
+            size_t at = (size_t)(transposed ? n * padded + k : k * oc + n);
+            float v = (float)w[k * oc + n];
+            uint16_t h = emu_half_from(v);
+            if (half) memcpy(raw + 2 * at, &h, 2);
+            else memcpy(raw + 4 * at, &v, 4);
+        }
+    CUdeviceptr p = emu_upload(raw, (size_t)(padded * oc) * (half ? 2 : 4));
+    free(raw);
+    return p;
+}
+
+static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
+
+/* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
+static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
+    int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
+    int oh = (c->ih + 2 * c->pad - kh) / c->stride + 1, ow = (c->iw + 2 * c->pad - kw) / c->stride + 1;
+    int pixels = c->images * oh * ow, depth = depth_of(c), stride = c->oc + c->channel;
+    int each = row_sums ? s->bm / ow * ow : s->bm; /* pixels of a tile */
+    const constant constants[] = {
+        {"IH", c->ih}, {"IW", c->iw}, {"IC", c->ic}, {"OH", oh}, {"OW", ow}, {"OC", c->oc}, {"OC_PADDED", c->oc},
+        {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
+        {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
+        {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
+        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {"SPLIT", split}, {NULL, 0}};
+    int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
+    unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
+    CUfunction f = kernel_of(names[as], half, constants, shared);
+    unsigned seed = 7;
+    tensor in = tensor_of((size_t)(c->images * c->ih * c->iw * c->ic), half, &seed, 1);
+    tensor w = tensor_of((size_t)(depth * c->oc), 0, &seed, 0.1), bias = tensor_of((size_t)c->oc, 0, &seed, 1);
+    tensor rest = tensor_of((size_t)(pixels * c->oc), half, &seed, 1);
+    tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1);
+    tensor out = result_of((size_t)(row_sums ? pixels / ow * c->oc : pixels * stride), half && !row_sums);
+    CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
+    void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
+    if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
+    else run_clusters(f, (pixels + each - 1) / each * split, (c->oc + s->bn - 1) / s->bn,
+                      half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params, split);
+    fetch(&out);
+    double worst = 0;
+    for (int i = 0; i < pixels / ow * c->oc && row_sums; i++) {
+        float sum = 0;
+        for (int x = 0; x < ow; x++) sum += (float)(*same)[(i / c->oc * ow + x) * stride + i % c->oc];
+        CHECK(out.host[i] == (double)sum);
+    }
+    for (int m = 0; m < pixels && !row_sums; m++)
+        for (int n = 0; n < c->oc; n++) {
+            double got = out.host[m * stride + c->channel + n];
+            compare(&worst, got, expected(c, in.host, w.host, bias.host, rest.host, scale.host, oh, ow, m, n));
+            if (split == 1 || c->scale || c->act == 2 || (half && !emu_adds_in_chains())) continue;
+            CHECK(got == joined(c, in.host, w.host, bias.host, rest.host, oh, ow, m, n, split, half));
+        }
+    printf("%-16s %-20s tile %3d x %-3d split %d largest error %.1e\n", names[as], c->name, s->bm, s->bn, split, worst);
+    CHECK(worst < (half ? 1e-3 : emu_loosened(2e-6)));
+    if (*same && !row_sums) CHECK(memcmp(*same, out.host, out.count * sizeof *out.host) == 0);
+    if (!*same) *same = (double *)memcpy(malloc(out.count * sizeof *out.host), out.host, out.count * sizeof *out.host);
+    NEED(cuMemFree_v2(packed));
+    drop(&in), drop(&w), drop(&bias), drop(&rest), drop(&scale), drop(&out);
+}
+
+/* The same as a case. Sums of rows need the results that they are sums of. */
+static void case_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
+    if (!emu_case("%s %s, tile %dx%d split %d%s", names[as], c->name, s->bm, s->bn, split,
+                  row_sums ? " row sums" : "")) return;
+    if (row_sums && !*same) test_conv(c, as, s, 0, split, same);
+    test_conv(c, as, s, row_sums, split, same);
+}
+
+/* --- INT8 --- */
+
+static float sum_in_double(double a, double b, double c) { return (float)(a * b + c); }
+
+/* Bytes times signed bytes, exactly: every output byte, however many blocks share K. rest: 0, or a residual of bytes
+   (1), of signed ones (2). */
+static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, int split) {
+    if (!emu_case("reid_conv_f16 INT8 %s, tile %dx%d split %d rest %d signed %d", c->name, s->bm, s->bn, split, rest,
+                  is_signed)) return;
+    int oh = (c->ih + 2 * c->pad - c->k) / c->stride + 1, ow = (c->iw + 2 * c->pad - c->k) / c->stride + 1;
+    int pixels = c->images * oh * ow, depth = c->k * c->k * c->ic, wrong = 0, most = 0;
+    const constant constants[] = {
+        {"IH", c->ih}, {"IW", c->iw}, {"IC", c->ic}, {"OH", oh}, {"OW", ow}, {"OC", c->oc}, {"OC_PADDED", c->oc},
+        {"OUT_STRIDE", c->oc}, {"CHANNEL", 0}, {"KH", c->k}, {"KW", c->k}, {"STRIDE", c->stride},
+        {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", 1}, {"RESIDUAL", rest != 0}, {"SCALE", 0}, {"BM", s->bm},
+        {"BN", s->bn}, {"BK", 64}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n},
+        {"ROW_SUMS", 0}, {"BYTES", 1}, {"SIGNED", is_signed}, {"REST_SIGNED", rest == 2}, {"SPLIT", split},
+        {NULL, 0}};
+    int copies = 64 * s->stages * (s->bm + s->bn), stored = 4 * s->bm * (s->bn + 4);
+    unsigned shared = (unsigned)(copies > stored ? copies : stored), seed = 9;
+    size_t in_count = (size_t)(c->images * c->ih * c->iw * c->ic), out_count = (size_t)(pixels * c->oc);
+    uint8_t *in = (uint8_t *)malloc(in_count), *residual = (uint8_t *)malloc(out_count);
+    uint8_t *out = (uint8_t *)malloc(out_count);
+    int8_t *w = (int8_t *)malloc((size_t)(c->oc * depth));
+    float scale[81], bias[80];
+    for (size_t i = 0; i < in_count; i++) in[i] = (uint8_t)emu_next_random(&seed);
+    for (size_t i = 0; i < out_count; i++) residual[i] = (uint8_t)emu_next_random(&seed);
+    for (int i = 0; i < c->oc * depth; i++) w[i] = (int8_t)emu_next_random(&seed);
+    for (int n = 0; n < c->oc; n++) scale[n] = 3e-3f + 1e-3f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
+    scale[c->oc] = 0.37f;
+    CUdeviceptr d_in = emu_upload(in, in_count), d_rest = emu_upload(residual, out_count);
+    CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
+    CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
+    void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
+    run_clusters(kernel_of("reid_conv_f16", 2, constants, shared), (pixels + s->bm - 1) / s->bm * split,
+                 (c->oc + s->bn - 1) / s->bn, 32 * s->warps_m * s->warps_n, shared, params, split);
+    emu_download(out, d_out, out_count);
+    for (int at = 0; at < pixels * c->oc; at++) {
+        int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
+        for (int k = 0; k < depth; k++) { /* k = (row, column, channel) */
+            int y = m % (oh * ow) / ow * c->stride - c->pad + k / c->ic / c->k;
+            int x = m % ow * c->stride - c->pad + k / c->ic % c->k;
+            if (y < 0 || y >= c->ih || x < 0 || x >= c->iw) continue;
+            sum += in[((image * c->ih + y) * c->iw + x) * c->ic + k % c->ic] * w[n * depth + k];
+        }
+        float v = sum_in_double((float)sum, scale[n], bias[n]);
+        if (rest) v = sum_in_double(rest == 2 ? (int8_t)residual[at] : residual[at], scale[c->oc], v);
+        long want = lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
+        wrong += out[at] != (uint8_t)want, most += want > 10 && want < 100;
+    }
+    printf("%-16s %-20s tile %3d x %-3d split %d bytes wrong: %d\n", "INT8", c->name, s->bm, s->bn, split, wrong);
+    CHECK(wrong == 0 && most > pixels); /* not all of them cut off */
+    NEED(cuMemFree_v2(d_in) || cuMemFree_v2(d_rest) || cuMemFree_v2(d_w) || cuMemFree_v2(d_scale) ||
+         cuMemFree_v2(d_bias)); /* emu_download has freed d_out */
+    free(in), free(residual), free(out), free(w);
+}
+
+int main(void) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    for (size_t i = 0; i < sizeof convs / sizeof *convs; i++) {
+        double *fp32 = NULL, *fp16 = NULL, *parts = NULL;
+        case_conv(&convs[i], PLAIN, &tiles[0], 0, 1, &fp32);
+        case_conv(&convs[i], F32, &tiles[i % 2], 0, 1, &fp32);
+        case_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
+        case_conv(&convs[i], F16, &tiles[(i + 1) % 3], 0, 1, &fp16);
+        if (!convs[i].channel) case_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
+        if (emu_device_arch() >= 90 && i % 2) { /* blocks of a cluster that share K */
+            case_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
+            free(parts), parts = NULL;
+            case_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
+        }
+        free(fp32), free(fp16), free(parts);
+    }
+    for (int i = 0; i < 3 && emu_device_arch() >= 80; i++) {
+        static const conv bytes[] = {{"1x1", 7, 5, 64, 80, 1, 1, 0, 1, 0, 0, 2, 0},
+                                     {"3x3", 8, 9, 64, 48, 3, 1, 1, 1, 0, 0, 2, 0},
+                                     {"3x3 stride 2", 9, 7, 128, 64, 3, 2, 1, 1, 0, 0, 1, 0}};
+        test_bytes(&bytes[i], &tiles[i], i, 0, 1);
+        test_bytes(&bytes[(i + 1) % 3], &tiles[i], 0, 1, 1);
+        if (emu_device_arch() >= 90 && i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
+    }
+    free(kernels_text);
+    return emu_done("kernels_conv");
+}

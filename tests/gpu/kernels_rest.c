@@ -1,0 +1,305 @@
+/* kernels_rest.c: the kernels of reid_kernels.cu that are not convolutions, against their definitions, on the emulator.
+   Built and run by tests/gpu/t_kernels.sh. */
+#include "kernels_test.h"
+
+enum { IMAGES = 3 };
+
+/* Pixel (y, x) of image i, channel c. */
+static double at(const tensor *t, int h, int w, int channels, int i, int y, int x, int c) {
+    return t->host[((i * h + y) * w + x) * channels + c];
+}
+
+static void test_depthwise(int k, int stride, int ih, int iw, int channels, int act, int half) {
+    if (!emu_case("depthwise %dx%d stride %d %s", k, k, stride, half ? "f16" : "f32")) return;
+    int pad = k / 2, oh = (ih + 2 * pad - k) / stride + 1, ow = (iw + 2 * pad - k) / stride + 1, rows = IMAGES * oh;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", k}, {"KW", k},
+                                  {"STRIDE", stride}, {"PAD_Y", pad}, {"PAD_X", pad}, {"ACT", act}, {NULL, 0}};
+    unsigned seed = 5;
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
+    tensor w = tensor_of((size_t)(k * k * channels), 0, &seed, 0.5), bias = tensor_of((size_t)channels, 0, &seed, 1);
+    tensor out = result_of((size_t)(rows * ow * channels), half), sums = result_of((size_t)(rows * channels), 0);
+    void *params[] = {&in.device, &w.device, &bias.device, &out.device, &sums.device, &rows};
+    run_kernel(kernel_of("reid_depthwise", half, constants, 0), (rows * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out), fetch(&sums);
+    double worst = 0, worst_sum = 0;
+    for (int row = 0; row < rows; row++)
+        for (int c = 0; c < channels; c++) {
+            double total = 0;
+            for (int x = 0; x < ow; x++) {
+                double sum = bias.host[c];
+                for (int i = 0; i < k * k; i++) {
+                    int iy = row % oh * stride - pad + i / k, ix = x * stride - pad + i % k;
+                    if (iy < 0 || iy >= ih || ix < 0 || ix >= iw) continue;
+                    sum += at(&in, ih, iw, channels, row / oh, iy, ix, c) * w.host[i * channels + c];
+                }
+                compare(&worst, out.host[(row * ow + x) * channels + c], activation(sum, act));
+                total += activation(sum, act);
+            }
+            compare(&worst_sum, sums.host[row * channels + c], total);
+        }
+    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? "f16" : "f32", worst, worst_sum);
+    CHECK(worst < (half ? 1e-3 : emu_loosened(1e-6)));
+    CHECK(worst_sum < emu_loosened(2e-6));
+    drop(&in), drop(&w), drop(&bias), drop(&out), drop(&sums);
+}
+
+static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, int split) {
+    if (!emu_case("squeeze %d channels, %d blocks", channels, split)) return;
+    const constant constants[] = {{"C", padded}, {"CHANNELS", channels}, {"HIDDEN", hidden}, {"OH", oh}, {"OW", ow},
+                                  {"SPLIT", split}, {NULL, 0}};
+    unsigned seed = 9, shared = (unsigned)(padded + hidden) * 4;
+    tensor sums = tensor_of((size_t)(IMAGES * oh * padded), 0, &seed, ow);
+    tensor w1 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b1 = tensor_of((size_t)hidden, 0, &seed, 1);
+    tensor w2 = tensor_of((size_t)(hidden * padded), 0, &seed, 0.5), b2 = tensor_of((size_t)padded, 0, &seed, 1);
+    tensor out = result_of((size_t)(IMAGES * padded), 0);
+    void *params[] = {&sums.device, &w1.device, &b1.device, &w2.device, &b2.device, &out.device};
+    run_clusters(kernel_of("reid_squeeze", 0, constants, shared), IMAGES * split, 1, split > 1 ? 256 : 1024, shared,
+                 params, split);
+    fetch(&out);
+    double worst = 0;
+    for (int i = 0; i < IMAGES; i++) {
+        double mean[256], units[64];
+        for (int c = 0; c < channels; c++) {
+            mean[c] = 0;
+            for (int y = 0; y < oh; y++) mean[c] += sums.host[(i * oh + y) * padded + c];
+            mean[c] /= oh * ow;
+        }
+        for (int h = 0; h < hidden; h++) {
+            double sum = b1.host[h];
+            for (int c = 0; c < channels; c++) sum += mean[c] * w1.host[h * padded + c];
+            units[h] = activation(sum, 2);
+        }
+        for (int c = 0; c < channels; c++) {
+            double sum = b2.host[c];
+            for (int h = 0; h < hidden; h++) sum += units[h] * w2.host[h * padded + c];
+            compare(&worst, out.host[i * padded + c], 1 / (1 + exp(-sum)));
+        }
+    }
+    printf("squeeze %d channels, %d hidden, %d blocks: %.1e\n", channels, hidden, split, worst);
+    CHECK(worst < emu_loosened(1e-6));
+    drop(&sums), drop(&w1), drop(&b1), drop(&w2), drop(&b2), drop(&out);
+}
+
+/* 3x3, stride 2, one pixel of padding. */
+static void test_maxpool(int ih, int iw, int channels, int half) {
+    if (!emu_case("max pool %s", half ? "f16" : "f32")) return;
+    int oh = (ih - 1) / 2 + 1, ow = (iw - 1) / 2 + 1, pixels = IMAGES * oh * ow;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", 3}, {"KW", 3},
+                                  {"STRIDE", 2}, {"PAD_Y", 1}, {"PAD_X", 1}, {NULL, 0}};
+    unsigned seed = 3;
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, 1);
+    tensor out = result_of((size_t)(pixels * channels), half);
+    size_t lost = (size_t)((4 * iw + 5) * channels + 2); /* a NaN, neither first nor last in its windows */
+    uint32_t nan = half ? 0x7e00 : 0x7fc00000;
+    in.host[lost] = NAN;
+    OK(cuMemcpyHtoD_v2(in.device + lost * (half ? 2 : 4), &nan, half ? 2 : 4));
+    void *params[] = {&in.device, &out.device, &pixels};
+    run_kernel(kernel_of("reid_maxpool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out);
+    double worst = 0;
+    int nans = 0;
+    for (int m = 0; m < pixels; m++)
+        for (int c = 0; c < channels; c++) {
+            int i = m / (oh * ow), top = m % (oh * ow) / ow * 2 - 1, left = m % ow * 2 - 1;
+            double best = -INFINITY;
+            for (int y = top < 0 ? 0 : top; y < top + 3 && y < ih; y++)
+                for (int x = left < 0 ? 0 : left; x < left + 3 && x < iw; x++) {
+                    double v = at(&in, ih, iw, channels, i, y, x, c);
+                    best = isnan(v) || isnan(best) ? NAN : fmax(best, v);
+                }
+            nans += isnan(best) != 0;
+            if (isnan(best)) CHECK(isnan(out.host[m * channels + c]));
+            else compare(&worst, out.host[m * channels + c], best);
+        }
+    printf("max pool to %dx%d %s: %.1e\n", oh, ow, half ? "f16" : "f32", worst);
+    CHECK(worst < (half ? 6e-4 : 1e-6));
+    CHECK(nans > 0);
+    drop(&in), drop(&out);
+}
+
+/* One bin in double: the average or the generalised mean. */
+static double pooled(const tensor *in, int ih, int iw, int channels, int bins, int m, int c, double p) {
+    int i = m / (bins * bins), oy = m % (bins * bins) / bins, ox = m % bins;
+    int top = oy * ih / bins, bottom = ((oy + 1) * ih + bins - 1) / bins;
+    int left = ox * iw / bins, right = ((ox + 1) * iw + bins - 1) / bins;
+    double sum = 0;
+    for (int y = top; y < bottom; y++)
+        for (int x = left; x < right; x++) {
+            double v = at(in, ih, iw, channels, i, y, x, c);
+            sum += p != 0 ? pow(fmax(v, 1e-6), p) : v;
+        }
+    sum /= (bottom - top) * (right - left);
+    return p != 0 ? pow(sum, 1 / p) : sum;
+}
+
+/* Adaptive pool to bins x bins. p 0: the average. Values down to 1e-3, whose third powers are below the least value. */
+static void test_pool(int ih, int iw, int channels, int bins, float p, int norm, int half) {
+    if (!emu_case("pool to %dx%d p %g norm %d %s", bins, bins, (double)p, norm, half ? "f16" : "f32")) return;
+    int pixels = IMAGES * bins * bins;
+    const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", bins}, {"OW", bins}, {"C", channels}, {"GEM", p != 0},
+                                  {"NORM", norm}, {"PER", 1}, {NULL, 0}};
+    unsigned seed = 3;
+    double factors[64], worst = 0;
+    for (int c = 0; c < channels; c++) factors[c] = 0.5 + emu_uniform(&seed);
+    CUdeviceptr device_factors = emu_upload(factors, (size_t)channels * sizeof *factors);
+    CUdeviceptr exponent = emu_upload(&p, sizeof p);
+    tensor in = tensor_of((size_t)(IMAGES * ih * iw * channels), half, &seed, p != 0 ? 4e-3 : 1);
+    tensor bias = tensor_of((size_t)channels, 0, &seed, 1);
+    tensor out = result_of((size_t)(pixels * channels), 0); /* what a pool feeds is fp32 */
+    float step = 1;
+    void *params[] = {&in.device, &out.device, &pixels, &device_factors, &bias.device, &exponent, &step};
+    run_kernel(kernel_of("reid_pool", half, constants, 0), (pixels * channels / 4 + 255) / 256, 1, 256, 0, params);
+    fetch(&out);
+    for (int m = 0; m < pixels; m++)
+        for (int c = 0; c < channels; c++) {
+            double want = pooled(&in, ih, iw, channels, bins, m, c, (double)p);
+            if (norm) want = want * factors[c] + bias.host[c];
+            compare(&worst, out.host[m * channels + c], want);
+        }
+    printf("pool to %dx%d p %g norm %d %s: %.1e\n", bins, bins, (double)p, norm, half ? "f16" : "f32", worst);
+    CHECK(worst < emu_loosened(1e-6));
+    NEED(cuMemFree_v2(device_factors));
+    NEED(cuMemFree_v2(exponent));
+    drop(&in), drop(&bias), drop(&out);
+}
+
+/* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
+   in front of others. */
+static void test_linear(int k, int oc, int stride, int channel, int split) {
+    if (!emu_case("linear %d to %d, split %d", k, oc, split)) return;
+    enum { BATCH = 9 };
+    const constant constants[] = {{"K", k}, {"OC", oc}, {"OUT_STRIDE", stride}, {"CHANNEL", channel}, {"SPLIT", split},
+                                  {NULL, 0}};
+    CUfunction f = kernel_of("reid_linear", 0, constants, 128);
+    unsigned seed = 13;
+    tensor in = tensor_of((size_t)(BATCH * k), 0, &seed, 1), w = tensor_of((size_t)(oc * k), 0, &seed, 0.1);
+    tensor bias = tensor_of((size_t)oc, 0, &seed, 1), out = result_of((size_t)(BATCH * stride), 0);
+    double *all = NULL, worst = 0;
+    float untouched;
+    memset(&untouched, 0x5a, 4);
+    for (int images = BATCH; images > 0; images -= 2) { /* the last ones of the batch */
+        CUdeviceptr from = in.device + (CUdeviceptr)((BATCH - images) * k) * 4;
+        void *params[] = {&from, &w.device, &bias.device, &out.device, &images};
+        NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
+        run_kernel(f, (oc * split + 7) / 8, (images + 3) / 4, 256, 128, params);
+        fetch(&out);
+        if (!all) all = (double *)memcpy(malloc(out.count * sizeof *all), out.host, out.count * sizeof *all);
+        for (int i = 0; i < BATCH; i++)
+            for (int c = 0; c < stride; c++) {
+                double got = out.host[i * stride + c];
+                if (i < images && c >= channel && c < channel + oc)
+                    CHECK(got == all[(BATCH - images + i) * stride + c]);
+                else CHECK(got == (double)untouched);
+            }
+    }
+    for (int i = 0; i < BATCH * oc; i++) {
+        int image = i / oc, n = i % oc;
+        double sum = bias.host[n];
+        for (int at = 0; at < k; at++) sum += in.host[image * k + at] * w.host[n * k + at];
+        compare(&worst, all[image * stride + channel + n], sum);
+    }
+    printf("linear %d to %d: %.1e\n", k, oc, worst);
+    CHECK(worst < emu_loosened(2e-6));
+    free(all);
+    drop(&in), drop(&w), drop(&bias), drop(&out);
+}
+
+/* In place, too. Row 0 is zero, row 1 has an infinity, row 2 a NaN: they have no direction, which must show. */
+static void test_normalise(int dim, int raw, int flip, int in_place) {
+    if (!emu_case("normalise %d raw %d flip %d", dim, raw, flip)) return;
+    enum { ROWS = 6 };
+    const constant constants[] = {{"DIM", dim}, {"RAW", raw}, {"FLIP", flip}, {NULL, 0}};
+    const float odd[2] = {INFINITY, NAN};
+    unsigned seed = 11;
+    tensor in = tensor_of((size_t)(ROWS * dim), 0, &seed, 4), first = tensor_of((size_t)(ROWS * dim), 0, &seed, 4);
+    tensor out = result_of((size_t)(ROWS * dim), 0), *result = in_place ? flip ? &first : &in : &out;
+    NEED(cuMemsetD8_v2(in.device, 0, (size_t)dim * 4) || cuMemsetD8_v2(first.device, 0, (size_t)dim * 4));
+    for (int i = 0; i < 2; i++)
+        NEED(cuMemcpyHtoD_v2(in.device + (CUdeviceptr)((i + 1) * dim + dim / 2) * 4, &odd[i], 4));
+    CUdeviceptr none = 0;
+    void *params[] = {&in.device, flip ? &first.device : &none, &result->device};
+    CUfunction f = kernel_of("reid_normalise", 0, constants, 2048);
+    double *x = (double *)malloc((size_t)(ROWS * dim) * sizeof *x), worst = 0;
+    fetch(&in), fetch(&first);
+    for (int i = 0; i < ROWS * dim; i++)
+        x[i] = flip ? (double)(0.5f * ((float)first.host[i] + (float)in.host[i])) : in.host[i];
+    run_kernel(f, ROWS, 1, 256, 2048, params);
+    fetch(result);
+    for (int i = 0; i < ROWS; i++) {
+        double sum = 0;
+        for (int c = 0; c < dim; c++) sum += x[i * dim + c] * x[i * dim + c];
+        for (int c = 0; c < dim; c++) {
+            double got = result->host[i * dim + c], want = x[i * dim + c];
+            if (raw) CHECK(got == want || (got != got && want != want));
+            else if (i < 3) CHECK(got != got);
+            else compare(&worst, got, want / sqrt(sum));
+        }
+    }
+    printf("normalise %d raw %d flip %d: %.1e\n", dim, raw, flip, worst);
+    CHECK(worst < emu_loosened(1e-7));
+    free(x);
+    drop(&in), drop(&first), drop(&out);
+}
+
+/* The best row of each tile for each query; queries that the block pads and rows of other tiles must not show. */
+static void test_search(int blocks, int n, int k, int bn) {
+    if (!emu_case("search %d rows of %d, %d queries by %d", blocks * 128, k, n, bn)) return;
+    enum { TILE = 32 };
+    int rows = blocks * 128, tiles = rows / TILE, padded = (n + bn - 1) / bn * bn;
+    const constant constants[] = {{"K", k}, {"BK", 32}, {"BN", bn}, {NULL, 0}};
+    unsigned seed = 17, shared = (unsigned)(256 * (128 + bn));
+    tensor a = tensor_of((size_t)(rows * k), 1, &seed, 1), b = tensor_of((size_t)(padded * k), 1, &seed, 1);
+    tensor out = result_of((size_t)((n + 1) * tiles), 0);
+    double worst = 0;
+    float untouched;
+    void *params[] = {&a.device, &b.device, &out.device, &n, &tiles};
+    memset(&untouched, 0x5a, 4);
+    NEED(cuMemsetD8_v2(out.device, 0x5a, out.count * 4));
+    run_kernel(kernel_of("reid_search", 1, constants, shared), blocks * padded / bn, 1, 128, shared, params);
+    fetch(&out);
+    for (int q = 0; q < n; q++)
+        for (int tile = 0; tile < tiles; tile++) {
+            double best = -INFINITY;
+            for (int row = tile * TILE; row < (tile + 1) * TILE; row++) {
+                double sum = 0;
+                for (int i = 0; i < k; i++) sum += a.host[row * k + i] * b.host[q * k + i];
+                if (sum > best) best = sum;
+            }
+            compare(&worst, out.host[q * tiles + tile], best);
+        }
+    for (int tile = 0; tile < tiles; tile++) CHECK(out.host[n * tiles + tile] == (double)untouched);
+    printf("search %d rows of %d, %d queries by %d: %.1e\n", rows, k, n, bn, worst);
+    CHECK(worst < 1e-5);
+    drop(&a), drop(&b), drop(&out);
+}
+
+int main(void) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    for (int half = 0; half < 2; half++) {
+        test_depthwise(3, 1, 9, 7, 32, 2, half);
+        test_depthwise(3, 2, 11, 14, 16, 2, half);
+        test_depthwise(5, 1, 6, 5, 48, 1, half);
+        test_depthwise(5, 2, 9, 8, 16, 0, half);
+        test_maxpool(9, 12, 16, half);
+        for (int more = 0; more < 4; more++) test_pool(7, 7, 64, 1, more & 1 ? 3.1f : 0, more >> 1, half);
+        test_pool(13, 7, 16, 4, 0, 0, half); /* bins overlap */
+    }
+    for (int split = 1; split <= (emu_device_arch() < 90 ? 1 : 8); split += 7) {
+        test_squeeze(24, 32, 6, 5, 4, split);
+        test_squeeze(240, 240, 10, 7, 7, split);
+    }
+    test_linear(16, 3, 3, 0, 1);
+    test_linear(144, 20, 64, 32, 1);
+    test_linear(144, 20, 64, 32, 8);
+    test_linear(2048, 128, 512, 128, 1);
+    test_linear(2064, 5, 5, 0, 8);
+    test_normalise(1280, 0, 0, 1);
+    for (int raw = 0; raw < 2; raw++)
+        for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);
+    test_search(3, 5, 96, 16);
+    test_search(1, 16, 32, 16);
+    test_search(2, 130, 160, 64);
+    free(kernels_text);
+    return emu_done("kernels_rest");
+}

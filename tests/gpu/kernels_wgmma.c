@@ -1,0 +1,438 @@
+/* kernels_wgmma.c: reid_conv_wgmma against its definition, on the emulator: every layer of ResNet-50 and EfficientNet
+   that takes it, as reid.h launches it, and odd sizes; neither the tile nor the batch nor the number of multiprocessors
+   may change a bit. Built and run by tests/gpu/t_wgmma.sh. */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+
+#include <immintrin.h>
+#include "kernels_test.h"
+#include "tensor_sum.h"
+
+static reid__plan plan;
+static reid__prep prep;
+static reid__gpu gpu;
+static reid__gpu_lane lane;
+
+/* The operands of one operation on the device; halves. */
+typedef struct operands {
+    int index, images, pixels, oc;
+    CUdeviceptr in, rest, bias; /* rest: what is added */
+    float *columns;             /* weights (K, OC) */
+    uint16_t *weights;          /* the same (OC, K), in slices of 64 */
+    uint16_t *want;             /* what the convolution gives */
+} operands;
+
+static const reid__op *op_of(const operands *o) { return &plan.ops[o->index]; }
+
+/* Stored pixels of an image, stored channels of a pixel, positions of the window; the stem has a border, a fourth
+   channel and an eighth column. */
+static size_t pixels_of(const reid__op *op) {
+    int stem = reid__is_stem(&plan, op);
+    return stem ? (size_t)(gpu.plan.rows * gpu.plan.columns) : (size_t)(op->ih * op->iw);
+}
+static size_t channels_of(const reid__op *op) {
+    return reid__is_stem(&plan, op) ? 4 : (size_t)plan.buffers[op->in].c;
+}
+static size_t taps_of(const reid__op *op) {
+    return (size_t)(op->kh * (reid__is_stem(&plan, op) ? gpu.plan.stem_kw : op->kw));
+}
+
+/* By the processor: emu_half_value is slow. */
+__attribute__((target("f16c"))) static float float_of(uint16_t half) { return _cvtsh_ss(half); }
+__attribute__((target("f16c"))) static uint16_t half_of(float x) { return x != x ? 0x7fff : _cvtss_sh(x, 0); }
+
+/* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
+static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
+    static uint16_t values[1025];
+    static unsigned seed = 11; /* others in every tensor */
+    uint16_t *h = (uint16_t *)calloc(rows * stride, sizeof *h);
+    if (!h) exit(1);
+    for (int i = 0; i < 1025; i++) values[i] = emu_half_from((i - 512) / 512.0 * scale);
+    for (size_t i = 0; i < rows * stride; i++)
+        if (i % stride < width) h[i] = values[emu_next_random(&seed) % 1025];
+    return h;
+}
+
+static CUdeviceptr random_tensor(size_t rows, size_t width, size_t stride, double scale) {
+    uint16_t *h = random_halves(rows, width, stride, scale);
+    CUdeviceptr p = emu_upload(h, rows * stride * sizeof *h);
+    free(h);
+    return p;
+}
+
+/* The same weights in both layouts. */
+static void make_weights(operands *o) {
+    const reid__op *op = op_of(o);
+    size_t c = channels_of(op), wide = (size_t)reid__gpu_channels(&gpu.plan, op), oc = (size_t)o->oc;
+    size_t taps = taps_of(op);
+    o->columns = (float *)malloc(taps * c * oc * sizeof *o->columns);
+    if (!o->columns) exit(1);
+    o->weights = random_halves(oc * taps, c, wide, 0.0625);
+    for (size_t n = 0; n < oc; n++)
+        for (size_t k = 0; k < taps * c; k++)
+            o->columns[k * oc + n] = float_of(o->weights[n * taps * wide + k / c * wide + k % c]);
+}
+
+/* As the launch reads them: rows of its own and of what is folded into it. */
+static CUdeviceptr upload_weights(const operands *o, const operands *more) {
+    size_t own = (size_t)reid__gpu_depth(&gpu.plan, op_of(o)), row = (size_t)reid__gpu_row(&gpu.plan, o->index);
+    uint16_t *rows = (uint16_t *)malloc((size_t)o->oc * row * sizeof *rows);
+    for (size_t n = 0; n < (size_t)o->oc; n++) {
+        memcpy(rows + n * row, o->weights + n * own, own * sizeof *rows);
+        if (more) memcpy(rows + n * row + own, more->weights + n * (row - own), (row - own) * sizeof *rows);
+    }
+    CUdeviceptr p = emu_upload(rows, (size_t)o->oc * row * sizeof *rows);
+    free(rows);
+    return p;
+}
+
+static CUfunction function_of(const char *name, const reid__program *p, unsigned shared) {
+    const char *options[REID__MAX_OPTIONS], *at = p->options;
+    int n = 0;
+    for (; n < p->count; at += strlen(at) + 1) options[n++] = at;
+    return emu_function_of(program_with(name, options, n), name, shared);
+}
+
+/* sums (OC) += x * weights (OC), a fused multiply-add each. */
+__attribute__((target("avx2,fma"))) static void add_products(float *sums, float x, const float *weights, int oc) {
+    for (int n = 0; n < oc; n += 8) {
+        __m256 sum = _mm256_fmadd_ps(_mm256_set1_ps(x), _mm256_loadu_ps(weights + n), _mm256_loadu_ps(sums + n));
+        _mm256_storeu_ps(sums + n, sum);
+    }
+}
+
+/* The same for 16 values of a pixel and 16 rows of weights, as Hopper's tensor cores add. */
+static void add_sixteen(float *sums, const uint16_t *in, const float *weights, int oc) {
+    float a[16];
+    for (int i = 0; i < 16; i++) a[i] = float_of(in[i]);
+    for (int n = 0; n < oc; n++) sums[n] = tensor_sum(sums[n], a, weights + n, oc, 16, TENSOR_LEAST_F16, 25);
+}
+
+static float activated(float x, int act) {
+    if (act == REID__SILU) return x * (1.0f / (1.0f + exp2f(-1.44269504f * x)));
+    return act == REID__RELU && x < 0 ? 0 : x;
+}
+
+/* One slice of K, at most 64 channels of a position of the window; the stem's pixels of four channels are added up four
+   at a time, when tensor cores do it. */
+static void add_slice(const operands *o, float *sums, const uint16_t *in, int tap, int first, int c, int chains) {
+    const float *weights = o->columns + (size_t)(tap * c) * (size_t)o->oc;
+    int end = reid__min(first + 64, c);
+    if (!chains && c < 16) first = tap % 4 ? 16 : 0, end = 16;
+    for (int k = first; k < end; k += chains ? 1 : 16)
+        if (chains) add_products(sums, float_of(in[k]), weights + (size_t)k * (size_t)o->oc, o->oc);
+        else add_sixteen(sums, in + k, weights + (size_t)k * (size_t)o->oc, o->oc);
+}
+
+/* One pixel: K in `split` parts, whole slices of 64, each a chain of multiply-adds in float, or as
+   REID_EMULATOR_SUMS=tensor has it, and they are added first part first. sums: room for (2, OC), of which the first OC
+   are the result. */
+static void expect_pixel(const operands *o, const uint16_t *in, const float *bias, int m, int split, float *sums) {
+    const reid__op *op = op_of(o);
+    int stem = reid__is_stem(&plan, op), ih = stem ? gpu.plan.rows : op->ih, iw = stem ? gpu.plan.columns : op->iw;
+    int c = (int)channels_of(op), taps = (int)taps_of(op), kw = taps / op->kh, across = reid__ceil_div(c, 64);
+    int y0 = m / op->ow % op->oh * op->stride - (stem ? 0 : op->pad_y), chains = emu_adds_in_chains();
+    int x0 = m % op->ow * op->stride - (stem ? 0 : op->pad_x), image = m / (op->oh * op->ow);
+    for (int part = 0, slice = 0; part < split; part++) {
+        float *sum = part ? sums + o->oc : sums;
+        for (int n = 0; n < o->oc; n++) sum[n] = part ? 0 : bias[n];
+        for (; slice < taps * across * (part + 1) / split; slice++) {
+            int tap = slice / across, y = y0 + tap / kw, x = x0 + tap % kw, first = slice % across * 64;
+            if (y < 0 || y >= ih || x < 0 || x >= iw) continue;
+            add_slice(o, sum, in + ((image * ih + y) * iw + x) * c, tap, first, c, chains);
+        }
+        for (int n = 0; n < o->oc && part; n++) sums[n] += sum[n];
+    }
+}
+
+/* What the convolution gives; its operands are on the device. */
+static void expect(operands *o, int split) {
+    const reid__op *op = op_of(o);
+    size_t inputs = (size_t)o->images * pixels_of(op) * channels_of(op), outputs = (size_t)(o->pixels * o->oc);
+    uint16_t *in = (uint16_t *)malloc(inputs * 2), *rest = (uint16_t *)malloc(outputs * 2);
+    float *bias = (float *)malloc(3 * (size_t)o->oc * sizeof *bias), *sums = bias + o->oc;
+    NEED(cuMemcpyDtoH_v2(in, o->in, inputs * 2) || cuMemcpyDtoH_v2(rest, o->rest, outputs * 2));
+    NEED(cuMemcpyDtoH_v2(bias, o->bias, (size_t)o->oc * sizeof *bias));
+    for (int m = 0; m < o->pixels; m++) {
+        expect_pixel(o, in, bias, m, split, sums);
+        for (int n = 0, i = m * o->oc; n < o->oc; n++, i++) {
+            if (op->residual != REID__NONE) sums[n] += float_of(rest[i]);
+            o->want[i] = half_of(activated(sums[n], (int)op->act));
+        }
+    }
+    free(in), free(rest), free(bias);
+}
+
+/* The max pool of the stem's outputs; of halves that are not negative the larger one has the larger bits. */
+static operands pool_of(int index, const operands *stem) {
+    operands o = {.index = index, .images = stem->images, .oc = stem->oc};
+    const reid__op *op = op_of(&o);
+    o.pixels = o.images * op->oh * op->ow;
+    o.want = (uint16_t *)calloc((size_t)(o.pixels * o.oc), sizeof *o.want);
+    if (!o.want) exit(1);
+    for (int i = 0; i < o.pixels * o.oc; i++) {
+        int m = i / o.oc, image = m / (op->oh * op->ow), y0 = m / op->ow % op->oh * op->stride - op->pad_y;
+        int x0 = m % op->ow * op->stride - op->pad_x;
+        for (int y = reid__max(y0, 0); y < reid__min(y0 + op->kh, op->ih); y++)
+            for (int x = reid__max(x0, 0); x < reid__min(x0 + op->kw, op->iw); x++) {
+                uint16_t v = stem->want[((image * op->ih + y) * op->iw + x) * o.oc + i % o.oc];
+                if (v > o.want[i]) o.want[i] = v;
+            }
+    }
+    return o;
+}
+
+/* more: what is folded into it, before: what its launch begins with; or NULL. */
+static operands operands_of(int index, int images, const operands *more, const operands *before) {
+    if (plan.ops[index].kind == REID__MAXPOOL) return pool_of(index, before);
+    operands o = {.index = index, .images = images, .oc = reid__padded(plan.ops[index].oc)};
+    const reid__op *op = op_of(&o);
+    size_t inputs = (size_t)images * pixels_of(op), c = channels_of(op), oc = (size_t)o.oc;
+    o.pixels = images * op->oh * op->ow;
+    o.in = before ? emu_upload(before->want, inputs * c * 2) : random_tensor(inputs, c, c, 1);
+    o.rest = more ? emu_upload(more->want, (size_t)o.pixels * oc * 2) : random_tensor((size_t)o.pixels, oc, oc, 2);
+    o.want = (uint16_t *)malloc((size_t)o.pixels * oc * 2);
+    unsigned seed = (unsigned)index;
+    tensor bias = tensor_of(oc, 0, &seed, 1);
+    o.bias = bias.device;
+    free(bias.host);
+    make_weights(&o);
+    expect(&o, 1);
+    return o;
+}
+
+static void drop_operands(operands *o) {
+    const CUdeviceptr all[] = {o->in, o->rest, o->bias};
+    for (size_t i = 0; i < sizeof all / sizeof *all && o->in; i++) NEED(cuMemFree_v2(all[i]));
+    free(o->columns), free(o->weights), free(o->want);
+}
+
+/* On the emulator the kernel adds up in the order of K, too: the bits are the same. But where more is folded in, only
+   the definition rounds it; and on a GPU tensor cores may add in another way than is known. */
+static void check_result(const uint16_t *got, const uint16_t *want, size_t count, int same) {
+    double worst = 0;
+    if (same && !EMU_REAL) {
+        CHECK(memcmp(got, want, count * sizeof *got) == 0);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) compare(&worst, (double)float_of(got[i]), (double)float_of(want[i]));
+    size_t others = 0;
+    for (size_t i = 0; i < count; i++) others += got[i] != want[i];
+    printf("    largest error %.1e, other bits in %zu of %zu\n", worst, others, count);
+    CHECK(worst < 2e-3);
+}
+
+/* Where only a global average follows, sums over each row of an image are stored. */
+static void check_row_sums(const float *got, const operands *o, int rows, int per) {
+    for (int i = 0; i < rows * o->oc; i++) {
+        float sum = 0;
+        for (int x = 0; x < per; x++) sum += float_of(o->want[(i / o->oc * per + x) * o->oc + i % o->oc]);
+        double error = 0;
+        compare(&error, (double)got[i], (double)sum);
+        if (got[i] == sum || (EMU_REAL && error < 2e-3 * per)) continue;
+        printf("    row %d, channel %d: %.9g, not %.9g\n", i / o->oc, i % o->oc, (double)got[i], (double)sum);
+        CHECK(!"a sum of a row");
+        return;
+    }
+}
+
+/* Operands through reid_conv_wgmma with this tile: all images on few multiprocessors, the first one on many. */
+static void run_tile(const operands *o, const operands *more, const operands *before, const reid__wgmma_tile *t,
+                     int multiprocessors) {
+    const reid__op *op = op_of(o);
+    reid_error error = REID_INIT;
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
+    reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
+    reid__option(&p, "-DVALUE_F16");
+    s.handle = function_of(s.function, &p, s.shared);
+    printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
+           "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,
+           t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->stages, t->chunks, t->passes * t->bn / 64);
+    CUdeviceptr first = before ? upload_weights(before, NULL) : 0;
+    gpu.weights = o->weights ? upload_weights(o, more) : first;
+    gpu.plan.weight[o->index] = 0, gpu.plan.bias[o->index] = o->bias - gpu.weights;
+    if (more) gpu.plan.bias[more->index] = more->bias - gpu.weights;
+    if (before) gpu.plan.weight[before->index] = first - gpu.weights;
+    if (before) gpu.plan.bias[before->index] = before->bias - gpu.weights;
+    lane.buffer[op->in] = o->in;
+    if (before) lane.buffer[op_of(before)->in] = before->in;
+    if (more) lane.buffer[op_of(more)->in] = more->in;
+    else if (op->residual != REID__NONE) lane.buffer[op->residual] = o->rest;
+    for (int images = o->images; images > 0; images -= reid__max(o->images - 1, 1)) {
+        int per = gpu.plan.per[op->out];
+        size_t count = (size_t)(images * op->oh * op->ow) * (size_t)o->oc;
+        size_t bytes = per > 1 ? count / (size_t)per * sizeof(float) : count * sizeof(uint16_t);
+        void *got = malloc(bytes);
+        lane.buffer[op->out] = emu_upload(NULL, bytes);
+        gpu.device.multiprocessors = images == o->images ? multiprocessors : 132;
+        NEED(reid__gpu_run_wgmma(&gpu, &lane, o->index, &s, images, &error));
+        NEED(cuCtxSynchronize());
+        emu_download(got, lane.buffer[op->out], bytes);
+        if (per > 1) check_row_sums((const float *)got, o, images * op->oh, per);
+        else check_result((const uint16_t *)got, o->want, count, !more);
+        free(got);
+    }
+    if (o->weights) NEED(cuMemFree_v2(gpu.weights));
+    if (before) NEED(cuMemFree_v2(first));
+}
+
+static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
+    const reid__op *op = &plan.ops[index];
+    return emu_case("reid_conv_wgmma %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d", op->name,
+                    images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident, t->pair, t->split);
+}
+
+/* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */
+static void test_op(int index, int images, int large, int multiprocessors) {
+    int with = gpu.plan.with[index], inner = gpu.plan.inner[index], all = large < 0, fit = 0, count = 0;
+    int more_multiprocessors[8];
+    reid__wgmma_tile tiles[8];
+    int most = all && plan.ops[index].kind == REID__CONV ? 8 : 1; /* the last four in pairs */
+    for (int tile = 0; tile < most; tile++) {
+        reid__wgmma_tile t = all ? reid__wgmma_fit(&gpu.plan, index, 1 + tile / 2 % 2, 1 + tile % 2, tile / 4, 1)
+                                 : reid__choose_wgmma_tile(&gpu.plan, index, 90, large);
+        if (t.stages < 2 || (tile / 4 && !t.pair)) continue; /* does not fit */
+        fit++;
+        if (is_wanted(index, images, &t)) more_multiprocessors[count] = all ? tile : 0, tiles[count++] = t;
+    }
+    CHECK(fit > 0);
+    if (!count) return;
+    operands other, o, *more = with == REID__NONE ? NULL : &other, *before = inner == REID__NONE ? NULL : &other;
+    if (more || before) other = operands_of(more ? with : inner, images, NULL, NULL);
+    o = operands_of(index, images, more, before);
+    for (int i = 0; i < count; i++) run_tile(&o, more, before, &tiles[i], multiprocessors + more_multiprocessors[i]);
+    drop_operands(&o);
+    if (more || before) drop_operands(&other);
+}
+
+static void plan_of(const char *network, int height, int width) {
+    const reid__arch *arch = NULL;
+    for (int i = 0; i < REID__ARCHS; i++)
+        if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
+    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
+}
+
+/* The stem and its max pool: rows of one to three blocks of pixels, without padding, an odd number of strips. */
+static void test_pools(size_t count) {
+    static const struct { const char *network; int height, width, images, multiprocessors; } rows[] = {
+        {"resnet50-fastreid", 45, 37, 3, 1}, {"resnet50", 33, 250, 2, 2}, {"resnet50", 21, 330, 1, 1},
+    };
+    for (size_t i = 0; i < count; i++) {
+        plan_of(rows[i].network, rows[i].height, rows[i].width);
+        CHECK(gpu.plan.inner[1] == 0);
+        test_op(1, rows[i].images, 0, rows[i].multiprocessors);
+    }
+}
+
+/* The last convolution, of whose outputs only row sums are stored: rows of 3 pixels that straddle slots, tiles of which
+   they leave a pixel unused. */
+static void test_row_sums(const char *network) {
+    int last = 0;
+    plan_of(network, 101, 75);
+    for (int i = 0; i < plan.op_count; i++)
+        if (plan.ops[i].kind == REID__CONV) last = i;
+    CHECK(gpu.plan.per[plan.ops[last].out] == 3);
+    test_op(last, 6, -1, 7);
+}
+
+/* Is it launched, and was no operation before this one of the same shape? */
+static int is_new(int index) {
+    const reid__op *a = &plan.ops[index];
+    if (a->kind == REID__MAXPOOL && gpu.plan.inner[index] != REID__NONE) return 1;
+    if (!reid__takes_wgmma(&gpu.plan, a) || gpu.plan.into[index] != REID__NONE) return 0;
+    for (int i = 0; i < index; i++) {
+        const reid__op *b = &plan.ops[i];
+        if (reid__takes_wgmma(&gpu.plan, b) && a->kh == b->kh && a->stride == b->stride && a->ih == b->ih &&
+            a->iw == b->iw && a->ic == b->ic && a->oc == b->oc && a->act == b->act &&
+            reid__adds(&gpu.plan, index) == reid__adds(&gpu.plan, i)) return 0;
+    }
+    return 1;
+}
+
+/* Every layer with the tile for large batches, or for small ones. */
+static void test_layers(const char *network, int large) {
+    int layers = 0;
+    plan_of(network, 224, 224);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i)) test_op(i, 1, large, large ? 7 : 132), layers++;
+    CHECK(layers >= 4);
+}
+
+/* Odd sizes, all tiles, on so few multiprocessors that blocks have several tiles and rings go round. */
+static void test_sizes(int height, int width, int most_channels) {
+    plan_of("resnet50", height, width);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && plan.ops[i].ic <= most_channels) test_op(i, 3, -1, 1);
+}
+
+/* Weights that do not stay, for pairs of blocks with several tiles. */
+static void test_pairs(void) {
+    plan_of("resnet50", 101, 75);
+    for (int i = 0; i < plan.op_count; i++)
+        if (is_new(i) && plan.ops[i].kh == 3 && plan.ops[i].ic == 256 && plan.ops[i].stride == 1) test_op(i, 3, -1, 1);
+}
+
+/* Biases that are large, and what is added takes away again: what is left tells in which order parts were added. */
+static void make_large(operands *o) {
+    float *bias = (float *)malloc((size_t)o->oc * sizeof *bias);
+    uint16_t *rest = (uint16_t *)malloc((size_t)(o->pixels * o->oc) * 2);
+    for (int n = 0; n < o->oc; n++) bias[n] = (float)(n % 7 + 64);
+    for (int i = 0; i < o->pixels * o->oc; i++) rest[i] = emu_half_from(-(double)bias[i % o->oc]);
+    NEED(cuMemcpyHtoD_v2(o->bias, bias, (size_t)o->oc * sizeof *bias));
+    NEED(cuMemcpyHtoD_v2(o->rest, rest, (size_t)(o->pixels * o->oc) * 2));
+    free(bias), free(rest);
+}
+
+/* For latency: blocks of a cluster that share K, on so few multiprocessors that clusters have several tiles. Where the
+   shortcut is folded in, only the definition rounds it. */
+static void test_parts(int few) {
+    static const struct { const char *name; int split, groups; } rows[] = {
+        {"layer1.1.conv2", 4, 1}, {"layer3.1.conv3", 4, 2}, {"layer1.1.conv2", 8, 2}, {"layer2.1.conv3", 2, 1},
+        {"layer2.0.conv3", 4, 1}, {"layer3.0.conv2", 8, 1}, {"layer2.1.conv1", 2, 2}};
+    plan_of("resnet50", 45, 37);
+    reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 1);
+    for (size_t row = 0; row < (few ? 2 : sizeof rows / sizeof *rows); row++) {
+        int index = 0;
+        while (strcmp(plan.ops[index].name, rows[row].name) != 0) index++;
+        int with = gpu.plan.with[index];
+        CHECK(gpu.plan.inner[index] == REID__NONE && gpu.plan.into[index] == REID__NONE);
+        reid__wgmma_tile t = reid__wgmma_fit(&gpu.plan, index, 1, rows[row].groups, 0, rows[row].split);
+        CHECK(t.stages >= 3 && t.shared <= 115712);
+        if (!is_wanted(index, 3, &t)) continue;
+        operands more, o;
+        if (with != REID__NONE) more = operands_of(with, 3, NULL, NULL);
+        o = operands_of(index, 3, with == REID__NONE ? NULL : &more, NULL);
+        if (op_of(&o)->residual != REID__NONE && with == REID__NONE) make_large(&o);
+        if (with == REID__NONE) expect(&o, t.split);
+        run_tile(&o, with == REID__NONE ? NULL : &more, NULL, &t, t.split);
+        drop_operands(&o);
+        if (with != REID__NONE) drop_operands(&more);
+    }
+}
+
+static int only(const char *part) {
+    const char *name = getenv("ONLY");
+    return !name || strcmp(name, part) == 0;
+}
+
+/* `few`, and where every access is checked: only the smallest sizes. ONLY in the environment: one part alone. */
+int main(int argc, char **argv) {
+    kernels_text = emu_read_file("reid_kernels.cu");
+    emu_start();
+    NEED(reid__driver_load(&gpu.device, NULL));
+    int few = getenv("REID_EMULATOR_CHECK") || (argc > 1 && !strcmp(argv[1], "few"));
+    if (only("sizes")) test_sizes(few ? 45 : 101, few ? 37 : 75, few ? 64 : 128);
+    if (only("pools")) test_pools(few ? 1 : 3);
+    if (only("row_sums")) test_row_sums("resnet50");
+    if (only("row_sums") && !few) test_row_sums("efficientnet_b0");
+    if (only("pairs")) test_pairs();
+    if (only("layers") && !few) test_layers("resnet50", 1), test_layers("efficientnet_b0", 0);
+    if (only("parts")) test_parts(few);
+    free(kernels_text);
+    return emu_done("kernels_wgmma");
+}

@@ -1,0 +1,241 @@
+/* nvrtc_matrix.c: the real NVRTC compiles every program of a network for a chip; registers, stack and local memory are
+   read from the cubins. Nothing of it needs a GPU. Run by t_nvrtc.sh.
+
+       nvrtc_matrix NETWORK fp16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE     one line of a table; fails on a spill
+       nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
+       nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel
+
+   A cubin is an ELF file. What a kernel needs is not documented by NVIDIA; this is known from `readelf -SW` beside what
+   ptxas -v prints, and t_nvrtc.sh compares the two where nvcc is installed (CUDA 13.0 when this was written):
+       .text.NAME          one for each kernel; up to CUDA 12 the registers are in bits 24 to 31 of sh_info
+       .nv.info            records {u8 format, u8 attribute, u16 size, bytes}; formats 1 to 3 have a value in place of
+                           size. Of format 4: attribute 0x2f {u32 symbol, u32 registers}, 0x11 {symbol, frame bytes},
+                           0x12 and 0x23 {symbol, least and most stack bytes}
+       .nv.info.NAME       the same for one kernel; attribute 0x05 {u32 x, y, z}: __launch_bounds__
+       .nv.local.NAME      local memory; its size is that of one thread */
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+#include <elf.h>
+#include <sys/resource.h>
+#include "../lib/test_util.h"
+
+typedef struct usage {
+    int kernels, registers, threads; /* registers: the most of any kernel; threads: of its __launch_bounds__ */
+    unsigned frame, stack, local;    /* bytes: the most */
+    char name[64];                   /* of the last kernel */
+} usage;
+
+static unsigned word(const unsigned char *at) {
+    return at[0] | (unsigned)at[1] << 8 | (unsigned)at[2] << 16 | (unsigned)at[3] << 24;
+}
+
+static unsigned most(unsigned a, unsigned b) { return a > b ? a : b; }
+
+/* The records of one .nv.info section. Returns 0 if they make no sense. */
+static int read_info(const unsigned char *at, size_t size, usage *u) {
+    for (size_t i = 0; i < size;) {
+        if (size - i < 4) return 0;
+        unsigned format = at[i], attribute = at[i + 1], bytes = format == 4 ? at[i + 2] | (unsigned)at[i + 3] << 8 : 0;
+        const unsigned char *data = at + i + 4;
+        if (format < 1 || format > 4 || bytes > size - i - 4) return 0;
+        i += 4 + bytes;
+        if (bytes < 8) continue;
+        unsigned value = word(data + 4);
+        if (attribute == 0x2f) u->registers = (int)most((unsigned)u->registers, value);
+        if (attribute == 0x11) u->frame = most(u->frame, value);
+        if (attribute == 0x12 || attribute == 0x23) u->stack = most(u->stack, value);
+        if (attribute == 0x05) u->threads = (int)most((unsigned)u->threads, word(data) * word(data + 4));
+    }
+    return 1;
+}
+
+/* Returns 0 if this is no cubin. */
+static int read_cubin(const void *cubin, size_t size, usage *u) {
+    const unsigned char *bytes = (const unsigned char *)cubin;
+    Elf64_Ehdr head;
+    Elf64_Shdr names, s;
+    memset(u, 0, sizeof *u);
+    if (size < sizeof head) return 0;
+    memcpy(&head, bytes, sizeof head);
+    if (memcmp(bytes, ELFMAG, SELFMAG) != 0 || head.e_machine != 190) return 0; /* EM_CUDA */
+    if (head.e_shentsize != sizeof s || head.e_shoff > size || head.e_shstrndx >= head.e_shnum ||
+        head.e_shnum > (size - head.e_shoff) / sizeof s) return 0;
+    memcpy(&names, bytes + head.e_shoff + head.e_shstrndx * sizeof s, sizeof names);
+    for (unsigned i = 1; i < head.e_shnum; i++) {
+        memcpy(&s, bytes + head.e_shoff + i * sizeof s, sizeof s);
+        if (names.sh_offset + s.sh_name >= size) return 0;
+        const char *name = (const char *)bytes + names.sh_offset + s.sh_name;
+        if (s.sh_type != SHT_NOBITS && (s.sh_offset > size || s.sh_size > size - s.sh_offset)) return 0;
+        if (strncmp(name, ".nv.info", 8) == 0 && !read_info(bytes + s.sh_offset, s.sh_size, u)) return 0;
+        if (strncmp(name, ".nv.local.", 10) == 0) u->local = most(u->local, (unsigned)s.sh_size);
+        if (strncmp(name, ".text.", 6) != 0) continue;
+        u->kernels++;
+        snprintf(u->name, sizeof u->name, "%s", name + 6);
+        if (s.sh_info >> 24) u->registers = (int)most((unsigned)u->registers, s.sh_info >> 24);
+    }
+    return 1;
+}
+
+/* --- a network ---------------------------------------------------------------------------------------------------- */
+
+typedef struct matrix {
+    int programs, compiled, least, most, failed;
+    size_t bytes;
+} matrix;
+
+static void fail(matrix *m, const char *options, const char *why) {
+    m->failed++;
+    printf("FAIL %s: %s\n", why, options);
+}
+
+static void one_program(const char *options, const void *cubin, size_t bytes, const char *log, void *user) {
+    matrix *m = (matrix *)user;
+    usage u;
+    char text[256];
+    m->programs++;
+    m->bytes += bytes;
+    if (!read_cubin(cubin, bytes, &u) || u.kernels < 1 || u.registers < 8 || strncmp(u.name, "reid_", 5) != 0) {
+        fail(m, options, "the cubin could not be read");
+        return;
+    }
+    if (!m->least || u.registers < m->least) m->least = u.registers;
+    if (u.registers > m->most) m->most = u.registers;
+    snprintf(text, sizeof text, "%s uses %u bytes of stack, a frame of %u and %u of local memory", u.name, u.stack,
+             u.frame, u.local);
+    if (u.stack || u.frame || u.local) fail(m, options, text);
+    snprintf(text, sizeof text, "%s cannot be launched: %d registers for %d threads", u.name, u.registers, u.threads);
+    if ((u.registers + 7) / 8 * 8 * u.threads > 65536) fail(m, options, text);
+    if (log[0]) fail(m, options, log);
+}
+
+static void count_compiled(reid_log_level level, reid_result id, const char *message, void *user) {
+    matrix *m = (matrix *)user;
+    (void)id;
+    if (strncmp(message, "compiling ", 10) == 0) m->compiled = atoi(message + 10);
+    if (level == REID_LOG_WARNING) fail(m, message, "a warning");
+}
+
+static double cpu_seconds(void) {
+    struct rusage r;
+    getrusage(RUSAGE_SELF, &r);
+    return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + 1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+}
+
+static int network(char **argv) {
+    matrix m;
+    reid_error error = REID_INIT;
+    reid_desc desc = REID_INIT;
+    memset(&m, 0, sizeof m);
+    desc.network = argv[0];
+    desc.precision = strncmp(argv[1], "fp16", 4) == 0   ? REID_FP16
+                     : strncmp(argv[1], "int8", 4) == 0 ? REID_INT8
+                                                        : REID_FP32;
+    desc.latency = strcmp(argv[1] + 4, "-latency") == 0;
+    desc.height = atoi(argv[3]), desc.width = atoi(argv[4]);
+    desc.cache_dir = argv[5];
+    desc.kernels_path = "reid_kernels.cu";
+    desc.threads = 2;
+    desc.log_fn = count_compiled, desc.log_user = &m;
+    desc.error = &error;
+    double start = cpu_seconds();
+    reid_result r = reid_pack_kernels(&desc, argv[2], NULL, one_program, &m);
+    if (r != REID_OK) fail(&m, error.text, reid_result_name(r));
+    if (m.programs < 20 && r == REID_OK) fail(&m, argv[0], "too few programs");
+    printf("%-20s %s  %-7s %4dx%-4d %5d %5d %8.1f %6d %4d %8zu\n", argv[0], argv[1], argv[2], desc.height, desc.width,
+           m.programs, m.compiled, cpu_seconds() - start, m.least, m.most, m.bytes / 1024);
+    return m.failed != 0;
+}
+
+/* --- the reading itself ------------------------------------------------------------------------------------------- */
+
+static int wrong;
+
+static void expect(int ok, const char *what, const usage *u) {
+    if (ok) return;
+    wrong = 1;
+    printf("FAIL %s: %s has %d registers, %d threads, frame %u, stack %u, local %u\n", what, u->name, u->registers,
+           u->threads, u->frame, u->stack, u->local);
+}
+
+/* Compiles a text for a chip. Returns 0 if there is no NVRTC. */
+static int compile(const char *text, int arch, usage *u) {
+    reid_error error = REID_INIT;
+    reid_desc desc = REID_INIT;
+    reid__mem mem;
+    reid__jit jit;
+    reid__program p;
+    desc.kernels_src = text;
+    desc.cache_dir = "";
+    reid__mem_init(&mem, &desc);
+    memset(&p, 0, sizeof p);
+    reid__option(&p, "-DTEST");
+    reid_result r = reid__jit_init(&jit, &mem, &desc, arch, INT_MAX, &error);
+    int version = jit.rtc_version;
+    if (r == REID_OK) reid__program_add(&jit, &p);
+    if (r == REID_OK) r = reid__jit_build(&jit, 1, &error);
+    if (r == REID_OK && !read_cubin(jit.programs[0].cubin, jit.programs[0].cubin_size, u)) {
+        wrong = 1;
+        printf("FAIL no cubin for sm_%d\n", arch);
+    }
+    if (r == REID_OK) printf("%s, NVRTC %d.%d\n", jit.rtc_path, version / 1000, version % 1000 / 10);
+    if (r != REID_OK) printf("%s\n", error.text);
+    if (r != REID_OK && version) wrong = 1;
+    reid__jit_free(&jit);
+    return r == REID_OK || version;
+}
+
+static const char calm[] = "extern \"C\" __global__ void __launch_bounds__(96) calm(float *p) {\n"
+                           "    p[threadIdx.x] += 1;\n"
+                           "}\n";
+static const char local[] = "extern \"C\" __global__ void local(float *p, int n, int k) {\n"
+                            "    float a[40];\n"
+                            "    for (int i = 0; i < 40; i++) a[i] = p[i * n];\n"
+                            "    for (int i = 0; i < n; i++) a[(i * k) % 40] += a[i * i % 40];\n"
+                            "    p[k] = a[k % 40];\n"
+                            "}\n";
+/* 128 values that all live across a barrier, in 64 registers. */
+static const char spill[] = "extern \"C\" __global__ void __launch_bounds__(1024) spill(float *p, int n) {\n"
+                            "    float a[128];\n"
+                            "    _Pragma(\"unroll\") for (int i = 0; i < 128; i++) a[i] = p[i * n];\n"
+                            "    for (int k = 0; k < n; k++) {\n"
+                            "        __syncthreads();\n"
+                            "        _Pragma(\"unroll\")\n"
+                            "        for (int i = 0; i < 128; i++) a[i] = a[i] * p[k] + a[(i * 7 + 1) % 128];\n"
+                            "    }\n"
+                            "    _Pragma(\"unroll\") for (int i = 0; i < 128; i++) p[i * n] = a[i];\n"
+                            "}\n";
+
+static int check(void) {
+    static const int archs[] = {75, 80, 90, 120};
+    usage u;
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
+        if (!compile(calm, archs[i], &u)) return 77;
+        int regular = u.kernels == 1 && strcmp(u.name, "calm") == 0 && u.registers >= 8 && u.registers <= 32;
+        expect(regular && u.threads == 96 && !u.frame && !u.stack && !u.local, "a kernel without local memory", &u);
+        compile(local, archs[i], &u);
+        expect(u.frame >= 160 || u.stack >= 160 || u.local >= 160, "an array in local memory was not seen", &u);
+        compile(spill, archs[i], &u);
+        expect(u.registers <= 64 && u.registers >= 48 && (u.frame || u.stack || u.local), "a spill was not seen", &u);
+    }
+    return wrong;
+}
+
+static int read_file(const char *path) {
+    static unsigned char bytes[1 << 22];
+    usage u;
+    FILE *f = fopen(path, "rb");
+    test_need(f != NULL, path);
+    size_t size = fread(bytes, 1, sizeof bytes, f);
+    fclose(f);
+    if (!read_cubin(bytes, size, &u)) return 1;
+    printf("%d registers, %u bytes stack frame\n", u.registers, u.frame);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "check") == 0) return check();
+    if (argc == 3 && strcmp(argv[1], "read") == 0) return read_file(argv[2]);
+    if (argc == 7) return network(argv + 1);
+    return 2;
+}

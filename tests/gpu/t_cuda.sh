@@ -1,0 +1,134 @@
+#!/bin/sh
+# The CUDA executor on the emulator: bits, pictures, queries; networks on other chips, and with every buffer an
+# allocation of its own; broken executors, which must be seen; the reid command on a GPU.
+#     sh tests/gpu/t_cuda.sh
+#     sh tests/gpu/t_cuda.sh --all     also INT8 by mma.sync on sm_80, whose kernels t_kernels has alone
+cd "$(dirname "$0")/../.." || exit 1
+out=build/tests/t_cuda
+. tests/gpu/cuda_lib.sh
+shared_net cuda_net
+shared_net apart
+for part in bits pictures calls; do run "$programs/cuda_net" $part; done
+LATENCY=1 run "$programs/cuda_net" latency
+
+# Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
+REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0
+# Another order of threads, blocks and streams; one where all work is done at once.
+for seed in 0 7; do REID_EMULATOR_SEED=$seed run "$programs/cuda_net" small efficientnet_b0; done
+REID_EMULATOR_EAGER=1 run "$programs/cuda_net" small efficientnet_b0
+# Pools with a batch norm and a generalised mean, a max pool without padding, padding at one end; a linear layer with
+# bias, batch norm and ReLU.
+for network in resnet50-fastreid-gem tf_efficientnet_b0 resnet50-fc512; do run "$programs/cuda_net" small $network; done
+
+# INT8 to the bit of the CPU's: by wgmma, and by mma.sync.
+run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+[ "${1-}" = --all ] && REID_EMULATOR_ARCH=80 run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
+
+# In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
+run "$programs/apart" calls
+run "$programs/apart" small resnet50-multiscale
+cp "$out/log" "$out/apart.said"
+run "$programs/cuda_net" small resnet50-multiscale
+grep -q 'fp16: .* crc ' "$out/log" && cmp -s "$out/log" "$out/apart.said" && good || bad 'the bits differ in one arena'
+
+# A broken executor must be seen; reid.h without code for particular processors compiles in a third of the time.
+broken() { # broken NAME SED_SCRIPT PROGRAM_ARGUMENT...: reid.h changed so
+    name=$1 script=$2
+    shift 2
+    mkdir -p "$out/$name"
+    sed "$script" reid.h > "$out/$name/planted"
+    cmp -s reid.h "$out/$name/planted" && bad "$name: the planted bug was not planted"
+    sed 's/^#if defined(__x86_64__)/#if 0/' "$out/$name/planted" > "$out/$name/reid.h"
+    gcc -std=c99 -D_GNU_SOURCE -O0 -DREID__SEPARATE_BUFFERS -I"$out/$name" -I. tests/gpu/cuda_net.c \
+        -o "$out/$name/cuda_net" -lm -lpthread || bad "$name does not compile"
+    for seed in 1 2 3 4 5; do # in some order of events
+        REID_EMULATOR_SEED=$seed LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" "$out/$name/cuda_net" "$@" \
+            > "$out/log" 2>&1 || { good; return; }
+    done
+    bad "$name: a planted bug was not seen"
+}
+broken no_upload_wait 's/if (!code) code = cu->StreamWaitEvent(l->stream, s->uploaded, 0);//' small efficientnet_b0
+broken small_buffer 's/g->size\[i\] = p->buffers\[i\].floats \* value;/g->size[i] = p->buffers[i].floats * value - 32;/
+    s/define REID__GPU_ALIGN 256/define REID__GPU_ALIGN 1/' small efficientnet_b0
+broken lost_residual 's/residual == REID__NONE ? none : buffer\[op->residual\]/in == 0 ? none : buffer[op->in]/' \
+    small efficientnet_b0
+broken early_result 's/g->device.cu.EventSynchronize(s->done)/0/' small efficientnet_b0
+
+# The command, at sizes whose kernels are compiled already.
+make -s build/reid build/seeded build/demo_images || bad 'the reid command does not build'
+embed() { # embed OUT OPTION...
+    to=$1
+    shift
+    run build/reid embed -m "$out/weights.safetensors" --size 64x32 --batch 4 "$out"/pictures/*.png \
+        -o "$out/$to.npy" "$@"
+}
+build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" || bad 'no weights'
+rm -rf "$out/pictures" "$out/all"
+build/demo_images "$out/all" > "$out/log" 2>&1 || { bad 'no pictures'; cat "$out/log"; }
+mkdir "$out/pictures"
+find "$out/all" -type f | sort | head -n 7 | while read -r file; do
+    cp "$file" "$out/pictures/$(basename "$(dirname "$file")")-${file##*/}"
+done
+embed cpu --device cpu
+embed fp32 --device cuda --precision fp32
+embed fp16 --device cuda
+embed auto -v
+grep -q 'computing on cuda:0, reid emulator sm_90, in fp16' "$out/log" && good || bad 'auto does not tell the device'
+run "$programs/cuda_net" files fp32 "$out/cpu.npy" "$out/fp32.npy"
+run "$programs/cuda_net" files fp16 "$out/cpu.npy" "$out/fp16.npy"
+cmp -s "$out/fp16.npy" "$out/auto.npy" && good || bad 'auto and cuda differ'
+run build/reid inspect --device cuda --size 64x32 --batch 4 "$out/weights.safetensors"
+for line in '^gpu .*(sm_90), 132 multi' '^driver .*13.0' '^nvrtc .*13.0, .*libnvrtc.so.13' 'built in; .*/cuda_cache'; do
+    grep -q "$line" "$out/log" && good || bad "inspect does not print $line"
+done
+run build/reid pack -m "$out/weights.safetensors" --size 64x32 --batch 4 -o "$out/pack"
+grep -q 'programs of efficientnet_b0 for sm_90' "$out/log" && good || bad 'pack does not tell what it made'
+embed packed --device cuda --pack "$out/pack"
+cmp -s "$out/fp16.npy" "$out/packed.npy" && good || bad 'kernels from a pack differ'
+
+# Tiles that were measured take the place of the model's, and change no bit; a damaged file of them is told and left.
+b0() { # b0 TILE: have EfficientNet's eleven launches by wgmma such a tile?
+    run build/reid bench -m "$out/weights.safetensors" --device cuda --size 64x32 --batch 1 --batches 1 --rounds 1 \
+        --ops -v
+    [ "$(grep -c "reid_conv_wgmma $1 " "$out/log")" = 11 ] && good || bad "not all tiles are $1"
+}
+shared=$cache cache=$PWD/$out/tuned
+rm -rf "$cache"
+mkdir -m 700 "$cache"
+REID_EMULATOR_ARCH=80 LD_LIBRARY_PATH=$emulator build/reid bench --tune -m "$out/weights.safetensors" > "$out/log" 2>&1
+grep -q 'for Hopper (sm_90), and this GPU is sm_80' "$out/log" && good || bad 'sm_80 has no tiles to measure'
+prefix='sm_90 efficientnet_b0 fp16 64x32 features.8.0 1'
+printf '%s\n' 'reid tiles 1' 'sm_90 other fp16 64x32 conv1 1 64x64 7' "$prefix 64x128 1" 'a damaged line' \
+    'sm_90 other fp16 64x32 conv1 1 64x64 7x' > "$cache/tiles"
+run build/reid bench --tune -m "$out/weights.safetensors" --size 64x32 --batch 1 --rounds 1
+[ "$(grep -c '^features.* 1  64x128 .*[0-9]$' "$out/log")" = 11 ] && grep -q "^written: $cache/tiles" "$out/log" &&
+    good || bad 'bench --tune does not tell what it found'
+for tile in 64x128 '2\*64x128' 128x128 '2\*128x128'; do
+    [ "$(grep -c "^$prefix $tile [0-9][0-9]*$" "$cache/tiles")" = 1 ] && good || bad "$tile was not measured once"
+done
+[ "$(grep -c ' conv1 1 64x64 7$' "$cache/tiles")" = 1 ] && ! grep -q '128 1$' "$cache/tiles" && good ||
+    bad 'times of other networks do not stay, or old ones do'
+sed -i 's/ \(2\*64x128\) [0-9]*$/ \1 1/' "$cache/tiles"
+b0 '2\*64x128'
+embed tuned --device cuda --batch 1
+cmp -s "$out/fp16.npy" "$out/tuned.npy" && good || bad 'another tile has other bits'
+truncate -s -1 "$cache/tiles"
+b0 64x128
+grep -q "$cache/tiles is damaged and is not used" "$out/log" && good || bad 'damage is not told'
+cache=$shared
+
+# Does the GPU's FP16 keep the ranking? The check that belongs to every faster precision.
+rm -rf "$out/herd"
+mkdir "$out/herd"
+for who in Alder Birch; do
+    mkdir "$out/herd/$who"
+    find "$out/all/$who" -type f | sort | head -n 3 | while read -r file; do cp "$file" "$out/herd/$who/"; done
+done
+run build/reid eval -m "$out/weights.safetensors" --size 33x40 --batch 4 --compare cpu/fp32,cuda/fp32,cuda/fp16 \
+    "$out/herd" --limit 100
+for line in '^model .* fp32 on cpu' '^cuda/fp32 .* \(1.0000000\|0.999999[0-9]\)  pass' \
+    '^cuda/fp16 .* 0.999[0-9]*  pass'; do
+    grep -q "$line" "$out/log" && good || bad "eval does not print $line"
+done
+finish

@@ -1,0 +1,16 @@
+#!/bin/sh
+# Networks on the CUDA executor, on the emulator, with every access of their kernels checked, races too, and every
+# buffer of the plan an allocation of its own.
+#
+#   sh tests/gpu/t_cuda_check.sh             EfficientNet-B0; t_kernels checks every kernel so
+#   sh tests/gpu/t_cuda_check.sh --all       multi-scale ResNet-50 too
+cd "$(dirname "$0")/../.." || exit 1
+out=build/tests/t_cuda_check
+. tests/gpu/cuda_lib.sh
+shared_net apart
+cache=$PWD/$out/cache # machine code of this mode
+mkdir -p -m 700 "$cache"
+networks=efficientnet_b0
+[ "${1-}" = --all ] && networks="$networks resnet50-multiscale"
+for network in $networks; do REID_EMULATOR_CHECK=1 run "$programs/apart" small $network; done
+finish

@@ -1,0 +1,59 @@
+#!/bin/sh
+# reid_search on the emulated GPU: everything that t_search.c compares with a sort, on two kinds of chip; failing calls,
+# memory, forks, packs; `reid gallery search --device`; and planted bugs, which must be seen.
+cd "$(dirname "$0")/../.." || exit 1
+out=$PWD/build/tests/t_cuda_search
+. tests/gpu/cuda_lib.sh
+export TEST_OUT="$out"
+
+# compile FOLDER: t_search and cuda_search with the reid.h in it
+compile() {
+    gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/core/t_search.c tests/lib/test_impl.c -o "$1/t_search" \
+        -lcmocka -lm -lpthread -ldl &&
+        gcc -std=c99 -D_GNU_SOURCE -O0 -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$1" -Itests \
+            tests/gpu/cuda_search.c -o "$1/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread && good || bad "compiling in $1"
+}
+mkdir -p "$out/pays" # a GPU pays for small galleries, too
+sed 's/REID__SCOUT_PAYS ((size_t)1 << 24)/REID__SCOUT_PAYS ((size_t)1 << 10)/' reid.h > "$out/pays/reid.h"
+cmp -s reid.h "$out/pays/reid.h" && bad 'the galleries that pay were not changed'
+compile "$out/pays"
+
+run env SEARCH_DEVICE=cuda "$out/pays/t_search"
+run env SEARCH_DEVICE=cuda REID_EMULATOR_ARCH=75 CMOCKA_TEST_FILTER=test_groups "$out/pays/t_search"
+for part in scout memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
+for code in 0 2 719; do run "$out/pays/cuda_search" calls $code; done
+
+# --- planted bugs ---
+broken() { # broken WHAT TEST SED_SCRIPT: this test of t_search must fail
+    mkdir -p "$out/broken"
+    sed "$3" "$out/pays/reid.h" > "$out/broken/reid.h"
+    cmp -s "$out/pays/reid.h" "$out/broken/reid.h" && bad "not planted: $1"
+    gcc -std=c99 -D_GNU_SOURCE -O0 -w -I"$out/broken" -I. tests/core/t_search.c tests/lib/test_impl.c \
+        -o "$out/broken/t_search" -lcmocka -lm -lpthread || bad "$1 does not compile"
+    if env SEARCH_DEVICE=cuda LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" CMOCKA_TEST_FILTER="$2" \
+        "$out/broken/t_search" > "$out/log" 2>&1; then bad "not seen: $1"; else good; fi
+}
+broken 'the error of halves is forgotten' test_close \
+    's/h->slack\[q\] = h->bounds\[q\] + reid__scout_bound(.*/h->slack[q] = 0;/'
+broken 'groups that reach into later tiles' test_groups 's/if (tile\[k\] > tile\[i\]) tile\[i\] = tile\[k\];/;/'
+broken 'the rows are uploaded in their own order' test_groups \
+    's/x->order && place < x->rows.count ? x->order\[place\] : place/place/'
+
+# --- the command: each picture searched for among the others ---
+make -s build/reid build/seeded build/demo_images || bad 'the reid command does not build'
+build/seeded --net efficientnet_b0 -o "$out/weights.safetensors" && rm -rf "$out/pictures" &&
+    build/demo_images "$out/pictures" > "$out/log" 2>&1 || bad 'no weights or pictures'
+herd=$(find "$out/pictures" -type f | sort | head -n 12)
+# shellcheck disable=SC2086 # several files
+run build/reid embed -m "$out/weights.safetensors" --size 32x32 --device cpu $herd -o "$out/herd.npy"
+rm -f "$out/herd.gallery"
+run build/reid gallery create "$out/herd.gallery" --like "$out/herd.npy"
+run build/reid gallery add "$out/herd.gallery" "$out/herd.npy"
+for by in template max top mean; do
+    run build/reid gallery search "$out/herd.gallery" "$out/herd.npy" --by $by --json --device cpu
+    grep '^{' "$out/log" > "$out/wanted"
+    run build/reid gallery search "$out/herd.gallery" "$out/herd.npy" --by $by --json --device cuda -v
+    grep -q 'searching on GPU 0' "$out/log" && good || bad 'gallery search does not tell the device'
+    grep '^{' "$out/log" | cmp -s - "$out/wanted" && [ -s "$out/wanted" ] && good || bad "--by $by differs"
+done
+finish

@@ -1,0 +1,129 @@
+#!/bin/sh
+# tools/gpu_check without a GPU: its arguments, what it says is missing, its programs compiled for several chips, the
+# comparison of embeddings, and its part `correct` run on the emulator; and there the two GPU examples as well.
+#     sh tests/gpu/t_gpu_check.sh
+#     sh tests/gpu/t_gpu_check.sh --all     compiles its programs for sm_80, too
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
+echo '#include <stb/stb_image.h>' | cc -E - >/dev/null 2>&1 || { echo "skipped: no stb_image.h (libstb-dev)"; exit 77; }
+make -s build/reid build/seeded build/demo_images emulator || exit 1
+out=$(mktemp -d) || exit 1
+trap 'rm -rf "$out"' EXIT
+passed=0 failed=0 skipped=0
+good() { passed=$((passed + 1)); }
+bad() {
+    failed=$((failed + 1))
+    echo "FAIL $1"
+    head -n 30 "$out/log"
+}
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped: $1"
+}
+
+# says STATUS TEXT COMMAND...
+says() {
+    status=$1 text=$2
+    shift 2
+    "$@" > "$out/log" 2>&1
+    got=$?
+    [ $got -eq "$status" ] && grep -q -e "$text" "$out/log" && good && return
+    bad "$*: status $got, expected $status with \"$text\""
+}
+
+# --- arguments, and what is missing ---
+says 2 'where to' sh tools/gpu_check
+says 2 'a folder is missing' sh tools/gpu_check --out
+says 2 'no part "horse"' sh tools/gpu_check --out "$out/r" horse
+says 2 'a number is missing after --limit' sh tools/gpu_check --out "$out/r" --limit
+says 2 '"soon", not a number' sh tools/gpu_check --out "$out/r" --limit soon bench
+says 2 'unknown option --fast' sh tools/gpu_check --out "$out/r" --fast
+says 0 'times on the emulator would mean nothing' sh tools/gpu_check --emulator --out "$out/r" bench peers ceilings
+if ! nvidia-smi >/dev/null 2>&1; then
+    says 0 'nvidia-smi finds no GPU\|no nvcc here' sh tools/gpu_check --out "$out/r" ceilings families bisect modes \
+        correct bench ab tune
+    says 0 '"status": "skipped"' cat "$out/r/report.json"
+fi
+
+# --- the comparison: files of 3 rows of 4 floats ---
+cc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror tools/gpu/compare.c \
+    -o "$out/compare" -lm > "$out/log" 2>&1 && good || bad "compare.c does not compile"
+npy() { # npy FILE TWELVE_NUMBERS_AS_ESCAPES
+    header="{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }"
+    { printf '\223NUMPY\001\000v\000%-117s\n' "$header"; printf "$2"; } > "$1"
+}
+one='\000\000\200\077' zero='\000\000\000\000' near='\001\000\200\077' nan='\000\000\300\177'
+npy "$out/a.npy" "$one$zero$zero$zero$zero$one$zero$zero$zero$zero$one$zero"
+npy "$out/b.npy" "$zero$zero$one$zero$zero$one$zero$zero$one$zero$zero$zero"
+npy "$out/c.npy" "$near$zero$zero$zero$zero$one$zero$zero$zero$zero$one$zero"
+npy "$out/d.npy" "$nan$zero$zero$zero$zero$one$zero$zero$zero$zero$one$zero"
+head -c 100 "$out/a.npy" > "$out/cut.npy"
+says 0 '3 rows of 4: .* 3 rows equal' "$out/compare" "$out/a.npy" "$out/a.npy" --equal --abs 0 --cosine 1
+says 0 'cosine 1.000000000, 3 rows equal' "$out/compare" "$out/a.npy" "$out/b.npy" --reversed --equal
+says 1 'difference 1, smallest cosine 0.000000000, 1 rows equal' "$out/compare" "$out/a.npy" "$out/b.npy" --cosine 0.9
+says 1 '2 rows equal' "$out/compare" "$out/a.npy" "$out/c.npy" --equal
+says 0 'difference 1.19e-07' "$out/compare" "$out/a.npy" "$out/c.npy" --abs 1e-6 --cosine 0.99
+says 1 'difference nan' "$out/compare" "$out/a.npy" "$out/d.npy" --abs 1e-6
+says 1 'cosine nan' "$out/compare" "$out/a.npy" "$out/d.npy" --cosine 0.9
+says 2 'cut.npy is no table' "$out/compare" "$out/a.npy" "$out/cut.npy"
+says 2 '^usage' "$out/compare" "$out/a.npy" "$out/a.npy" --abs x
+
+# --- the programs ---
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+if [ -n "$nvcc" ]; then
+    for target in "-arch=sm_80" "-gencode arch=compute_90a,code=sm_90a -DSM90A"; do
+        for program in ceilings families fabric; do
+            case $target-$program in *sm_80-fabric) continue ;; esac # Hopper's own
+            case $target-${1-}${REID_ALL-} in *sm_80-) continue ;; esac
+            # shellcheck disable=SC2086 # several words
+            "$nvcc" -O2 -std=c++17 $target -Werror all-warnings -Xcompiler -Wall,-Wextra -Xptxas -warn-spills \
+                "tools/gpu/$program.cu" -o "$out/$program" -ldl > "$out/log" 2>&1 &&
+                ! grep -qi 'serializ' "$out/log" && good || bad "$program.cu for $target"
+        done
+    done
+    nvidia-smi >/dev/null 2>&1 || says 1 'no NVIDIA driver' "$out/ceilings" --start
+    says 2 '^usage' "$out/ceilings" --all
+    says 0 '^launching$' "$out/ceilings" --groups
+    says 0 '^products$' "$out/fabric" --groups
+    says 2 '^usage' "$out/fabric" giraffe
+else
+    skip 'nvcc is missing: ceilings.cu, families.cu and fabric.cu were not compiled'
+fi
+if command -v python3 >/dev/null 2>&1; then
+    says 0 '^compiled$' python3 -c 'compile(open("tools/gpu/peers.py").read(), "peers.py", "exec"); print("compiled")'
+else
+    skip 'python3 is missing: peers.py was not looked at'
+fi
+
+# --- what is predicted ---
+cc -O1 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror tools/gpu/predict.c \
+    -o "$out/predict" -lm -lpthread > "$out/log" 2>&1 && good || bad "predict.c does not compile"
+says 0 '^for latency: .* for 49 of 50 launches' "$out/predict"
+says 2 '^usage' "$out/predict" resnet51
+
+# --- on the emulator, whose kernels other tests have compiled ---
+REID_CACHE_DIR=$PWD/build/tests/cuda_cache
+export REID_CACHE_DIR
+mkdir -p -m 700 "$REID_CACHE_DIR"
+says 0 '^correct: ok' sh tools/gpu_check --emulator --out "$out/r" correct
+cp "$out/r/correct.txt" "$out/log"
+[ "$(grep -c '^ok ' "$out/log")" = 13 ] && good || bad "thirteen checks on the emulator"
+cp "$out/r/report.json" "$out/log"
+! command -v python3 >/dev/null 2>&1 || python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
+assert r["emulator"] and r["parts"]["correct"]["result"]["failures"] == 0' "$out/r/report.json" && good ||
+    bad "report.json"
+LD_LIBRARY_PATH=build/emulator
+export LD_LIBRARY_PATH
+for example in gpu_batch patched_kernel; do
+    cc -O1 "examples/$example.c" -o "$out/$example" -lm > "$out/log" 2>&1 && good || bad "$example.c does not compile"
+done
+says 0 'the same bits in every batch: yes' \
+    "$out/gpu_batch" build/gpu/efficientnet_b0.safetensors reid_kernels.cu 32 32
+grep -q '^cuda:0, reid emulator' "$out/log" && grep -q 'MB on the GPU (1[0-9] weights' "$out/log" && good ||
+    bad 'gpu_batch does not say where it ran, and in how much memory'
+says 0 '^ReLU in other words .*: the same bits$' \
+    "$out/patched_kernel" build/gpu/resnet50-multiscale.safetensors reid_kernels.cu 32 32
+[ "$(grep -c 'cosine 0\.[0-9]*$' "$out/log")" = 2 ] && good || bad 'the other two edits are not seen'
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

@@ -1,0 +1,189 @@
+#!/bin/sh
+# Every kernel of reid_kernels.cu against its definition: on the emulator for several chips, once checking every access;
+# and compiled by the real nvcc where there is one, without spills and local memory (t_nvrtc.sh has all chips).
+#     sh tests/gpu/t_kernels.sh
+# KERNEL_PARTS names other programs, tests/kernels_PART.c: t_wgmma.sh has Hopper's.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+command -v g++ >/dev/null 2>&1 || { echo "skipped: g++ is missing"; exit 77; }
+parts=${KERNEL_PARTS-conv rest image pack}
+out=${KERNEL_PARTS:-kernels}
+out=$PWD/build/tests/t_${out%% *}
+mkdir -p "$out"
+make -s emulator || exit 1
+emulator=$PWD/build/emulator
+passed=0 failed=0 skipped=0 jobs=0
+
+# job NAME COMMAND...: in the background, two at a time; `collect` counts what has come out.
+job() {
+    jobs=$((jobs + 1))
+    echo "$1" > "$out/$jobs.name"
+    shift
+    ("$@" > "$out/$jobs.said" 2>&1; echo $? > "$out/$jobs.status") &
+    [ $((jobs % 2)) -eq 0 ] && wait
+}
+collect() {
+    wait
+    for at in $(seq $jobs); do
+        [ "$(cat "$out/$at.status")" = 0 ] && passed=$((passed + 1)) && continue
+        failed=$((failed + 1))
+        echo "FAIL $(cat "$out/$at.name")"
+        cat "$out/$at.said"
+    done
+    jobs=0
+}
+
+build() { # build PART
+    gcc -O2 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -Itests/emulator -I. \
+        "tests/kernels_$1.c" -o "$out/kernels_$1" "$emulator/libcuda.so.1" "$emulator/libnvrtc.so.13" \
+        -Wl,-rpath,"$emulator" -lm -ldl -lpthread
+}
+for part in $parts; do
+    rm -f "$out/kernels_$part"
+    job "kernels_$part does not compile" build "$part"
+done
+collect
+for part in $parts; do
+    archs="75 90" # no others have code of their own but for the convolutions'
+    case $part in conv) archs="75 80 90" ;; wgmma | bytes) archs=90 ;; esac
+    for arch in $archs; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
+    job "kernels_$part: checking every access" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
+done
+collect
+
+# A broken kernel must be seen: with a bug planted by SED, kernels_PART ends with a failed check or a fault of a launch.
+planted() { # planted PART FOLDER SED SETTING...
+    part=$1 folder=$out/$2 script=$3
+    shift 3
+    mkdir -p "$folder"
+    sed "$script" reid_kernels.cu > "$folder/reid_kernels.cu"
+    cmp -s reid_kernels.cu "$folder/reid_kernels.cu" && echo "the planted bug was not planted" && return 1
+    (cd "$folder" && env EMU_FIRST=1 "$@" "$out/kernels_$part" few > log 2>&1)
+    [ $? -eq 1 ] && grep -q ' failed: \| is .*, not \|: kernel reid_' "$folder/log"
+}
+bugs=0
+plant() { # plant PART WHAT SED SETTING...
+    case " $parts " in *" $1 "*) ;; *) return ;; esac
+    bugs=$((bugs + 1)) part=$1 what=$2 script=$3
+    shift 3
+    job "not seen: $what" planted "$part" bug_$bugs "$script" "$@"
+}
+plant conv "a missing barrier: slices are read before they have arrived" \
+    's/^        __syncthreads(); \/\* slice s is there.*$//'
+plant wgmma "slices are not waited for" 's/if (ring) wait_for(l.full(s.at), s.parity);//'
+plant wgmma "a slice is filled before it has been read" 's/wait_for(l.empty(s.at), s.parity ^ 1);//'
+plant wgmma "the wrong phase of an empty slice" 's/\(wait_for(l.empty(s.at), s.parity\) ^ 1)/\1)/'
+plant wgmma "warpgroups do not take turns" 's/^ *if (GROUPS == 1) wait_for(l.turn(group), turn);//'
+plant wgmma "resident weights are not waited for" 's/if (RESIDENT) wait_for(l.resident(), 0);//'
+plant wgmma "a slice is given back while it is read" 's/reid_wgmma_wait<1>();//'
+plant wgmma "a slot is written while it is stored" 's/if (leader()) reid_bulk_wait_read<SLOTS - 1>();//'
+plant wgmma "a residual lands on a slot that is stored" 's/if (RESIDUAL) reid_bulk_wait_read<1>();//'
+plant wgmma "stores that the copy engine may not see" 's/^ *reid_fence_proxy_async();$//' REID_EMULATOR_CHECK=1
+plant wgmma "stores that other warps have not made" 's/^ *reid_bar_sync(1 + group, 128);$//' REID_EMULATOR_CHECK=1
+plant wgmma "a pooled row that knows the rows before it" 's/best\[i \/ 16\]\[i % 16\] = now\[.*;$/;/'
+plant wgmma "outputs over those that are still pooled" 's/reid_bar_sync(1 + group, 128); \/\* what was.*//' \
+    REID_EMULATOR_CHECK=1
+plant wgmma "row sums without the pixels of the slot before" 's/row \* OW < first ? carry/false ? carry/' ONLY=row_sums
+plant wgmma "row sums in tiles that end within a row" 's/^\(#define TILE_PIXELS\) (ROW_SUMS.*/\1 BM/' ONLY=row_sums
+plant conv "row sums of what is not rounded" 's/tile\[row\]\[n - n0 + c\] = \(reid_f32_from_f16\)/\1/'
+plant conv "a residual without its sign" 's/REST_SIGNED ? (int)(signed char)r : (int)r/(int)r/'
+plant conv "bytes cut off, not rounded" 's/ + 12582912.0f;/ - 0.5f + 12582912.0f;/'
+plant conv "a residual in its own steps" 's/scale\[OC_PADDED\], v/scale[n], v/'
+plant wgmma "rows of the window are columns" 's/\(image, tap\) % KW,$/\1 \/ KW,/'
+plant wgmma "the shortcut's bias is lost" 's/if (more_bias && c < channels) b = .*//'
+plant wgmma "every pass with the first weights" 's/l.next(pass \* NEXT_CHUNKS + k)/l.next(k)/'
+plant wgmma "windows of the stem that begin a pixel late" 's/step % 2 \* 32 + i \* 1024/step % 2 * 32 + 16 + i * 1024/'
+plant wgmma "the shortcut reads the main input" 's/of_in ? in : more/in/'
+plant wgmma "a pair's blocks do not wait for each other's mbarriers" \
+    's/^    block_barrier();$/    __syncthreads();/' ONLY=pairs
+plant wgmma "a block of a pair leaves while the other one still sends" \
+    's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=pairs
+plant wgmma "a place that only this block of a pair has read" \
+    's/reid_cluster_map(empty, i)/reid_cluster_map(empty, reid_cluster_rank())/' ONLY=pairs
+plant wgmma "both blocks of a pair send the same half" \
+    's/int half = (int)reid_cluster_rank() \* (rows \/ 2);/int half = 0;/' ONLY=pairs
+plant wgmma "a pair's tiles are the same pixels" 's/\* 2 + tile % 2 : tile/* 2 : tile/' ONLY=pairs
+plant wgmma "parts of other blocks that are not waited for" \
+    's/wait_for_cluster(l.filled(group, 0), o.parity);//' ONLY=parts
+plant wgmma "parts over those that another block still adds" \
+    's/wait_for_cluster(l.stored(group, 0), o.parity ^ 1);//' ONLY=parts
+plant wgmma "parts added last one first" 's/from\[(i + j) \* 128\]/from[((SPLIT - 1) * SHARE + i + j) * 128]/
+    s/from\[(k \* SHARE/from[((SPLIT - 1 - k) * SHARE/g' ONLY=parts
+plant wgmma "the bias in every part" 's/part ? 0 : OC_PADDED/OC_PADDED/' ONLY=parts
+plant wgmma "a slice in no part" 's/^\(DEVICE int first_slice.*return \)CHUNKS/\1(CHUNKS - 1)/' ONLY=parts
+plant wgmma "a block leaves that others still send to" 's/^    if (PAIR || SPLIT > 1) block_barrier();.*//' ONLY=parts
+plant bytes "sums that are no neighbours" 's/j \* 8 + below \* 2 + i \/ 2 \* 4 + i % 2;/j * 8 + below * 4 + i;/'
+plant bytes "parts in the order of halves" 's/bits_of(acc.d\[0\]\[of\])/bits_of(acc.d[0][i])/'
+plant bytes "short rows with the exchange of long ones" 's/at \/ 128 % (bytes \/ 16)/at \/ 128 % 8/'
+plant bytes "a slice of long rows in short ones" 's/(SLICE_ROW \/ 2ull) << 32/64ull << 32/'
+plant bytes "the last convolution with the first one's scales" 's/finish more = {more_scale,/finish more = {scale,/'
+plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
+plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
+plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
+plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
+plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
+plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
+plant conv "a block leaves whose sums are still read" 's/block_barrier(); \/\* shared memory goes.*//'
+plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
+plant image "a fused multiply-add where a window begins" \
+    's/\(w.first = max((int)__dadd_rn(\)__dsub_rn(center, a.support)/\1fma((double)at + 0.5, a.scale, -a.support)/'
+plant image "sums that begin with zero" 's/one_half() { return {.*/one_half() { return {0, 0, 0}; }/'
+plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if (x > width) x -= width, y++;/'
+plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
+plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
+plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
+plant rest "the last column of a depthwise window" '/^reid_depthwise/,/^}/ s/kx < KW; kx++/kx < KW - 1; kx++/'
+plant rest "hidden units that other blocks have not sent" \
+    '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    __syncthreads();/'
+plant rest "hidden units written before a block is there" \
+    '/^reid_squeeze/,/^}/ s/^    if (SPLIT > 1) block_barrier(); \/\* all.*$//'
+plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
+plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
+plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
+plant rest "a slice of rows multiplied before it has arrived" \
+    '/^reid_search/,$ s/cp_async_wait<STAGES - 2>/cp_async_wait<STAGES - 1>/'
+plant rest "zeros for an infinite row" 's/norm < 1e300 ? 1.0 \/ norm : norm - norm/1.0 \/ norm/'
+collect
+
+if [ -n "${KERNEL_PARTS-}" ]; then # t_nvrtc compiles the others for what they are for
+    echo "$passed passed, $failed failed, $skipped skipped"
+    [ $failed -eq 0 ]
+    exit
+fi
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+shape="-DIH=14 -DIW=14 -DIC=96 -DOH=14 -DOW=14 -DOC=96 -DOC_PADDED=96 -DOUT_STRIDE=96 -DCHANNEL=0 -DKH=3 -DKW=3
+       -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=2 -DRESIDUAL=1 -DC=96 -DCHANNELS=96 -DHIDDEN=8 -DDIM=512
+       -DROW_SUMS=0 -DPER=1"
+real() { # real ARCH KERNEL OPTIONS...
+    to="$out/kernel_$1_$2" arch=$1 kernel=$2
+    shift 2
+    # shellcheck disable=SC2086 # the shape is many words
+    "$nvcc" -std=c++17 -arch="sm_$arch" -cubin -diag-suppress 177 -Werror all-warnings \
+        -Xptxas -v,-warn-spills,-warn-lmem-usage \
+        $shape "-DREID_$kernel" "$@" reid_kernels.cu -o "$to.cubin" > "$to.log" 2>&1 &&
+        grep -q ' 0 bytes spill stores' "$to.log" && ! grep -q 'lmem\|[1-9][0-9]* bytes spill' "$to.log" && return
+    cat "$to.log"
+    return 1
+}
+compile() { job "for sm_$1: $2" real "$@"; }
+if [ -n "$nvcc" ]; then
+    for arch in 75 80 120; do
+        compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
+        for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
+        compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
+        [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=1 -DBM=128 -DBN=64 \
+            -DBK=64 -DSTAGES=4 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
+        compile $arch RESIZE
+        compile $arch INPUT -DVALUE_F16 -DH=224 -DW=224 -DROWS=230 -DCOLUMNS=231 -DBORDER_Y=3 -DBORDER_X=3
+        compile $arch LINEAR -DK=2048
+        compile $arch CONV_F16 -DVALUE_F16 -DBM=64 -DBN=32 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=1
+        compile $arch NORMALISE -DRAW=0 -DFLIP=1
+        compile $arch SEARCH -DVALUE_F16 -DK=512 -DBK=32 -DBN=64
+    done
+    collect
+else
+    skipped=1
+    echo "skipped: nvcc is missing, nothing was compiled for a real GPU"
+fi
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

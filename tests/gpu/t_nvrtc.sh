@@ -1,0 +1,125 @@
+#!/bin/sh
+# The real NVRTC compiles every program of the networks for every chip that reid.h supports, as reid_pack_kernels does:
+# no compile error, no message, no stack, no local memory. It needs NVRTC, found as the library finds it, but no GPU.
+#     sh tests/gpu/t_nvrtc.sh           resnet50 in FP16 for one chip a generation, everything for sm_90: a minute
+#     sh tests/gpu/t_nvrtc.sh --all     everything for all chips: three minutes
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+command -v gcc >/dev/null 2>&1 || { echo "skipped: gcc is missing"; exit 77; }
+unset LD_LIBRARY_PATH REID_CACHE_DIR # not the emulator's
+out=$PWD/build/tests/t_nvrtc
+rm -rf "$out"
+mkdir -p "$out"
+passed=0 failed=0 skipped=0
+good() { passed=$((passed + 1)); }
+bad() { failed=$((failed + 1)); echo "FAIL $1"; }
+
+matrix=$out/nvrtc_matrix
+gcc -std=c99 -D_GNU_SOURCE -O1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I. tests/gpu/nvrtc_matrix.c \
+    -o "$matrix" -lm -ldl -lpthread || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+
+# Does it see local memory and spills where there are some?
+"$matrix" check > "$out/check.log" 2>&1
+case $? in
+0) good ;;
+77) head -n 1 "$out/check.log"; echo "skipped: no NVRTC was found"; exit 77 ;;
+*) bad "cubins are not read right"; cat "$out/check.log" ;;
+esac
+tail -n 1 "$out/check.log"
+
+# Does it read what ptxas says?
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+cat > "$out/stack.cu" <<'END'
+extern "C" __global__ void stack(float *p, int n, int k) {
+    float a[40];
+    for (int i = 0; i < 40; i++) a[i] = p[i * n];
+    for (int i = 0; i < n; i++) a[(i * k) % 40] += a[i * i % 40];
+    p[k] = a[k % 40];
+}
+END
+compare() { # compare ARCH FILE OPTION...: registers and frame as ptxas prints them
+    arch=$1 file=$2
+    shift 2
+    "$nvcc" -std=c++17 -arch="$arch" -cubin -diag-suppress 177 -Xptxas -v "$@" "$file" -o "$out/one.cubin" \
+        > "$out/one.log" 2>&1
+    registers=$(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' "$out/one.log")
+    frame=$(sed -n 's/.* \([0-9]*\) bytes stack frame.*/\1/p' "$out/one.log")
+    said=$("$matrix" read "$out/one.cubin")
+    [ -n "$registers" ] && [ "$said" = "$registers registers, $frame bytes stack frame" ] && good && return
+    bad "$file for $arch: read are $said, ptxas says $registers registers and $frame bytes"
+}
+if [ -n "$nvcc" ]; then
+    for arch in sm_75 sm_80 sm_90a sm_120; do
+        compare "$arch" "$out/stack.cu"
+        compare "$arch" reid_kernels.cu -DREID_LINEAR -DK=2048 -DOC=512 -DOUT_STRIDE=512 -DCHANNEL=0
+    done
+else
+    skipped=1
+    echo "skipped: nvcc is missing, registers are not compared with what ptxas prints"
+fi
+
+# Are Hopper's instructions in the machine code? The disassembler is PyPI's where CUDA has none.
+disasm=$(command -v nvdisasm || ls /usr/local/cuda/bin/nvdisasm 2>/dev/null) python=build/tests/nvdisasm
+if [ -n "$nvcc" ] && [ -z "$disasm" ] && command -v pip >/dev/null 2>&1; then
+    disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null) ||
+        timeout 60 pip install -q --target $python nvidia-cuda-nvdisasm > "$out/pip.log" 2>&1
+    disasm=$(ls $python/nvidia/cu13/bin/nvdisasm 2>/dev/null)
+fi
+shape='-DREID_CONV_WGMMA -DBLOCKS_M=1 -DGROUPS=2 -DBN=64 -DSTAGES=4 -DSLOTS=4 -DRESIDENT=0 -DPAIR=0 -DSPLIT=1 -DLIGHT=0
+    -DROW_SUMS=0 -DNEXT=0 -DSTEM=0 -DMORE_C=0 -DMORE_STRIDE=1 -DIH=14 -DIW=14 -DIC=256 -DOH=14 -DOW=14 -DOC_PADDED=256
+    -DKH=3 -DKW=3 -DSTRIDE=1 -DPAD_Y=1 -DPAD_X=1 -DACT=1 -DRESIDUAL=0'
+opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
+    options=$1
+    shift
+    # shellcheck disable=SC2086 # several words
+    "$nvcc" -std=c++17 -arch=sm_90a -cubin -diag-suppress 177 $shape $options reid_kernels.cu -o "$out/one.cubin" &&
+        "$disasm" -c "$out/one.cubin" > "$out/one.sass" || bad "no machine code for $options"
+    for opcode; do
+        grep -qw "$opcode" "$out/one.sass" && good || bad "no $opcode in the machine code for $options"
+    done
+}
+if [ -n "$nvcc" ] && [ -n "$disasm" ]; then
+    opcodes '-DVALUE_F16' HGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG
+    opcodes '-DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=0' IGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG F2IP
+else
+    skipped=$((skipped + 1))
+    echo "skipped: no nvcc, or no nvdisasm: nobody looks for HGMMA and TMA in the machine code"
+fi
+
+# The matrix. Programs that an earlier line has compiled come from a folder; the seconds are of the others.
+mkdir -m 700 "$out/cache"
+line() {
+    if "$matrix" "$@" "$out/cache" > "$out/line.log" 2>&1; then good; else bad "$*"; fi
+    cat "$out/line.log"
+    tail -n 1 "$out/line.log" >> "$out/table"
+}
+echo "network              prec. chip     input   programs  new  CPU s   registers    KB"
+for arch in sm_75 sm_80 sm_86 sm_89 sm_90 sm_100 sm_120; do
+    for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
+        for precision in fp16 fp32 int8 fp16-latency fp32-latency; do
+            case $network-$precision-$arch-${1-} in
+            resnet50-fp16-latency-sm_90- | resnet50-fp32-latency-sm_90- | resnet50-int8-latency-sm_90-) ;;
+            *-latency-*-) continue ;;
+            esac
+            case $network-$precision-$arch-${1-} in
+            resnet50-int8-sm_90- | resnet50-int8-latency-sm_90-) line $network $precision $arch 224 224 ;;
+            *-int8-sm_75-* | efficientnet*-int8-* | *-int8-*-) ;; # there is none, or it is left out
+            resnet50-fp16-sm_[78][05]-* | resnet50-fp16-sm_120-* | *-sm_90-* | *--all)
+                line $network $precision $arch 224 224
+                ;;
+            esac
+        done
+    done
+done
+for network in resnet50 resnet50-multiscale efficientnet_b0 tf_efficientnet_b0; do
+    for precision in fp16 fp32; do
+        case ${1-} in --all) line $network $precision sm_90 256 128 ;; esac
+    done
+done
+awk '{ new += $6; seconds += $7 } END { printf "%d programs compiled in %.1f CPU seconds, %.2f each\n", new, seconds,
+       seconds / (new ? new : 1) }' "$out/table"
+[ "${1-}" = --all ] ||
+    echo "left out: sm_86, sm_89, sm_100; FP32, INT8 and the other networks but for sm_90; latency but resnet50's" \
+        "there; 256x128; --all does it"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ $failed -eq 0 ]

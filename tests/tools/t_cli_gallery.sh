@@ -1,0 +1,324 @@
+# t_cli_gallery.sh: reid gallery: every part of it, round trips through every format, exclusions, and what is refused.
+. tests/tools/cli_lib.sh
+b0 w.safetensors
+"$CLI_FILES" weights w2.safetensors efficientnet_b0 file 2
+one="-m w.safetensors --size 64x64"
+two="--size 64x64 -m w.safetensors -m w2.safetensors"
+g() { status=$1; shift; run "$status" gallery "$@"; }
+
+mkdir -p gal/ann gal/bob
+picture gal/ann/1.png 60 50 1
+picture gal/ann/2.png 60 50 2
+picture gal/bob/1.png 60 50 3
+picture gal/cat.png 60 50 5
+cp gal/ann/2.png ann.png
+picture near.png 60 50 77
+
+# Create, add, list.
+g 0 create a.gallery $one
+silent
+g 2 create a.gallery $one
+says 'a.gallery: exists already'
+g 0 list a.gallery
+silent
+g 0 add a.gallery $one gal
+prints '^added 4$'
+g 0 list a.gallery
+printf 'gal/ann/1.png\tann\t\t\ngal/ann/2.png\tann\t\t\ngal/bob/1.png\tbob\t\t\ngal/cat.png\tcat\t\t\n' >wanted
+same "$out" wanted
+g 0 list a.gallery --identity
+printf 'ann\t2\nbob\t1\ncat\t1\n' >wanted
+same "$out" wanted
+g 0 list a.gallery --json
+prints '^{"id": "gal/ann/1.png", "identity": "ann", "camera": null, "time": null, "source": "gal/ann/1.png"}$'
+
+# An id that is there already: named, the others are added; --strict adds nothing. JSON tells what is on disk.
+picture gal/new.png 60 50 9
+g 1 add a.gallery $one --strict gal
+says 'gal/ann/1.png: is in the gallery already'
+says 'nothing is added'
+g 1 add a.gallery $one --json gal missing.png
+says 'gal/cat.png: is in the gallery already'
+says 'missing.png: cannot open'
+printf '{"added": "gal/new.png", "identity": "new"}\n' >wanted
+same "$out" wanted
+g 2 add a.gallery $one missing.png
+says 'missing.png: cannot open'
+
+# Lists, cameras and times.
+printf 'identity,path,time,camera,id\nann,near.png,2024-02-29T23:59:59.5Z,west,ann/w\nbob,ann.png,86400,,\n' >list.csv
+g 0 add a.gallery $one --list list.csv --camera east --time 1999-12-31
+g 0 list a.gallery
+prints '^ann/w	ann	west	2024-02-29T23:59:59.500Z$'
+prints '^ann.png	bob	east	1970-01-02T00:00:00Z$'
+for bad in 'path,name\nx,y' 'path,identity,path\nx,y,z' 'path\nx' 'path,identity\nx' 'path,identity\n,x' \
+    'path,identity,time\nx,y,2023-02-29' 'path,identity,time\nx,y,yesterday' 'path,identity\n"x,y'; do
+    printf "$bad\n" >bad.csv
+    g 2 add a.gallery $one --list bad.csv
+    says 'bad.csv: .*'
+done
+: >bad.csv
+g 2 add a.gallery $one --list bad.csv
+says 'bad.csv: the list is empty'
+g 2 add a.gallery $one --time 2024-13-01 near.png
+says '\-\-time takes'
+
+# Search: the query's own picture does not count, whatever it is called.
+g 0 search a.gallery $one gal/ann/2.png
+says 'no decisions: one model has no default threshold'
+check "neither it nor its copies" [ "$(grep -c 'gal/ann/2.png$\|	ann.png$' "$out")" = 0 ]
+g 0 search a.gallery $one --keep-self --json -k 2 --by template ann.png
+sed 's/^.*"matches": //' "$out" | grep -o '"id": "[^"]*"' | head -2 >got
+printf '"id": "gal/ann/2.png"\n"id": "ann.png"\n' >wanted
+same got wanted
+g 0 search a.gallery $one --keep-self --threshold 0.99999 -k 1 ann.png near.png
+printf 'QUERY\tDECISION\tIDENTITY\tSCORE\tTEMPLATE\nann.png\tmatch\tann\t1.0000\tgal/ann/2.png\n' >wanted
+printf 'near.png\tmatch\tann\t1.0000\tann/w\n' >>wanted
+same "$out" wanted
+g 0 search a.gallery $one --by mean -k 9 near.png
+lines "$out" 5
+g 0 search a.gallery $one --by top --best 2 -k 9 near.png
+lines "$out" 5
+g 0 search a.gallery $one --other-camera --camera east --keep-self --by template -k 99 near.png
+check "nothing of camera east" [ "$(grep -c '	ann.png$' "$out")" = 0 ]
+lines "$out" 7
+g 0 search a.gallery $one --keep-self --all --threshold 0.99999 --json ann.png
+check "two identities reach it" [ "$(grep -o '"identity"' "$out" | wc -l)" = 2 ]
+g 0 search a.gallery $one --all --threshold 2 --json ann.png
+prints '"decision": "unknown", "score": null, "threshold": 2, "matches": \[\]}'
+g 1 search a.gallery $one near.png missing.png
+lines "$out" 5
+g 1 search a.gallery $one --strict near.png missing.png
+silent
+g 2 search a.gallery $one missing.png
+g 2 search a.gallery $one --all near.png
+says '\-\-all needs a --threshold'
+g 2 search a.gallery $one --other-camera near.png
+says 'its camera is not known'
+
+# The same scores as reid match; a gallery's own threshold decides for both.
+g 0 set a.gallery --threshold 0.999
+g 0 search a.gallery $one --json --keep-self -k 3 near.png
+sed 's/"id"/"path"/g' "$out" >got
+run 0 match $one --gallery a.gallery --json --keep-self -k 3 near.png
+same_scores() {
+    a=$(grep -o '"score": [0-9.]*' "$1" | awk '{printf "%.6f ", $2}') b=$(grep -o '"score": [0-9.]*' "$2" |
+        awk '{printf "%.6f ", $2}')
+    [ -n "$a" ] && [ "$a" = "$b" ]
+}
+check "scores as reid match has them" same_scores got "$out"
+prints '"decision": "match", .*"threshold": 0.999,'
+
+# Remove.
+g 1 remove a.gallery ann.png nobody
+prints '^removed 1$'
+says 'nobody: is not in the gallery'
+g 2 remove a.gallery nobody
+g 1 remove a.gallery gal/cat.png nobody --strict
+g 0 remove a.gallery --identity --json new
+prints '^{"removed": 1}$'
+g 0 list a.gallery
+cut -f1 "$out" >got
+printf '%s\n' gal/ann/1.png gal/ann/2.png gal/bob/1.png gal/cat.png ann/w >wanted
+same got wanted
+
+# Compact, verify.
+g 0 verify a.gallery
+prints '^10 records, 0 damaged, 5 templates, '
+prints '^made by [0-9a-f]\{32\} (efficientnet_b0, effnet-b0), 1280 floats$'
+prints '^kept as fp32, threshold 0.999$'
+g 0 list a.gallery --json
+cp "$out" before
+g 0 compact a.gallery
+prints '^5 templates; [0-9]* bytes before, [0-9]* now$'
+g 0 list a.gallery --json
+same "$out" before
+g 0 verify a.gallery --json
+prints '^{"records": 5, "damaged": 0, "templates": 5, .*"threshold": 0.999, "damage": \[\]}$'
+
+# Export and import, in every format, give the same gallery; so does fp16 with its rounding.
+for format in npy fvecs jsonl; do
+    g 0 export a.gallery -o x.$format
+    g 0 create b.$format.gallery --like x.$format --threshold 0.999
+    g 0 add b.$format.gallery x.$format
+    prints '^added 5$'
+    g 0 export b.$format.gallery -o y.$format
+    same x.$format y.$format
+    [ $format = jsonl ] || same x.ids.txt y.ids.txt
+    g 0 list b.$format.gallery --json
+    sed 's/"source": .*//' before >wanted
+    sed 's/"source": .*//' "$out" >got
+    same got wanted
+    g 0 search b.$format.gallery x.$format -k 1 --json
+    lines "$out" 5
+    check "not itself" [ "$(grep -c '"query": "gal/ann/1.png".*"id": "gal/ann/1.png"' "$out")" = 0 ]
+    g 0 search b.$format.gallery x.$format -k 1 --keep-self
+    check "each finds itself" [ "$(awk -F'\t' '$1 == $5' "$out" | wc -l)" = 5 ]
+done
+rm x.meta.json
+g 2 add a.gallery x.npy
+says 'x.meta.json: cannot open: .*nothing says which model made it'
+g 0 create h.gallery --like a.gallery --fp16
+g 0 add h.gallery x.jsonl
+g 0 verify h.gallery
+prints '^kept as fp16'
+check "half the space" [ "$(wc -c <h.gallery)" -lt $(($(wc -c <a.gallery) * 6 / 10)) ]
+run 0 match $one --gallery h.gallery --json --keep-self -k 3 near.png
+run 0 embed $one near.png -o near.npy
+g 0 search h.gallery near.npy -k 1
+prints '^near.png	ann	1.0000	ann/w$'
+run 0 match $one --gallery x.jsonl --json --keep-self -k 3 near.png
+
+# Two models.
+g 0 create two.gallery $two
+g 0 add two.gallery $two gal
+g 0 search two.gallery $two --json --keep-self -k 4 ann.png
+prints '"threshold": 0.4,'
+sed 's/"id"/"path"/g' "$out" >got
+run 0 match $two --gallery gal --json --keep-self -k 4 ann.png
+check "scores of an ensemble" same_scores got "$out"
+g 2 search two.gallery $one ann.png
+says 'made with 2 model(s), but 1 are given'
+g 2 search two.gallery $two --weights 1 ann.png
+says '1 value(s) for 2 model(s)'
+
+# Other models, other files, damage, mistakes: refused, and the gallery stays as it is.
+cp a.gallery kept
+g 2 add a.gallery -m w2.safetensors near.png
+says 'a.gallery was made by .* embeddings cannot be compared'
+g 2 add a.gallery -m w.safetensors --size 96x96 near.png
+says 'cannot be compared'
+g 2 add a.gallery two.gallery $one
+g 2 search a.gallery -m w2.safetensors near.png
+says 'cannot be compared'
+run 0 embed -m w2.safetensors near.png -o other.npy
+g 2 add a.gallery other.npy
+says 'other.npy was made by .*, but a.gallery holds those of .*: their embeddings cannot be compared'
+g 2 search a.gallery other.npy
+says 'cannot be compared'
+g 2 list x.npy
+says 'x.npy: is not a gallery'
+g 2 list lost.gallery
+says 'lost.gallery: cannot open'
+g 2 list gal
+says 'gal: is not a regular file\|gal: cannot open\|gal: cannot read'
+same a.gallery kept
+g 0 add a.gallery -q $one near.png
+cp kept a.gallery
+head -c 9000 kept >cut.gallery
+g 2 list cut.gallery
+says 'cut.gallery: is truncated: it has 9000 bytes and had [0-9]*; "reid gallery verify"'
+g 2 verify cut.gallery
+says 'is truncated'
+g 0 compact cut.gallery --salvage
+says 'record 2 at byte [0-9]* is damaged: its length is impossible'
+g 0 list cut.gallery
+lines "$out" 1
+cp kept flipped.gallery
+printf 'X' | dd of=flipped.gallery bs=1 seek=9000 conv=notrunc 2>/dev/null
+for command in list search add remove export compact; do
+    case $command in
+    search) g 2 search flipped.gallery $one near.png ;;
+    add) g 2 add flipped.gallery $one near.png ;;
+    remove) g 2 remove flipped.gallery gal/ann/1.png ;;
+    export) g 2 export flipped.gallery -o z.npy ;;
+    *) g 2 $command flipped.gallery ;;
+    esac
+    says 'flipped.gallery: record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery ver'
+done
+absent z.npy z.meta.json z.ids.txt
+g 1 verify flipped.gallery
+prints '^record 2 at byte 6736 ("gal/ann/2.png") is damaged: its checksum is wrong$'
+prints '^5 records, 1 damaged, 4 templates'
+says 'flipped.gallery: 1 damaged records'
+g 1 verify flipped.gallery --json
+prints '"damaged": 1, .*"damage": \["record 2 at byte 6736 (\\"gal/ann/2.png\\") is damaged: its checksum is wrong"\]}'
+run 2 match $one --gallery flipped.gallery near.png
+says 'is damaged'
+g 0 compact flipped.gallery --salvage
+g 0 verify flipped.gallery
+prints '^4 records, 0 damaged, 4 templates'
+for words in '' 'burn a.gallery' 'list' 'list a.gallery b' 'list a.gallery --fp16' 'export a.gallery' \
+    'export a.gallery -o x.txt' 'create c.gallery' 'set a.gallery' 'remove a.gallery' 'add a.gallery' \
+    'search a.gallery' "create c.gallery $one --like x.npy" "search a.gallery $one --best 2 near.png" \
+    "add a.gallery $one --list list.csv near.png" 'verify a.gallery --salvage' 'search empty x.npy'; do
+    g 2 $words
+    says '^reid: '
+done
+g 2 create missing/c.gallery --like a.gallery
+says 'missing/c.gallery: cannot write here: No such file'
+
+# A full disk: the gallery stays whole, what was said to be added is there.
+( ulimit -f 8; "$REID" gallery export kept -o big.npy >"$out" 2>"$err" )
+check "export to a full disk" [ $? = 2 ]
+says 'big.npy: cannot write: File too large'
+cp kept full.gallery
+( ulimit -f 40; "$REID" gallery add full.gallery $one gal/new.png near.png gal/ann >"$out" 2>"$err" )
+check "add to a full disk" [ $? = 2 ]
+says 'full.gallery: cannot write: File too large; it is as it was before, with 0 templates added'
+same full.gallery kept
+if [ -e /dev/full ]; then
+    "$REID" gallery list a.gallery >/dev/full 2>"$err"
+    check "a full stdout" [ $? = 2 ]
+fi
+
+# SIGTERM (a shell's background jobs ignore SIGINT): what was said to be added is there; the signal ends the program.
+i=0
+while [ $i -lt 3000 ]; do echo "gal/ann/1.png,many,id$i" && i=$((i + 1)); done >many.rows
+{ echo path,identity,id; cat many.rows; } >many.csv
+g 0 create int.gallery $one
+"$REID" gallery add int.gallery $one --json --list many.csv >acked 2>"$err" &
+pid=$!
+while [ ! -s acked ] && kill -0 $pid 2>/dev/null; do sleep 0.05; done
+kill -TERM $pid
+wait $pid
+check "ended by the signal" [ $? = 143 ]
+g 0 list int.gallery
+cut -f1 "$out" >got
+sed 's/{"added": "\([^"]*\)".*/\1/' acked >wanted
+check "something was added" [ -s wanted ]
+same got wanted
+
+# kill -9 at any moment: what was said to be added is there, nothing is damaged.
+g 0 create killed.gallery $one
+: >wanted
+for i in 1 2 3 4 5 6 7 8 9 10; do
+    sed "s/,id/,$i-/" many.csv | sed '1s/.*/path,identity,id/' >again.csv
+    "$REID" gallery add killed.gallery $one --json --list again.csv >acked 2>"$err" &
+    pid=$!
+    while [ ! -s acked ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    sleep 0.0$i
+    kill -KILL $pid
+    wait $pid 2>/dev/null
+    sed 's/{"added": "\([^"]*\)".*/\1/' acked >>wanted
+    "$REID" gallery verify killed.gallery >"$out" 2>"$err"
+    check "not damaged by kill $i" [ $? = 0 ]
+done
+g 0 list killed.gallery
+cut -f1 "$out" | sort >got
+sort wanted | comm -23 - got >lost
+check "nothing that was acknowledged is lost" [ ! -s lost ]
+check "something was acknowledged" [ "$(wc -l <wanted)" -gt 100 ]
+
+# Two writers: one waits and says so, both succeed.
+g 0 create both.gallery --like a.gallery
+mkfifo pipe
+"$REID" gallery add both.gallery $one --list pipe >first 2>first.err &
+pid=$!
+exec 9>pipe # the first one has the lock and reads its list
+sleep 0.3
+"$REID" gallery add both.gallery $one near.png >second 2>second.err 9>&- &
+other=$!
+sleep 0.5
+printf 'path,identity\nann.png,ann\n' >&9
+exec 9>&-
+wait $pid
+check "the first writer" [ $? = 0 ]
+wait $other
+check "the second writer" [ $? = 0 ]
+check "it waited" grep -q 'both.gallery: waiting for another writer' second.err
+g 0 list both.gallery
+lines "$out" 2
+
+check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
+finish

@@ -1,0 +1,51 @@
+# t_cli_int8.sh: reid calibrate --int8, the file it writes, and --precision int8 --ranges with it.
+[ -x build/seeded ] && [ -x build/demo_images ] || make -s build/seeded build/demo_images || exit 1
+. tests/tools/cli_lib.sh
+"$repository"/build/seeded --net resnet50 -o w.safetensors >/dev/null || exit 1
+"$repository"/build/demo_images pictures >/dev/null || exit 1
+mkdir crops
+for picture in $(find pictures -name '*.png' | sort | awk 'NR % 8 == 1'); do
+    cp "$picture" "crops/$(echo "$picture" | tr / _)"
+done
+one="-m w.safetensors"
+small="--size 64x64"
+bad() { pattern=$1; shift; run 2 "$@"; says "$pattern"; silent; }
+
+# --- ranges, and how near INT8 comes on a network of random numbers --------------------------------------------------
+run 0 calibrate --int8 $one crops -o r.safetensors
+prints '^53 ranges from 12 crops. Cosine between INT8 and FP32 on these crops: mean 0.99[0-9]*, least 0.9[89][0-9]*$'
+check "the names of operations" grep -aq '"layer4.2.conv3":{"dtype":"F32","shape":\[\]' r.safetensors
+check "whose network it is" grep -aq '"reid.fingerprint":"[0-9a-f]\{32\}","reid.network":"resnet50"' r.safetensors
+cp r.safetensors first
+run 0 calibrate --int8 $one --threads 1 --json crops -o r.safetensors
+same r.safetensors first
+prints '^{"crops": 12, "failed": 0, "ranges": 53, "cosine": {"mean": 0.99'
+: >crops/broken.png
+run 1 calibrate --int8 $one $small crops -o s.safetensors
+prints '^53 ranges from 12 crops'
+says 'broken.png'
+rm crops/broken.png
+
+# --- embedding with them ---------------------------------------------------------------------------------------------
+picture=$(find crops -name '*.png' | sort | head -1)
+run 0 embed $one $small --precision int8 --ranges s.safetensors "$picture" -o e.npy
+check "int8 in its metadata" grep -q '"precision": "int8"' e.meta.json
+run 0 embed $one $small --precision int8 --ranges s.safetensors --isa avx2 --batch 1 "$picture" -o f.npy
+same e.npy f.npy
+run 0 eval $one $small --precision int8 --ranges s.safetensors --compare fp32,int8 --limit 100 pictures
+prints 'int8'
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+bad 'made for fingerprint' embed $one --precision int8 --ranges s.safetensors "$picture"
+bad 'reid calibrate --int8' embed $one --precision int8 "$picture"
+bad 'desc.ranges is for REID_INT8 alone' embed $one --ranges s.safetensors "$picture"
+bad 'one model, given with -m' calibrate --int8 crops -o x.safetensors
+bad '-o FILE.safetensors names the file' calibrate --int8 $one crops
+bad 'no INPUT' calibrate --int8 $one -o x.safetensors
+mkdir empty
+bad 'no picture to measure' calibrate --int8 $one empty -o x.safetensors
+b0 b0.safetensors
+bad 'efficientnet_b0 is not computed in INT8' calibrate --int8 -m b0.safetensors crops -o x.safetensors
+absent x.safetensors
+no_leftovers
+finish

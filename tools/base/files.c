@@ -1,0 +1,202 @@
+#include "base/files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_PENDING = 8 };
+
+static char *to_remove[MAX_PENDING];
+static volatile sig_atomic_t signal_seen;
+
+static int fail_errno(text *why, const char *doing) {
+    text_clear(why);
+    text_printf(why, "%s: %s", doing, strerror(errno));
+    return 0;
+}
+
+/* Room for a file of this size: a large picture must not end the program when there is no memory for it. */
+static int make_room(text *out, size_t size, text *why) {
+    char *block = realloc(out->s, size + 1);
+    if (!block) return fail_errno(why, "cannot read");
+    out->s = block;
+    out->cap = size + 1;
+    out->len = 0;
+    out->s[0] = 0;
+    return 1;
+}
+
+static int read_all(int fd, size_t size, size_t limit, text *out, text *why) {
+    enum { CHUNK = 1 << 16 };
+    ssize_t n = 1;
+    if (size <= limit && !make_room(out, size, why)) return 0;
+    char *chunk = must_alloc(CHUNK);
+    while (n > 0 && size <= limit && out->len <= limit) {
+        n = read(fd, chunk, CHUNK);
+        if (n > 0) text_add(out, chunk, (size_t)n);
+        else if (n < 0 && errno == EINTR && !interrupted()) n = 1;
+    }
+    free(chunk);
+    if (n < 0) return fail_errno(why, "cannot read");
+    if (size <= limit && out->len <= limit) return 1;
+    text_clear(why);
+    text_printf(why, "larger than %zu MiB", limit >> 20);
+    return 0;
+}
+
+int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
+    struct stat st;
+    int good = 0, fd = open(path, O_RDONLY | O_CLOEXEC | (regular_only ? O_NONBLOCK : 0));
+    if (fd < 0) return fail_errno(why, "cannot open");
+    text_clear(why);
+    if (fstat(fd, &st) != 0) fail_errno(why, "cannot read");
+    else if (S_ISDIR(st.st_mode)) text_puts(why, "is a folder, a file is expected");
+    else if (regular_only && !S_ISREG(st.st_mode)) text_puts(why, "is not a regular file");
+    else good = read_all(fd, (size_t)st.st_size, limit, out, why);
+    close(fd);
+    return good;
+}
+
+int file_target(const char *path, text *why) {
+    struct stat st;
+    if (stat(path, &st) != 0 || S_ISREG(st.st_mode)) return 1;
+    text_clear(why);
+    text_puts(why, S_ISDIR(st.st_mode) ? "is a folder" : "exists and is not a regular file");
+    return 0;
+}
+
+int stdin_read(size_t limit, text *out, text *why) { return read_all(0, 0, limit, out, why); }
+
+/* The name still leads to the locked file: another process may have renamed it just before the lock was free. */
+static int still_named(int fd, const char *name) {
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && lstat(name, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+int pending_open(pending *p, const char *path, const char *temp, int keep, text *why) {
+    memset(p, 0, sizeof *p);
+    p->slot = -1;
+    if (path && !file_target(path, why)) return 0;
+    p->fd = open(temp, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    if (p->fd < 0) return fail_errno(why, "cannot write here");
+    text_clear(why);
+    if (flock(p->fd, LOCK_EX | LOCK_NB) != 0) text_printf(why, "another reid is writing %s", temp);
+    else if (!still_named(p->fd, temp) || (!keep && ftruncate(p->fd, 0) != 0))
+        text_printf(why, "%s cannot be used as a temporary file", temp);
+    if (why->len) {
+        close(p->fd);
+        return 0;
+    }
+    p->path = path ? must_copy(path, strlen(path)) : NULL;
+    p->temp = must_copy(temp, strlen(temp));
+    for (int i = 0; i < MAX_PENDING && p->slot < 0 && !keep; i++)
+        if (!to_remove[i]) to_remove[p->slot = i] = p->temp;
+    return 1;
+}
+
+int pending_write(pending *p, const void *bytes, size_t len, size_t offset, text *why) {
+    const char *from = bytes;
+    while (len) {
+        ssize_t n = pwrite(p->fd, from, len, (off_t)offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) return fail_errno(why, "cannot write");
+        from += n;
+        offset += (size_t)n;
+        len -= (size_t)n;
+    }
+    return 1;
+}
+
+int pending_sync(pending *p, text *why) { return fsync(p->fd) == 0 || fail_errno(why, "cannot write"); }
+
+static void forget(pending *p) {
+    if (p->slot >= 0) to_remove[p->slot] = NULL;
+    p->slot = -1;
+}
+
+int pending_rename(pending *p, text *why) {
+    if (rename(p->temp, p->path) != 0) return fail_errno(why, "cannot rename the finished file");
+    forget(p);
+    p->renamed = 1;
+    return 1;
+}
+
+void pending_close(pending *p) {
+    if (!p->temp) return;
+    if (p->slot >= 0) unlink(p->temp);
+    forget(p);
+    close(p->fd);
+    free(p->path);
+    free(p->temp);
+    memset(p, 0, sizeof *p);
+}
+
+void pending_remove(pending *p) {
+    if (p->temp && !p->renamed) unlink(p->temp);
+    pending_close(p);
+}
+
+void sync_folder_of(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? must_copy(path, (size_t)(slash - path) + 1) : must_copy(".", 1);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd); /* some file systems refuse this; the data itself is already safe */
+        close(fd);
+    }
+    free(folder);
+}
+
+int file_write(const char *path, const text *content, text *why) {
+    text temp = TEXT_INIT;
+    pending p;
+    text_printf(&temp, "%s.part", path);
+    int good = pending_open(&p, path, temp.s, 0, why);
+    if (good) {
+        good = pending_write(&p, content->s, content->len, 0, why) && pending_sync(&p, why) && pending_rename(&p, why);
+        pending_close(&p);
+    }
+    if (good) sync_folder_of(path);
+    text_free(&temp);
+    return good;
+}
+
+void pending_remove_all(void) {
+    for (int i = 0; i < MAX_PENDING; i++) {
+        if (to_remove[i]) unlink(to_remove[i]);
+        to_remove[i] = NULL;
+    }
+}
+
+static void on_signal(int number) { signal_seen = number; }
+
+void interrupt_setup(void) {
+    static const int asked[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action, old;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        sigaction(asked[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN) sigaction(asked[i], &action, NULL); /* nohup stays in force */
+    }
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe and a full quota are write errors, told like any other */
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+int interrupted(void) { return signal_seen != 0; }
+
+void interrupt_exit(void) {
+    int number = signal_seen;
+    pending_remove_all();
+    signal(number, SIG_DFL);
+    raise(number);
+    _exit(128 + number);
+}

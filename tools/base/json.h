@@ -1,0 +1,37 @@
+/* A strict, forward-only JSON reader (RFC 8259) over text in memory. The first mistake sticks: after it every call
+   returns 0 and json.error says what is wrong and in which line. */
+#ifndef REID_TOOLS_JSON_H
+#define REID_TOOLS_JSON_H
+
+#include "base/text.h"
+
+typedef struct json {
+    const char *text;
+    size_t len, at;
+    int fresh;       /* just after { or [: no comma is due */
+    char error[512]; /* empty while all is well */
+} json;
+
+void json_begin(json *j, const char *bytes, size_t len);
+/* The kind of the next value: one of { [ " 0 t n, or 0 at the end or after a mistake. Booleans are t, numbers 0. */
+int json_peek(json *j);
+
+/* for (json_object(&j); json_key(&j, &key);) …read exactly one value… */
+int json_object(json *j);
+int json_key(json *j, text *key);
+/* for (json_array(&j); json_item(&j);) …read exactly one value… */
+int json_array(json *j);
+int json_item(json *j);
+
+int json_string(json *j, text *out);
+int json_number(json *j, double *out);
+int json_bool(json *j, int *out);
+/* Reads and drops any value. */
+int json_skip(json *j);
+/* Nothing but white space may follow; returns 1 when the whole text was valid. */
+int json_end(json *j);
+
+/* For a value that is valid JSON and wrong all the same. Always returns 0. */
+int json_fail(json *j, const char *what);
+
+#endif

@@ -1,0 +1,41 @@
+#include "base/results.h"
+
+#include "base/say.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static FILE *held; /* NULL: straight to stdout */
+static int failure; /* errno of the first failed write */
+
+void results_begin(int hold) {
+    failure = 0;
+    held = hold ? tmpfile() : NULL;
+    if (hold && !held) die("cannot create a temporary file: %s", strerror(errno));
+}
+
+static int put(FILE *to, const char *bytes, size_t len) {
+    if (!failure && fwrite(bytes, 1, len, to) != len) failure = errno ? errno : EIO;
+    return !failure;
+}
+
+int results_write(const text *t) {
+    if (!held) progress_hide();
+    return put(held ? held : stdout, t->s, t->len);
+}
+
+int results_end(int keep) {
+    char chunk[1 << 14];
+    size_t n;
+    if (held) {
+        rewind(held);
+        while (keep && !failure && (n = fread(chunk, 1, sizeof chunk, held)) > 0) put(stdout, chunk, n);
+        if (ferror(held) && !failure) failure = EIO;
+        fclose(held);
+        held = NULL;
+    }
+    if (fflush(stdout) != 0 && !failure) failure = errno;
+    if (failure && failure != EPIPE) say_error("stdout: cannot write: %s", strerror(failure));
+    return !failure;
+}

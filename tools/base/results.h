@@ -1,0 +1,14 @@
+/* What goes to stdout. With --strict nothing appears before everything has succeeded. */
+#ifndef REID_TOOLS_RESULTS_H
+#define REID_TOOLS_RESULTS_H
+
+#include "base/text.h"
+
+/* hold: keep everything back (in an unnamed file) until results_end. */
+void results_begin(int hold);
+/* Returns 0 when stdout cannot take more; results_end says why. */
+int results_write(const text *t);
+/* keep = 0 drops what was held back. Returns 0 after a write error, which it reports unless the reader just left. */
+int results_end(int keep);
+
+#endif

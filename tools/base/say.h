@@ -1,0 +1,34 @@
+/* Everything that goes to stderr: messages and the progress bar. Only the main thread and the library's log speak. */
+#ifndef REID_TOOLS_SAY_H
+#define REID_TOOLS_SAY_H
+
+#include "reid.h"
+
+#include <stddef.h>
+
+enum { SAY_QUIET = -1, SAY_NORMAL, SAY_VERBOSE, SAY_DEBUG };
+
+void say_setup(int verbosity);
+void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* silenced by -q */
+void say_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* with -v */
+/* An error, then exit 2; temporary files are removed. */
+void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+
+/* A name as it may be printed; valid for the next few calls. */
+const char *shown(const char *name);
+
+/* For reid_desc.log_fn. */
+void say_log(reid_log_level level, reid_result id, const char *message, void *user);
+
+/* One bar at a time; nothing is drawn unless stderr is a terminal and -q was not given. */
+void progress_start(const char *label, size_t total);
+void progress_update(size_t done, size_t failed);
+void progress_stop(void);
+/* Clears its line, so that something else can be written there; the next update draws it again. */
+void progress_hide(void);
+
+/* 1 when this descriptor is a terminal that may be coloured (NO_COLOR, TERM=dumb). */
+int may_colour(int fd);
+
+#endif

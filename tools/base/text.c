@@ -1,0 +1,200 @@
+#include "base/text.h"
+
+#include "base/say.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *must_realloc(void *block, size_t size) {
+    void *grown = realloc(block, size ? size : 1);
+    if (!grown) die("out of memory (%zu bytes)", size);
+    return grown;
+}
+
+void *must_alloc(size_t size) { return must_realloc(NULL, size); }
+
+char *must_copy(const char *s, size_t len) {
+    char *copy = must_alloc(len + 1);
+    memcpy(copy, s, len);
+    copy[len] = 0;
+    return copy;
+}
+
+static void reserve(text *t, size_t more) {
+    if (t->cap - t->len > more) return;
+    while (t->cap - t->len <= more) t->cap = t->cap ? t->cap * 2 : 64;
+    t->s = must_realloc(t->s, t->cap);
+}
+
+void text_add(text *t, const void *bytes, size_t len) {
+    reserve(t, len);
+    if (len) memcpy(t->s + t->len, bytes, len);
+    t->len += len;
+    t->s[t->len] = 0;
+}
+
+void text_puts(text *t, const char *s) { text_add(t, s, strlen(s)); }
+
+void text_putc(text *t, int c) {
+    char byte = (char)c;
+    text_add(t, &byte, 1);
+}
+
+void text_printf(text *t, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (n > 0) {
+        reserve(t, (size_t)n);
+        vsnprintf(t->s + t->len, (size_t)n + 1, format, again);
+        t->len += (size_t)n;
+    }
+    va_end(again);
+}
+
+void text_clear(text *t) {
+    t->len = 0;
+    if (t->s) t->s[0] = 0;
+}
+
+void text_free(text *t) {
+    free(t->s);
+    memset(t, 0, sizeof *t);
+}
+
+static int is_tail(const char *s, int i) { return ((unsigned char)s[i] & 0xC0) == 0x80; }
+
+int utf8_length(const char *s) {
+    unsigned a = (unsigned char)s[0], b = a ? (unsigned char)s[1] : 0;
+    if (a < 0x80) return a ? 1 : 0;
+    if (a < 0xC2 || a > 0xF4) return 0;
+    if (!is_tail(s, 1)) return 0;
+    if (a < 0xE0) return 2;
+    if ((a == 0xE0 && b < 0xA0) || (a == 0xED && b > 0x9F)) return 0; /* overlong, surrogate */
+    if ((a == 0xF0 && b < 0x90) || (a == 0xF4 && b > 0x8F)) return 0; /* overlong, beyond U+10FFFF */
+    if (!is_tail(s, 2)) return 0;
+    if (a < 0xF0) return 3;
+    return is_tail(s, 3) ? 4 : 0;
+}
+
+void text_utf8(text *t, unsigned code) {
+    if (code < 0x80) {
+        text_putc(t, (int)code);
+    } else if (code >= 0xDC80 && code <= 0xDCFF) {
+        text_putc(t, (int)(code & 0xFF));
+    } else if (code < 0x800) {
+        text_putc(t, (int)(0xC0 | code >> 6));
+        text_putc(t, (int)(0x80 | (code & 0x3F)));
+    } else {
+        if (code < 0x10000) {
+            text_putc(t, (int)(0xE0 | code >> 12));
+        } else {
+            text_putc(t, (int)(0xF0 | code >> 18));
+            text_putc(t, (int)(0x80 | (code >> 12 & 0x3F)));
+        }
+        text_putc(t, (int)(0x80 | (code >> 6 & 0x3F)));
+        text_putc(t, (int)(0x80 | (code & 0x3F)));
+    }
+}
+
+void text_json(text *t, const char *s) {
+    text_putc(t, '"');
+    while (*s) {
+        unsigned char c = (unsigned char)*s;
+        int n = utf8_length(s);
+        if (n == 0) text_printf(t, "\\udc%02x", c);
+        else if (c == '"' || c == '\\') text_printf(t, "\\%c", c);
+        else if (c == '\n') text_puts(t, "\\n");
+        else if (c == '\t') text_puts(t, "\\t");
+        else if (c < 0x20 || c == 0x7F) text_printf(t, "\\u%04x", c);
+        else text_add(t, s, (size_t)n);
+        s += n ? n : 1;
+    }
+    text_putc(t, '"');
+}
+
+void text_csv(text *t, const char *s) {
+    if (!strpbrk(s, ",\"\r\n")) {
+        text_puts(t, s);
+        return;
+    }
+    text_putc(t, '"');
+    for (; *s; s++) {
+        if (*s == '"') text_putc(t, '"');
+        text_putc(t, *s);
+    }
+    text_putc(t, '"');
+}
+
+void text_id_line(text *t, const char *s) {
+    for (; *s; s++) {
+        if (*s == '\\') text_puts(t, "\\\\");
+        else if (*s == '\n') text_puts(t, "\\n");
+        else text_putc(t, *s);
+    }
+    text_putc(t, '\n');
+}
+
+void text_visible(text *t, const char *s) {
+    while (*s) {
+        unsigned char c = (unsigned char)*s;
+        int n = utf8_length(s);
+        int c1 = n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0; /* the 8-bit control characters */
+        if (c == '\n') text_puts(t, "\\n");
+        else if (c == '\t') text_puts(t, "\\t");
+        else if (c == '\r') text_puts(t, "\\r");
+        else if (n == 0 || c < 0x20 || c == 0x7F) text_printf(t, "\\x%02x", c);
+        else if (c1) text_printf(t, "\\u%04x", (unsigned)(unsigned char)s[1]);
+        else text_add(t, s, (size_t)n);
+        s += n ? n : 1;
+    }
+}
+
+void text_floats(text *t, const float *values, int count) {
+    char number[32];
+    for (int i = 0; i < count; i++) {
+        int n = snprintf(number, sizeof number, "%s%.9g", i ? "," : "", (double)values[i]);
+        text_add(t, number, (size_t)n);
+    }
+}
+
+int parse_int(const char *s, long long lo, long long hi, long long *out) {
+    char *end;
+    const char *digits = *s == '-' ? s + 1 : s;
+    if (*digits < '0' || *digits > '9') return 0;
+    errno = 0;
+    long long value = strtoll(s, &end, 10);
+    if (errno || *end || value < lo || value > hi) return 0;
+    *out = value;
+    return 1;
+}
+
+int parse_real(const char *s, double lo, double hi, double *out) {
+    char *end;
+    if (!*s || s[strspn(s, "0123456789+-.eE")]) return 0; /* no hexadecimal, no inf, no nan, no spaces */
+    double value = strtod(s, &end);
+    if (end == s || *end || !(value >= lo && value <= hi)) return 0;
+    *out = value;
+    return 1;
+}
+
+int parse_bytes(const char *s, size_t *out) {
+    static const char units[] = "KMG";
+    size_t len = strlen(s);
+    const char *unit = len ? strchr(units, s[len - 1]) : NULL;
+    int shift = unit && *unit ? 10 * (int)(unit - units + 1) : 0;
+    long long value;
+    char number[32];
+    if (shift) len--;
+    if (len >= sizeof number) return 0;
+    memcpy(number, s, len);
+    number[len] = 0;
+    if (!parse_int(number, 1, (long long)(SIZE_MAX >> 1 >> shift), &value)) return 0;
+    *out = (size_t)value << shift;
+    return 1;
+}

@@ -1,0 +1,148 @@
+/* The commands: what each is called, does and shows in `reid help`. */
+#include "cli/options.h"
+
+const command COMMANDS[] = {
+    {'e', "embed", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... INPUT... [-o OUT]", "pictures to embeddings",
+     "Writes one row per picture: the vector that the network makes of it, of length 1, the two models' "
+     "vectors side by side where there are two. Rows stand in the order of the inputs; an input that fails is "
+     "named and has no row.\n\n"
+     "INPUT is a picture, a folder (searched recursively in byte order of names for jpg, jpeg, png, bmp, tga, "
+     "ppm, pgm, pnm; hidden names are left out) or - for a list on stdin. With --boxes, the file says which "
+     "pictures, and INPUT may be the folder that its paths start from. Boxes count from the top left corner of "
+     "the upright picture (after EXIF orientation). The rows of one picture are called path#0, path#1, ... by "
+     "their place in the file.\n\n"
+     "OUT.npy holds (rows, floats) as little-endian float32; OUT.ids.txt one id per row, with backslash and "
+     "newline escaped as \\\\ and \\n; OUT.meta.json, written last, the models, fingerprints, identities and "
+     "failures (beside OUT.csv it is called OUT.csv.meta.json, and so for .jsonl). The identity of a picture is "
+     "the first folder below the folder given as INPUT, else its file name without extension. In JSON, bytes of a "
+     "name that are not UTF-8 stand as \\udc80 to \\udcff, as Python's surrogateescape has them.\n\n"
+     "16-bit PNG files are reduced to 8 bits a channel; alpha is dropped.",
+     {"reid embed -m resnet50.safetensors crops/ -o crops.npy",
+      "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
+      "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
+     embed_main},
+    {'m', "match", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... --gallery PATH QUERY...", "who is in the picture?",
+     "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best "
+     "identities with their scores. The score of a gallery picture is the cosine similarity to the query, or "
+     "the weighted sum of the two models' cosines; the score of an identity is that of its best picture. Equal "
+     "scores keep the gallery's order.\n\n"
+     "In a gallery folder the identity is the first folder below it, or the name of a picture that lies "
+     "directly in it. A gallery file must have been made with the same models, options and preprocessing: "
+     "fingerprints are compared.\n\n"
+     "A score means nothing until it is calibrated: one model has no default threshold, and strangers can "
+     "score 0.9. Make --calibration from pictures of your own, or choose --threshold.",
+     {"reid match -m resnet50.safetensors --gallery gallery/ query.png",
+      "reid match -m resnet50.safetensors --gallery crops.npy --threshold 0.95 -k 3 --json crops/",
+      "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
+     match_main},
+    {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
+     "one file of known individuals",
+     "PART is create, add, remove, list, search, set, compact, verify or export; FILE is the gallery.\n\n"
+     "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
+     "came from. It knows by which model they were made, and refuses others.\n\n"
+     "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
+     "(--list), or files of embeddings (.npy, .fvecs, .jsonl, with their metadata); an id that is there already is an "
+     "error. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
+     "tabs. search takes pictures with -m, else a file of embeddings; it compares each with every template, exactly; "
+     "templates of the query's own picture (same bytes, or for embeddings the same id) do not count. set changes the "
+     "threshold. export writes what add reads.\n\n"
+     "What add or remove reports is on disk: neither a crash nor a full disk loses it or leaves half of anything. "
+     "Two that write at the same time wait for each other; reading waits for nobody. Every record has a checksum: "
+     "verify names those that are damaged, compact --salvage keeps the others. compact rewrites the file without what "
+     "was removed.",
+     {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
+      "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
+      "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},
+     gallery_main},
+    {'l', "eval", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...",
+     "how well are individuals told apart?",
+     "Compares every query with every gallery picture and measures the rankings. Pictures are embedded with -m, "
+     "or their embeddings come from a file of reid embed, from two files (queries, gallery).\n\n"
+     "FOLDER is Market-1501 or DukeMTMC-reID (query/ and bounding_box_test/; identity and camera are in the "
+     "names), MSMT17 (list_query.txt and list_gallery.txt), query/ and gallery/ with a folder per identity in "
+     "each, or a folder per identity: then every picture is a query against all others. --labels gives the same "
+     "as a table. In names, identity -1 is junk and left out, 0000 a distractor.\n\n"
+     "Ranking: rank-1, 5 and 10 (CMC), mAP as torchreid and fast-reid have it, and with the trapezoid rule over "
+     "all queries as layumi's baseline has it, mINP. Queries without a match count in the latter mAP only. Pairs: "
+     "the share of genuine pairs accepted where a given share of impostor pairs is (fast-reid prints the "
+     "converse, impostors refused for genuine pairs refused), area under the curve, equal error rate; scores are "
+     "counted in 1048576 steps. New individuals: a query is known when the gallery has a picture of its identity "
+     "left; BAKS and BAUS are the mean accuracies over known and new identities. ARI compares the queries, "
+     "clustered by single linkage at a threshold, with their identities. Without --threshold the best threshold "
+     "for these very pictures is taken, which flatters. With --rerank, scores are minus the new distances.\n\n"
+     "Intervals hold 95 % and come from drawing identities, not pictures. --compare is the check that belongs to "
+     "every faster precision: it fails when rank-1 or mAP loses more than --limit points against the first; "
+     "\"uncertain\" means that the interval reaches across the limit.\n\n"
+     "The exit status is 1 when labelled pictures failed or --compare failed.",
+     {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",
+      "reid eval -m resnet50.safetensors --compare cpu/fp32,cpu --json gallery/"},
+     eval_main},
+    {'t', "calibrate", "[-m WEIGHTS]... [OPTION]... [FOLDER] [FILE.npy]...", "what does a score mean?",
+     "Learns from labelled pictures what the scores of these models mean: where pairs of one individual and of "
+     "two cross, the equal error rate, the threshold for a chosen false-match rate, and the probability that a "
+     "score is of one individual. Of two models it also fits the weights. FOLDER and --labels are as in reid eval; "
+     "--pairs gives single pairs instead. Intervals hold 95 % and come from drawing identities, not pairs.\n\n"
+     "Use pictures of individuals that are not in your gallery and were not used in training, taken as the later "
+     "ones will be. Rates are of pairs: a stranger who meets a thousand gallery pictures gets a thousand chances. "
+     "Of each kind about 2000000 pairs are drawn where there are more.\n\n"
+     "The probability holds where a share --prior of the compared pairs is of one individual; in a search through "
+     "a large gallery that share is far below one half.\n\n"
+     "OUT is for reid match --calibration, which refuses it for any other model, head or preprocessing.\n\n"
+     "--int8 is another calibration: INPUT are pictures as for reid embed, a few hundred like those to come and "
+     "without labels. The network runs on them in FP32, and each of its activations gets the range with the least "
+     "mean squared error of rounding and clipping to 8 bits (Nagel et al., \"A White Paper on Neural Network "
+     "Quantization\", 3.1, by a histogram of 16384 bins). The ranges belong to these weights, preset and size. At the "
+     "end it tells the cosine between INT8's and FP32's embeddings of the same pictures; what that costs in accuracy "
+     "says reid eval --compare fp32,int8.",
+     {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
+      "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
+     calibrate_main},
+    {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
+     "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
+     "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "
+     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.",
+     {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
+      "reid inspect --tensors --json efficientnet_b0.safetensors"},
+     inspect_main},
+    {'b', "bench", "-m WEIGHTS [OPTION]...", "how fast is it here?",
+     "Times reid_embed on noise of the network's input size, in memory: the whole call, and beside it the sum of the "
+     "operations alone, each timed by itself (by the GPU's own clock there). Every figure is the median of --rounds "
+     "timings after a warm-up; a round is one call, or as many as take 10 ms.\n\n"
+     "The ceilings of a CPU are measured in the same run, on all threads together: multiply-adds that stay in "
+     "registers, and a copy larger than the caches, bytes read plus bytes written. No network reaches them. An "
+     "operation is bound by memory when its bytes at that bandwidth take longer than its multiply-adds; bytes are "
+     "counted as if each activation went to memory once and the weights once a batch, so small ones that stay in a "
+     "cache can pass 100 %.\n\n"
+     "A first start on a GPU compiles kernels; later ones find them in the cache (REID_CACHE_DIR). A model of the chip "
+     "chooses how Hopper's convolutions are cut into tiles, until --tune has measured them for this network, input "
+     "size and precision; it takes minutes, as every kernel is compiled in up to 14 ways. Embeddings keep their bits.",
+     {"reid bench -m resnet50.safetensors --batches 1,8 --rounds 5",
+      "reid bench -m resnet50.safetensors --size 256x128 --batches 4 --ops --rounds 3 --output bench.json",
+      "reid bench -m efficientnet_b0.safetensors --batches 1 --start 2 --rounds 3"},
+     bench_main},
+    {'p', "pack", "-m WEIGHTS|--net NAME [OPTION]... -o FILE", "GPU kernels compiled ahead of time",
+     "Compiles every kernel that the network needs on one kind of GPU and writes them to one file, for --pack and for "
+     "desc.kernels_pack: the machine that runs the network then needs no NVRTC and starts without compiling. This "
+     "needs NVRTC, but no GPU. Network, input size, precision and largest batch must be those of the later use; "
+     "--chip is the compute capability, sm_90 for an H100 or H200, sm_89 for an RTX 40.",
+     {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
+    {'c', "convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
+     "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
+     "whole pickled model), .safetensors, or the text form .wts. Nothing in it is executed. Tensors get torchvision's "
+     "names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
+     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
+     "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
+     "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
+     "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
+     "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
+     "account.\n\n"
+     "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
+     "the network, and the preset and layer4's stride where an option, the file or its origin says.",
+     {"reid convert resnet50.pth resnet50.safetensors",
+      "reid convert --preset torchreid --last-stride 1 checkpoint.pth reid.safetensors",
+      "reid convert --json -v checkpoint.pth"},
+     convert_main},
+    {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
+    {'v', "version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
+    {0, NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},
+};

@@ -1,0 +1,441 @@
+#include "cli/options.h"
+
+#include "identity/calibration_file.h"
+#include "base/say.h"
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Setters: each writes one kind of value into its slot. They return 0 when the text is not one, -1 when they have
+   said so themselves. */
+
+static int set_flag(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec, (void)value;
+    ++*(int *)slot;
+    return 1;
+}
+
+static int set_text(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec;
+    *(const char **)slot = value;
+    return *value != 0;
+}
+
+static int set_int(options *o, const option *spec, void *slot, const char *value) {
+    long long n;
+    (void)o;
+    if (!parse_int(value, spec->lo, spec->hi, &n)) return 0;
+    *(int *)slot = (int)n;
+    return 1;
+}
+
+static int set_int_or_auto(options *o, const option *spec, void *slot, const char *value) {
+    if (strcmp(value, "auto") != 0) return set_int(o, spec, slot, value);
+    *(int *)slot = 0;
+    return 1;
+}
+
+static int set_long(options *o, const option *spec, void *slot, const char *value) {
+    (void)o;
+    return parse_int(value, spec->lo, spec->hi, (long long *)slot);
+}
+
+static int set_real(options *o, const option *spec, void *slot, const char *value) {
+    (void)o;
+    return parse_real(value, (double)spec->lo, (double)spec->hi, (double *)slot);
+}
+
+/* Above 0, below 1. */
+static int set_share(options *o, const option *spec, void *slot, const char *value) {
+    double *share = slot;
+    (void)o, (void)spec;
+    return parse_real(value, 0, 1, share) && *share > 0 && *share < 1;
+}
+
+static int set_bytes(options *o, const option *spec, void *slot, const char *value) {
+    (void)o, (void)spec;
+    return parse_bytes(value, (size_t *)slot);
+}
+
+int choice_index(const char *choices, const char *value) {
+    int index = 0;
+    size_t len = strlen(value);
+    for (const char *at = choices; at; index++) {
+        size_t n = strcspn(at, "|");
+        if (n == len && memcmp(at, value, n) == 0) return index;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return -1;
+}
+
+/* The position of value in spec->arg plus spec->lo. */
+static int set_choice(options *o, const option *spec, void *slot, const char *value) {
+    int index = choice_index(spec->arg, value);
+    (void)o;
+    if (index >= 0) *(int *)slot = index + (int)spec->lo;
+    return index >= 0;
+}
+
+static int split_int(const char *value, char separator, long long lo, long long hi, long long out[2]) {
+    const char *second = strchr(value, separator);
+    if (!second) return 0;
+    char *first = must_copy(value, (size_t)(second - value));
+    int good = parse_int(first, lo, hi, &out[0]) && parse_int(second + 1, lo, hi, &out[1]);
+    free(first);
+    return good;
+}
+
+static int set_size(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    long long hw[2];
+    (void)o;
+    if (!split_int(value, 'x', spec->lo, spec->hi, hw)) return 0;
+    m->height = (int)hw[0];
+    m->width = (int)hw[1];
+    return 1;
+}
+
+static int set_head(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    long long seed = 0;
+    (void)o;
+    if (strcmp(value, "none") == 0) m->head = REID_HEAD_NONE;
+    else if (strcmp(value, "file") == 0) m->head = REID_HEAD_FILE;
+    else if (strncmp(value, "seeded", 6) != 0) return 0;
+    else if (value[6] && (value[6] != ':' || !parse_int(value + 7, spec->lo, spec->hi, &seed))) return 0;
+    else m->head = REID_HEAD_SEEDED;
+    m->head_seed = (uint64_t)seed;
+    return 1;
+}
+
+int options_device(options *o, const char *value) {
+    long long index = 0;
+    if (strncmp(value, "cuda", 4) == 0) {
+        if (value[4] && (value[4] != ':' || !parse_int(value + 5, 0, MAX_DEVICE_INDEX, &index))) return 0;
+        o->device = REID_DEVICE_CUDA;
+    } else {
+        if (strcmp(value, "auto") != 0 && strcmp(value, "cpu") != 0) return 0;
+        o->device = *value == 'a' ? REID_DEVICE_AUTO : REID_DEVICE_CPU;
+    }
+    o->device_index = (int)index;
+    return 1;
+}
+
+static int set_device(options *o, const option *spec, void *slot, const char *value) {
+    (void)spec, (void)slot;
+    return options_device(o, value);
+}
+
+static int set_shard(options *o, const option *spec, void *slot, const char *value) {
+    long long of[2];
+    (void)slot;
+    if (!split_int(value, '/', spec->lo, spec->hi, of) || of[0] > of[1]) return 0;
+    o->shard = (int)of[0];
+    o->shards = (int)of[1];
+    return 1;
+}
+
+static int set_weights(options *o, const option *spec, void *slot, const char *value) {
+    double *weights = slot, sum = 0;
+    o->weight_count = 0;
+    for (const char *at = value; at;) {
+        size_t n = strcspn(at, ",");
+        char *number = must_copy(at, n);
+        int good = o->weight_count < MAX_MODELS &&
+                   parse_real(number, (double)spec->lo, (double)spec->hi, &weights[o->weight_count]);
+        free(number);
+        if (!good) return 0;
+        sum += weights[o->weight_count++];
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return sum > 0;
+}
+
+static int set_batches(options *o, const option *spec, void *slot, const char *value) {
+    int *list = slot;
+    o->batch_count = 0;
+    for (const char *at = value; at;) {
+        size_t n = strcspn(at, ",");
+        char *number = must_copy(at, n);
+        long long batch;
+        int good = o->batch_count < MAX_BATCHES && parse_int(number, spec->lo, spec->hi, &batch);
+        free(number);
+        if (!good) return 0;
+        list[o->batch_count++] = (int)batch;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return 1;
+}
+
+static int set_model(options *o, const option *spec, void *slot, const char *value) {
+    (void)spec, (void)slot;
+    if (o->models == MAX_MODELS) {
+        say_error("at most %d models: -m %s is one too many", MAX_MODELS, shown(value));
+        return -1;
+    }
+    model_options *m = &o->model[o->models++];
+    *m = o->every;
+    m->weights = value;
+    return *value != 0;
+}
+
+#define SHARED(field) 0, offsetof(options, field)
+#define PER_MODEL(field) 1, offsetof(model_options, field)
+
+/* Which commands take an option: their letters in COMMANDS. */
+const option OPTIONS[] = {
+    {'m', "model", "FILE", "embpglt", set_model, 1, 0, 0, 0,
+     "weights (safetensors). Twice for an ensemble of two models"},
+    {0, "net", "NAME", "emibpcglt", set_text, PER_MODEL(network), 0, 0,
+     "network. Default: found from the tensors in the file"},
+    {0, "preset", "NAME", "emibpcglt", set_text, PER_MODEL(preset), 0, 0,
+     "preprocessing. Default: the one named in the file, else the network's"},
+    {0, "size", "HxW", "emibpglt", set_size, 1, 0, 1, REID_MAX_INPUT,
+     "input of the network in pixels, height first. Default: the preset's"},
+    {0, "head", "none|file|seeded[:SEED]", "emibpglt", set_head, 1, 0, 0, 0x7fffffffffffffff,
+     "last linear layer. Default: the one in the file, else none"},
+    {0, "last-stride", "1|2", "emibpcglt", set_choice, PER_MODEL(last_stride), 1, 0,
+     "stride of ResNet's layer4. Default: the one named in the file, else 2"},
+    {0, "allow-unused", NULL, "emibpcglt", set_flag, PER_MODEL(allow_unused), 0, 0,
+     "accept tensors that the network does not have"},
+
+    {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
+     "stdout"},
+    {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
+     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery"},
+    {'k', "top", "N", "mg", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
+    {0, "threshold", "T", "mg", set_real, SHARED(threshold), -1000, 1000,
+     "scores of at least T are a match. Default: the gallery file's; else 0.40 with two models; with one, no decision "
+     "is made"},
+    {0, "threshold", "T", "l", set_real, SHARED(threshold), -1000, 1000,
+     "scores of at least T are a match, for BAKS, BAUS and ARI. Default: the best for these pictures"},
+    {0, "calibration", "FILE", "m", set_text, SHARED(calibration), 0, 0,
+     "threshold, weights and probabilities from reid calibrate, for these models only"},
+    {0, "weights", "W1,W2", "mgl", set_weights, SHARED(weights), 0, 1000,
+     "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
+    {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
+     "also compare a query with a gallery picture that is the same file"},
+    {0, "boxes", "FILE", "emg", set_text, SHARED(boxes), 0, 0,
+     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id])"},
+    {0, "min-conf", "P", "emg", set_real, SHARED(min_conf), 0, 1,
+     "with MegaDetector boxes: leave out detections below this confidence"},
+    {0, "category", "ID", "emg", set_text, SHARED(category), 0, 0,
+     "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
+    {'0', NULL, NULL, "emg", set_flag, SHARED(nul_list), 0, 0,
+     "the list on stdin is separated by zero bytes, not lines"},
+    {0, "shard", "I/N", "e", set_shard, 0, 0, 1, 1000000,
+     "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
+    {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
+     "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "strict", NULL, "emglt", set_flag, SHARED(strict), 0, 0,
+     "stop at the first input that fails: no output, exit 1"},
+
+    {0, "fp16", NULL, "g", set_flag, SHARED(fp16), 0, 0, "create: keep embeddings in half of the space"},
+    {0, "like", "FILE", "g", set_text, SHARED(like), 0, 0,
+     "create: for embeddings like those of this file or gallery; needs no model"},
+    {0, "list", "FILE.csv", "g", set_text, SHARED(list), 0, 0,
+     "add: pictures and their identities, in columns path, identity and perhaps camera, time, id, under a line with "
+     "these names"},
+    {0, "camera", "NAME", "g", set_text, SHARED(camera), 0, 0, "add, search: the camera of these pictures"},
+    {0, "time", "T", "g", set_text, SHARED(time), 0, 0,
+     "add: when these pictures were taken: 2024-05-31T06:30:00Z, 2024-05-31, or seconds since 1970"},
+    {0, "identity", NULL, "g", set_flag, SHARED(identity), 0, 0, "remove, list: identities instead of templates"},
+    {0, "by", "template|max|mean|top", "g", set_choice, SHARED(by), REID_ROWS, 0,
+     "search: rank templates, or identities by their best template, the mean of all, or of the --best. Default: max"},
+    {0, "best", "M", "g", set_int, SHARED(best), 1, REID_MAX_TOP, "search: how many --by top takes. Default: 3"},
+    {0, "other-camera", NULL, "g", set_flag, SHARED(other_camera), 0, 0,
+     "search: leave out templates of the query's own camera"},
+    {0, "all", NULL, "g", set_flag, SHARED(all_hits), 0, 0, "search: everything that reaches the threshold"},
+    {0, "salvage", NULL, "g", set_flag, SHARED(salvage), 0, 0, "compact: leave out damaged records"},
+    {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
+     "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
+
+    {0, "labels", "FILE.csv", "lt", set_text, SHARED(labels), 0, 0,
+     "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
+     "Default: from the layout of FOLDER or from the ids"},
+    {0, "leave-out", "auto|camera|picture", "lt", set_choice, SHARED(leave_out), 0, 0,
+     "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
+     "Default: camera where all cameras are known"},
+    {0, "rerank", NULL, "l", set_flag, SHARED(rerank), 0, 0, "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},
+    {0, "k1", "N", "l", set_int, SHARED(k1), 1, 10000, "with --rerank: neighbours that must be mutual. Default: 20"},
+    {0, "k2", "N", "l", set_int, SHARED(k2), 1, 10000, "with --rerank: neighbours that are averaged. Default: 6"},
+    {0, "lambda", "X", "l", set_real, SHARED(lambda), 0, 1,
+     "with --rerank: share of the plain distance. Default: 0.3"},
+    {0, "expand", "K", "l", set_int, SHARED(expand), 1, 10000,
+     "query expansion: every embedding becomes the mean of its K nearest, itself among them"},
+    {0, "alpha", "X", "l", set_real, SHARED(alpha), 0, 100,
+     "with --expand: the cosine to this power is a neighbour's weight. Default: 3"},
+    {0, "compare", "A,B,...", "l", set_text, SHARED(compare), 0, 0,
+     "the first against the others, each a precision, a device, DEVICE/PRECISION or a file of embeddings; exit 1 when "
+     "one loses too much"},
+    {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
+     "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
+    {0, "draws", "N", "lt", set_int, SHARED(draws), 10, 1000000,
+     "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
+
+    {'o', "output", "FILE", "t", set_text, SHARED(output), 0, 0,
+     "the calibration (JSON), for reid match --calibration; with --int8 the ranges (safetensors), for --ranges"},
+    {0, "int8", NULL, "t", set_flag, SHARED(int8), 0, 0,
+     "measure how large the activations of -m get on INPUT, for --precision int8; nothing else is calibrated"},
+    {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
+     "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
+    {0, "gallery", "FILE", "t", set_text, SHARED(gallery), 0, 0,
+     "a file of reid gallery that gets the threshold, too; with two models, give --weights"},
+    {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
+     "the share of pairs of two individuals that may be accepted. Default: 0.001"},
+    {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
+     "how likely a pair shows one individual before it is looked at, for probabilities. Default: 0.5"},
+    {0, "method", CALIBRATION_METHODS, "t", set_choice, SHARED(method), 0, 0,
+     "what makes scores probabilities: a curve of two numbers, or steps that need many pairs. Default: logistic"},
+    {0, "weights", "W1,W2", "t", set_weights, SHARED(weights), 0, 1000,
+     "share of each model in the score. Default: fitted to the pairs"},
+
+    {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
+     "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
+
+    {0, "plan", NULL, "i", set_flag, SHARED(plan), 0, 0, "every operation with its shapes, multiply-adds and bytes"},
+    {0, "tensors", NULL, "i", set_flag, SHARED(tensors), 0, 0, "every tensor and what it is to the network"},
+
+    {0, "batches", "N,...", "b", set_batches, SHARED(batch_list), 1, 65536,
+     "images in a call, one row of the table for each. Default: 1,8,32"},
+    {0, "rounds", "N", "b", set_int, SHARED(rounds), 1, 1000, "timings of each, whose median is told. Default: 9"},
+    {0, "ops", NULL, "b", set_flag, SHARED(ops), 0, 0,
+     "also every operation, with its kernel and its share of the ceilings"},
+    {0, "tune", NULL, "b", set_flag, SHARED(tune), 0, 0,
+     "measure every tile of Hopper's convolutions instead, and leave the times in the cache, where every later start "
+     "on this chip finds them"},
+    {0, "start", "N", "b", set_int, SHARED(starts), 1, 1000,
+     "first create the network N times, and tell the milliseconds up to the first embedding"},
+    {0, "peak-gflops", "X", "b", set_real, SHARED(peak_gflops), 0, 1000000000,
+     "the machine's ceiling for this precision. Default: measured on the CPU, unknown on a GPU"},
+    {0, "peak-gbs", "X", "b", set_real, SHARED(peak_gbs), 0, 1000000000,
+     "memory bandwidth in GB/s. Default: measured on the CPU, unknown on a GPU"},
+    {'o', "output", "FILE.json", "b", set_text, SHARED(output), 0, 0, "also write the figures as JSON"},
+
+    {0, "device", "auto|cpu|cuda[:N]", "emibglt", set_device, SHARED(device), 0, 0,
+     "where to compute. Default: a GPU if it can be used; -v says why not"},
+    {0, "precision", PRECISIONS, "emibpglt", set_choice, SHARED(precision), REID_FP32, 0,
+     "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
+    {0, "latency", NULL, "emibpglt", set_flag, SHARED(latency), 0, 0,
+     "on a GPU: for one picture at a time, not for many (in the fingerprint)"},
+    {0, "ranges", "FILE", "emibglt", set_text, PER_MODEL(ranges), 0, 0,
+     "for int8: how large activations get, from reid calibrate --int8 with these weights"},
+    {0, "kernels", "FILE", "emibpglt", set_text, SHARED(kernels), 0, 0,
+     "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
+    {0, "pack", "FILE", "emibglt", set_text, SHARED(pack), 0, 0,
+     "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
+    {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
+    {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
+    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8", "emibglt", set_choice,
+     SHARED(isa), REID_ISA_AUTO, 0,
+     "CPU instructions, to test or compare. Default: the best that this CPU has"},
+    {0, "batch", "N|auto", "emibpglt", set_int_or_auto, SHARED(batch), 1, 65536,
+     "pictures computed together. Never changes the results"},
+    {0, "threads", "N|auto", "emibpglt", set_int_or_auto, SHARED(threads), 1, 1024,
+     "CPU threads. Never changes the results"},
+    {0, "memory", "BYTES", "emibglt", set_bytes, SHARED(memory), 0, 0,
+     "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
+    {0, "decoders", "N|auto", "emglt", set_int_or_auto, SHARED(decoders), 1, 256,
+     "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "max-pixels", "N", "emglt", set_long, SHARED(max_pixels), 1, 1000000000000,
+     "refuse larger pictures before decoding them. Default: 200000000"},
+    {0, "flip", NULL, "emibpglt", set_flag, SHARED(flip), 0, 0,
+     "average with the mirrored picture (in the fingerprint)"},
+    {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
+    {0, "json", NULL, "emibcglt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpcglt", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcglt", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
+    {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
+    {'h', "help", NULL, "emibhvpcglt", set_flag, SHARED(help), 0, 0, "this text"},
+    {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
+};
+
+int option_applies(const option *spec, const command *c) { return strchr(spec->commands, c->letter) != NULL; }
+
+static const option *find(const command *c, char letter, const char *name, size_t len) {
+    for (const option *spec = OPTIONS; spec->help; spec++) {
+        int same = name ? spec->name && strlen(spec->name) == len && memcmp(spec->name, name, len) == 0
+                        : spec->letter == letter;
+        if (same && option_applies(spec, c)) return spec;
+    }
+    return NULL;
+}
+
+static int usage_error(const command *c, const char *what, const char *arg) {
+    say_error("%s: %s %s; see \"reid help %s\"", c->name, what, shown(arg), c->name);
+    return 0;
+}
+
+/* Options of one model go to the latest -m, or to all models before the first. */
+static int apply(options *o, const command *c, const option *spec, const char *value) {
+    model_options *m = o->models ? &o->model[o->models - 1] : &o->every;
+    char *base = spec->per_model ? (char *)m : (char *)o;
+    int good = spec->set(o, spec, base + spec->offset, value);
+    if (good > 0) return 1;
+    if (good == 0)
+        say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, spec->arg,
+                  shown(value), c->name);
+    return 0;
+}
+
+/* One argument that starts with "--"; returns how many arguments it used, 0 after an error. */
+static int parse_long(options *o, const command *c, char **argv) {
+    const char *name = argv[0] + 2, *value = strchr(name, '=');
+    const option *spec = find(c, 0, name, value ? (size_t)(value - name) : strlen(name));
+    if (!spec) return usage_error(c, "unknown option", argv[0]);
+    if (!spec->arg) {
+        if (value) return usage_error(c, "no value belongs to", argv[0]);
+        return apply(o, c, spec, "");
+    }
+    if (value) return apply(o, c, spec, value + 1);
+    if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+    return apply(o, c, spec, argv[1]) ? 2 : 0;
+}
+
+/* "-q", "-qv", "-k5", "-k 5". */
+static int parse_letters(options *o, const command *c, char **argv) {
+    for (const char *at = argv[0] + 1; *at; at++) {
+        const option *spec = find(c, *at, NULL, 0);
+        if (!spec) return usage_error(c, "unknown option", argv[0]);
+        if (!spec->arg) {
+            if (!apply(o, c, spec, "")) return 0;
+            continue;
+        }
+        if (at[1]) return apply(o, c, spec, at + 1);
+        if (!argv[1]) return usage_error(c, "a value is missing after", argv[0]);
+        return apply(o, c, spec, argv[1]) ? 2 : 0;
+    }
+    return 1;
+}
+
+int options_parse(options *o, const command *c, int argc, char **argv) {
+    memset(o, 0, sizeof *o);
+    o->threshold = o->min_conf = (double)NAN;
+    o->top_k = 5;
+    o->by = REID_GROUP_MAX;
+    o->rounds = 9;
+    o->k1 = 20;
+    o->k2 = 6;
+    o->lambda = 0.3;
+    o->alpha = 3;
+    o->limit = 2;
+    o->fmr = 0.001;
+    o->prior = 0.5;
+    o->max_pixels = 200000000;
+    o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
+    for (int i = 0, plain = 0; i < argc;) {
+        int used = 1;
+        if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];
+        else if (strcmp(argv[i], "--") == 0) plain = 1;
+        else used = argv[i][1] == '-' ? parse_long(o, c, argv + i) : parse_letters(o, c, argv + i);
+        if (!used) return 0;
+        i += used;
+    }
+    o->operands[o->operand_count] = NULL;
+    say_setup(o->quiet ? SAY_QUIET : o->verbose);
+    return 1;
+}

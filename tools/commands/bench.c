@@ -1,0 +1,366 @@
+/* reid bench: how long a network takes here, a call and an operation at a time, and what the machine would allow. */
+#include "embedding/bench_peak.h"
+#include "base/files.h"
+#include "embedding/models.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "base/text.h"
+#include "embedding/tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct bench {
+    const options *o;
+    const char *weights;
+    reid_ctx *ctx;
+    reid_info info;
+    reid_error error;
+    reid_image *images; /* [most]: noise of the network's input size, so that resizing is as cheap as it gets */
+    unsigned char *pixels;
+    float *rows;
+    int most;           /* the largest batch asked for */
+    double peak_gflops, peak_gbs; /* 0: unknown */
+    double *starts;     /* [o->starts] ms */
+    text table, cells;
+} bench;
+
+typedef struct timing { /* milliseconds a call */
+    double median, least, most;
+    double network; /* the operations' medians together; negative: not measured */
+    float *ops;     /* microseconds of each */
+} timing;
+
+static double now_ms(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
+}
+
+static int ascending(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median_of(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, ascending);
+    return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static int failed(bench *b, reid_result r) {
+    if (r != REID_OK) say_model_error(b->weights, &b->error, r);
+    return r != REID_OK;
+}
+
+static void make_noise(bench *b) {
+    size_t each = (size_t)b->info.height * (size_t)b->info.width * 3;
+    uint64_t state = 1;
+    b->pixels = must_alloc(each * (size_t)b->most);
+    b->images = must_alloc((size_t)b->most * sizeof *b->images);
+    b->rows = must_alloc((size_t)b->most * (size_t)b->info.dim * sizeof *b->rows);
+    for (size_t i = 0; i < each * (size_t)b->most; i++) {
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        b->pixels[i] = (unsigned char)(state >> 56);
+    }
+    for (int i = 0; i < b->most; i++) {
+        reid_image image = {b->pixels + each * (size_t)i, b->info.width, b->info.height, 0, REID_RGB8, NULL};
+        b->images[i] = image;
+    }
+}
+
+/* From nothing to the first embedding, each time with a new handle; the last one is kept. */
+static int start(bench *b) {
+    reid_desc desc = model_desc(b->o, &b->o->model[0], &b->error);
+    if (!desc.batch) desc.batch = b->most;
+    b->starts = must_alloc((size_t)(b->o->starts + 1) * sizeof *b->starts);
+    for (int i = 0; i < b->o->starts || !b->ctx; i++) {
+        reid_destroy(b->ctx);
+        double from = now_ms();
+        if (failed(b, reid_create(&desc, &b->ctx))) return 0;
+        double created = now_ms() - from;
+        reid_query_desc(b->ctx, &b->info);
+        if (!b->images) make_noise(b);
+        from = now_ms(); /* making noise is not part of it */
+        if (failed(b, reid_embed_ex(b->ctx, b->images, 1, b->rows, &b->error))) return 0;
+        b->starts[i] = created + now_ms() - from;
+        if (interrupted()) return 0;
+    }
+    return 1;
+}
+
+/* One round is one call, or as many as take 10 ms. */
+static int measure_calls(bench *b, int n, timing *t) {
+    double *rounds = must_alloc((size_t)b->o->rounds * sizeof *rounds), from = now_ms(), took = 0;
+    int warm = 0, good = 1;
+    for (; good && (warm < 2 || took < 200) && took < 5000; warm++) { /* clocks, caches, page tables */
+        good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
+        took = now_ms() - from;
+    }
+    int calls = took / warm >= 10 ? 1 : (int)(10 * warm / took) + 1;
+    for (int i = 0; good && i < b->o->rounds; i++) {
+        from = now_ms();
+        for (int k = 0; good && k < calls; k++)
+            good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
+        rounds[i] = (now_ms() - from) / calls;
+        good = good && !interrupted();
+    }
+    if (good) {
+        t->median = median_of(rounds, b->o->rounds);
+        t->least = rounds[0];
+        t->most = rounds[b->o->rounds - 1];
+    }
+    free(rounds);
+    return good;
+}
+
+static int measure(bench *b, int n, timing *t) {
+    t->network = -1;
+    if (!measure_calls(b, n, t)) return 0;
+    if (n > b->info.batch) return 1; /* computed in pieces: there is no one run to profile */
+    if (failed(b, reid_profile(b->ctx, n, b->o->rounds, t->ops, &b->error))) return 0;
+    t->network = 0;
+    for (int i = 0; i < reid_op_count(b->ctx); i++) t->network += 1e-3 * (double)t->ops[i];
+    return 1;
+}
+
+/* ---- what is printed ---- */
+static void head_of(bench *b, const char *peaks_from) {
+    const reid_info *info = &b->info;
+    text_printf(&b->table, "%s, %dx%d, %s, %s %s: ", info->network, info->height, info->width, info->precision,
+                info->device, info->isa);
+    text_visible(&b->table, info->chip);
+    if (strcmp(info->device, "cpu") == 0)
+        text_printf(&b->table, ", %d thread%s", info->threads, info->threads == 1 ? "" : "s");
+    text_printf(&b->table, "\n%.3f GFLOP an image; ceilings: ", 2e-9 * (double)info->macs);
+    if (b->peak_gflops > 0) text_printf(&b->table, "%.0f GFLOP/s, ", b->peak_gflops);
+    if (b->peak_gbs > 0) text_printf(&b->table, "%.1f GB/s, ", b->peak_gbs);
+    text_printf(&b->table, "%s (see reid help bench)\n", peaks_from);
+    for (int i = 0; i < b->o->starts; i++)
+        text_printf(&b->table, "%s%.1f%s", i ? ", " : "from reid_create to the first embedding: ", b->starts[i],
+                    i + 1 < b->o->starts ? "" : " ms\n");
+}
+
+static void columns_of_calls(text *t) {
+    text_printf(t, "\n%5s %10s %10s %10s %10s %10s %10s %10s\n", "batch", "ms/call", "least", "most", "ms/image",
+                "images/s", "GFLOP/s", "network ms");
+}
+
+static void row_of_call(bench *b, int n, const timing *t) {
+    text_printf(&b->table, "%5d %10.3f %10.3f %10.3f %10.4f %10.1f %10.1f ", n, t->median, t->least, t->most,
+                t->median / n, 1e3 * n / t->median, 2e-6 * (double)b->info.macs * n / t->median);
+    if (t->network < 0) text_printf(&b->table, "%10s\n", "-");
+    else text_printf(&b->table, "%10.3f\n", t->network);
+}
+
+typedef struct op_cost {
+    double gflops, gbs;     /* reached */
+    double compute, memory; /* shares of the ceilings, in percent; 0: no ceiling is known */
+    const char *bound;      /* what the roofline says: "compute", "memory", "" */
+} op_cost;
+
+/* Activations are read and written once for each image, weights once for the batch. */
+static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double microseconds) {
+    op_cost c = {0, 0, 0, 0, ""};
+    double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : strcmp(b->info.precision, "int8") == 0 ? 0.25 : 0.5;
+    double weights = 4 * (double)op->parameters;
+    double flops = 2 * (double)op->macs * n, bytes = narrow * (((double)op->bytes - weights) * n + weights);
+    if (microseconds <= 0) return c;
+    c.gflops = 1e-3 * flops / microseconds;
+    c.gbs = 1e-3 * bytes / microseconds;
+    if (b->peak_gflops > 0) c.compute = 100 * c.gflops / b->peak_gflops;
+    if (b->peak_gbs > 0) c.memory = 100 * c.gbs / b->peak_gbs;
+    if (c.compute > 0 || c.memory > 0) c.bound = c.compute > c.memory ? "compute" : "memory";
+    if (b->peak_gflops <= 0 || b->peak_gbs <= 0) c.bound = "";
+    return c;
+}
+
+/* Operation i. One that another one computes counts there, where its time is; what is between them never reaches
+   memory. */
+static void query_op(const bench *b, int i, reid_op_info *op) {
+    reid_op_info before;
+    reid_query_op(b->ctx, i, op);
+    for (int k = 0; k < i; k++) {
+        if (reid_query_op(b->ctx, k, &before) != REID_OK || before.computed_by != i) continue;
+        op->macs += before.macs;
+        op->parameters += before.parameters;
+        op->bytes += before.bytes - 2 * (int64_t)sizeof(float) * before.out_h * before.out_w * before.out_c;
+    }
+    if (op->computed_by == i) return;
+    op->macs = op->parameters = op->bytes = 0;
+    if (!op->kernel[0]) op->kernel = "(with the next)";
+}
+
+/* A share of a ceiling, where there is one. */
+static const char *share(char cell[16], double percent) {
+    if (percent > 0) snprintf(cell, 16, "%.1f", percent);
+    else strcpy(cell, "-");
+    return cell;
+}
+
+static void rows_of_ops(bench *b, int n, const timing *t) {
+    text_printf(&b->table, "\n%-23s %-10s %-30s %10s %9s %8s %6s %6s  %s\n", "operation", "kind", "kernel", "us",
+                "GFLOP/s", "GB/s", "% fl", "% by", "bound");
+    for (int i = 0; i < reid_op_count(b->ctx); i++) {
+        reid_op_info op;
+        char compute[16], memory[16];
+        query_op(b, i, &op);
+        op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
+        text_printf(&b->table, "%-23s %-10s %-30s %10.2f %9.1f %8.1f %6s %6s  %s\n", op.name, op.kind, op.kernel,
+                    (double)t->ops[i], c.gflops, c.gbs, share(compute, c.compute), share(memory, c.memory), c.bound);
+    }
+}
+
+/* One line, so that a script can put the cells of several files into one. */
+static void cell_of(bench *b, int n, const timing *t) {
+    const reid_info *info = &b->info;
+    text *out = &b->cells;
+    text_printf(out, "%s    {\"net\": \"%s\", \"size\": \"%dx%d\", \"precision\": \"%s\", \"device\": \"%s\", ",
+                out->len ? ",\n" : "", info->network, info->height, info->width, info->precision, info->device);
+    text_printf(out, "\"isa\": \"%s\", \"batch\": %d, \"threads\": %d, \"ours_ms\": %.6g, \"min_ms\": %.6g, ",
+                info->isa, n, info->threads, t->median, t->least);
+    text_printf(out, "\"max_ms\": %.6g, \"network_ms\": ", t->most);
+    if (t->network < 0) text_puts(out, "null");
+    else text_printf(out, "%.6g", t->network);
+    text_puts(out, ", \"start_ms\": [");
+    for (int i = 0; i < b->o->starts; i++) text_printf(out, "%s%.6g", i ? ", " : "", b->starts[i]);
+    text_puts(out, "], \"ops\": [");
+    for (int i = 0; b->o->ops && t->network >= 0 && i < reid_op_count(b->ctx); i++) {
+        reid_op_info op;
+        query_op(b, i, &op);
+        op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
+        text_puts(out, i ? ", {\"name\": " : "{\"name\": ");
+        text_json(out, op.name);
+        text_printf(out, ", \"kind\": \"%s\", \"kernel\": ", op.kind);
+        text_json(out, op.kernel);
+        text_printf(out, ", \"us\": %.6g, \"gflops\": %.6g, \"gbs\": %.6g, \"bound\": \"%s\"}", (double)t->ops[i],
+                    c.gflops, c.gbs, c.bound);
+    }
+    text_puts(out, "]}");
+}
+
+/* The driver's CUDA version, "13.0"; empty on the CPU. */
+static void driver_of(const bench *b, text *out) {
+    reid_error error;
+    reid_gpu_info gpu;
+    reid_desc desc = model_desc(b->o, &b->o->model[0], &error);
+    if (strcmp(b->info.device, "cpu") == 0) return;
+    reid_query_gpu(&desc, &gpu);
+    text_printf(out, "%d.%d", gpu.driver_version / 1000, gpu.driver_version % 1000 / 10);
+}
+
+static void json_of(const bench *b, text *out) {
+    char date[32];
+    struct utsname system;
+    time_t t = time(NULL);
+    text driver = TEXT_INIT;
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&t));
+    if (uname(&system) != 0) memset(&system, 0, sizeof system);
+    driver_of(b, &driver);
+    text_printf(out, "{\n  \"date\": \"%s\",\n  \"machine\": \"%s %s %s, %ld CPUs\",\n  \"chip\": ", date,
+                system.sysname, system.release, system.machine, sysconf(_SC_NPROCESSORS_ONLN));
+    text_json(out, b->info.chip);
+    text_puts(out, ",\n  \"driver\": ");
+    text_json(out, driver.s ? driver.s : "");
+    text_printf(out, ",\n  \"versions\": {\"reid\": \"%s\", \"compiler\": ", reid_version_string());
+    text_json(out, __VERSION__);
+    text_printf(out, "},\n  \"rounds\": %d,\n  \"ceilings\": {\"gflops\": %.6g, \"gbs\": %.6g},\n  \"cells\": [\n",
+                b->o->rounds, b->peak_gflops, b->peak_gbs);
+    text_add(out, b->cells.s, b->cells.len);
+    text_puts(out, "\n  ]\n}\n");
+    text_free(&driver);
+}
+
+static int write_file(const char *path, const text *content) {
+    text why = TEXT_INIT;
+    int good = file_write(path, content, &why);
+    if (!good) say_error("%s: %s", shown(path), why.s);
+    text_free(&why);
+    return good;
+}
+
+/* ---- the command ---- */
+static const char *find_peaks(bench *b) {
+    b->peak_gflops = b->o->peak_gflops;
+    b->peak_gbs = b->o->peak_gbs;
+    if (b->peak_gflops > 0 && b->peak_gbs > 0) return "as given";
+    if (strcmp(b->info.device, "cpu") != 0)
+        return b->peak_gflops > 0 || b->peak_gbs > 0 ? "as given" : "none given (--peak-gflops, --peak-gbs)";
+    cpu_peak peak = cpu_peak_measure(b->info.isa, b->info.threads);
+    if (b->peak_gflops <= 0) b->peak_gflops = peak.gflops;
+    if (b->peak_gbs <= 0) b->peak_gbs = peak.gbs;
+    return "measured here";
+}
+
+static int run_batches(bench *b) {
+    timing t = {0, 0, 0, 0, NULL};
+    int good = 1;
+    t.ops = must_alloc((size_t)reid_op_count(b->ctx) * sizeof *t.ops);
+    columns_of_calls(&b->table);
+    for (int i = 0; good && i < b->o->batch_count; i++) {
+        int n = b->o->batch_list[i];
+        good = measure(b, n, &t);
+        if (!good) break;
+        row_of_call(b, n, &t);
+        cell_of(b, n, &t);
+        if (!b->o->ops || t.network < 0) continue;
+        rows_of_ops(b, n, &t);
+        if (i + 1 < b->o->batch_count) columns_of_calls(&b->table);
+    }
+    free(t.ops);
+    return good;
+}
+
+static int report(bench *b) {
+    text json = TEXT_INIT;
+    json_of(b, &json);
+    results_begin(0);
+    results_write(b->o->json ? &json : &b->table);
+    int good = results_end(1);
+    if (good && b->o->output) good = write_file(b->o->output, &json);
+    text_free(&json);
+    return good;
+}
+
+int bench_main(options *o) {
+    static const int usual[] = {1, 8, 32};
+    bench b = {0};
+    text why = TEXT_INIT;
+    if (o->operand_count) {
+        say_error("bench: there is nothing to do with %s; weights go after -m", shown(o->operands[0]));
+        return 2;
+    }
+    if (o->models != 1) {
+        say_error(o->models ? "bench: one model at a time, -m stands twice"
+                            : "no model: give its weights with -m FILE");
+        return 2;
+    }
+    if (o->tune) return tune_main(o);
+    if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
+        say_error("%s: %s", shown(o->output), why.s);
+        text_free(&why);
+        return 2;
+    }
+    if (!o->batch_count) {
+        o->batch_count = 3;
+        memcpy(o->batch_list, usual, sizeof usual);
+    }
+    b.o = o;
+    b.weights = o->model[0].weights;
+    for (int i = 0; i < o->batch_count; i++)
+        if (o->batch_list[i] > b.most) b.most = o->batch_list[i];
+    int good = start(&b);
+    if (good) {
+        if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times say nothing");
+        head_of(&b, find_peaks(&b));
+        good = run_batches(&b) && report(&b);
+    }
+    reid_destroy(b.ctx);
+    free(b.images), free(b.pixels), free(b.rows), free(b.starts);
+    text_free(&b.table);
+    text_free(&b.cells);
+    return good ? 0 : 2;
+}

@@ -1,0 +1,253 @@
+/* reid calibrate: what does a score mean, and from which one on is it the same individual? */
+#include "identity/calibration_file.h"
+#include "base/files.h"
+#include "gallery/gallery_host.h"
+#include "identity/labelled_pairs.h"
+#include "embedding/ranges.h"
+#include "base/results.h"
+#include "base/say.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The default of ensembles, shown for what it would do here. */
+static const double FOREIGN = 0.40;
+
+typedef struct calibrating {
+    const options *o;
+    eval_set set;
+    labelled_pairs pairs;
+    calibration c;
+    double foreign_fmr, foreign_tmr; /* at FOREIGN */
+} calibrating;
+
+/* ---- computing --------------------------------------------------------------------------------------------------- */
+
+/* More pairs make each draw slower and the intervals hardly better. */
+static int draws_for(const calibrating *k) {
+    double fit = 4e8 / ((double)k->pairs.count + 1);
+    return k->o->draws ? k->o->draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
+}
+
+static void learn(calibrating *k, score_facts *f, const double *weights) {
+    labelled_pairs *p = &k->pairs;
+    scored_pair *sorted = must_alloc((p->count + 1) * sizeof *sorted);
+    pairs_weigh(p, k->set.makers.models, weights);
+    memcpy(sorted, p->at, p->count * sizeof *sorted);
+    pairs_sort(sorted, p->count);
+    spreads_of(sorted, p->count, &f->genuine, &f->impostor);
+    f->points = points_of(sorted, p->count, NULL, k->o->fmr);
+    if (!point_intervals_of(sorted, p->count, p->identities, k->o->fmr, draws_for(k), &f->intervals)) interrupt_exit();
+    f->curve = logistic_fit(sorted, p->count, k->o->prior);
+    isotonic_fit(&f->steps, sorted, p->count, k->o->prior);
+    if (f == &k->c.score) rates_at(sorted, p->count, FOREIGN, &k->foreign_fmr, &k->foreign_tmr);
+    free(sorted);
+}
+
+/* Shares of the models in the score: as given, else in proportion to what each adds to the odds. */
+static int choose_weights(calibrating *k) {
+    double slope[2], intercept, *w = k->c.weights;
+    const options *o = k->o;
+    if (o->weight_count && o->weight_count != k->set.makers.models) {
+        say_error("calibrate: --weights gives %d value(s) for %d model(s)", o->weight_count, k->set.makers.models);
+        return 0;
+    }
+    for (int m = 0; m < k->set.makers.models; m++) w[m] = o->weight_count ? o->weights[m] : 1;
+    if (o->weight_count || k->set.makers.models == 1) return 1;
+    if (o->gallery) {
+        say_error("calibrate: a gallery keeps a threshold and no weights; give those that reid match will use, its own "
+                  "are --weights 0.6,0.4");
+        return 0;
+    }
+    const labelled_pairs *p = &k->pairs;
+    logistic_fit_two(p->score[0], p->score[1], p->at, p->count, o->prior, slope, &intercept);
+    for (int m = 0; m < 2; m++) w[m] = slope[m] > 0 ? slope[m] : 0;
+    double sum = w[0] + w[1];
+    if (!(sum > 0)) {
+        say_error("neither model scores one identity above two: there is nothing to weigh; --weights sets them");
+        return 0;
+    }
+    for (int m = 0; m < 2; m++) {
+        w[m] /= sum;
+        if (w[m] <= 0) say_warning("model %d adds nothing to the other one and gets weight 0", m + 1);
+    }
+    return 1;
+}
+
+static int enough_pairs(const calibrating *k) {
+    const labelled_pairs *p = &k->pairs;
+    double expected = (double)p->impostor * k->o->fmr;
+    if (!p->genuine)
+        say_error("no pair of one identity%s: each needs two pictures", p->by_camera ? " from two cameras" : "");
+    else if (!p->impostor) say_error("no pair of two identities");
+    else if (expected < 1)
+        say_error("%llu pairs of two identities cannot show a false-match rate of %g: at least %.0f are needed",
+                  (unsigned long long)p->impostor, k->o->fmr, ceil(1 / k->o->fmr));
+    else {
+        if (expected < 30)
+            say_warning("the threshold rests on %.0f of %llu pairs of two identities; with 30 it would be steady: take "
+                        "more pictures or a larger --fmr", expected, (unsigned long long)p->impostor);
+        if (p->genuine < 30) say_warning("only %llu pairs of one identity", (unsigned long long)p->genuine);
+        return 1;
+    }
+    return 0;
+}
+
+static void describe(calibrating *k) {
+    calibration *c = &k->c;
+    c->makers = k->set.makers;
+    c->method = k->o->method;
+    c->fmr = k->o->fmr;
+    c->prior = k->o->prior;
+    c->genuine = k->pairs.genuine;
+    c->impostor = k->pairs.impostor;
+    c->every_genuine = k->pairs.every_genuine;
+    c->every_impostor = k->pairs.every_impostor;
+    c->identities = k->pairs.identities;
+}
+
+static int compute(calibrating *k) {
+    if (!enough_pairs(k) || !choose_weights(k)) return 0;
+    for (int m = 0; m < k->set.makers.models && k->set.makers.models > 1; m++) {
+        double alone[MAX_MODELS] = {0, 0};
+        alone[m] = 1;
+        learn(k, &k->c.each[m], alone);
+    }
+    learn(k, &k->c.score, k->c.weights);
+    k->c.threshold = k->c.score.points.threshold;
+    if (k->c.score.curve.slope <= 0) {
+        say_error("pairs of one identity do not score higher than pairs of two: nothing can be decided with this");
+        return 0;
+    }
+    describe(k);
+    return 1;
+}
+
+/* ---- telling ----------------------------------------------------------------------------------------------------- */
+static void add_interval(text *t, interval i, double scale) {
+    if (!isnan(i.low)) text_printf(t, "  (95 %% interval %.4f to %.4f)", scale * i.low, scale * i.high);
+    text_putc(t, '\n');
+}
+
+static void add_facts(text *t, const score_facts *f, double fmr) {
+    text_printf(t, "  one identity       %8.4f  (standard deviation %.4f)\n", f->genuine.mean, f->genuine.deviation);
+    text_printf(t, "  two identities     %8.4f  (standard deviation %.4f)\n", f->impostor.mean, f->impostor.deviation);
+    text_printf(t, "  histograms cross   %8.4f", f->points.crossing);
+    add_interval(t, f->intervals.crossing, 1);
+    text_printf(t, "  equal error rate   %8.2f %% at %.4f", 100 * f->points.eer, f->points.eer_threshold);
+    add_interval(t, f->intervals.eer, 100);
+    text_printf(t, "  threshold          %8.6f for a false-match rate of %g", f->points.threshold, fmr);
+    add_interval(t, f->intervals.threshold, 1);
+    text_printf(t, "  accepted there     %8.2f %% of pairs of one identity", 100 * f->points.tmr);
+    add_interval(t, f->intervals.tmr, 100);
+    text_printf(t, "  probability        1 / (1 + exp(-(%.6g score %+.6g))), or %zu isotonic knots\n\n", f->curve.slope,
+                f->curve.intercept, f->steps.count);
+}
+
+/* Why the threshold of another model means nothing here, in the figures of this one. */
+static void add_reason(text *t, const calibrating *k) {
+    const score_facts *f = &k->c.score;
+    const double ten = 1 - pow(1 - f->points.fmr, 10), thousand = 1 - pow(1 - f->points.fmr, 1000);
+    text_puts(t, "A threshold does not carry over from another model: each one puts strangers elsewhere. Here a\n");
+    text_printf(t, "pair of two individuals scores %.3f on average, and %.2f would accept %.2f %% of such pairs and\n",
+                f->impostor.mean, FOREIGN, 100 * k->foreign_fmr);
+    text_printf(t, "%.2f %% of the pairs of one individual, where %.4f accepts %.3g %% and %.2f %%. These rates are\n",
+                100 * k->foreign_tmr, f->points.threshold, 100 * f->points.fmr, 100 * f->points.tmr);
+    text_printf(t, "of pairs: a stranger who is compared with 10 pictures is accepted in about %.3g %% of cases, with\n"
+                   "1000 in about %.3g %%.\n", 100 * ten, 100 * thousand);
+}
+
+static void add_table(text *t, const calibrating *k) {
+    const calibration *c = &k->c;
+    text_printf(t, "%llu pairs of one identity, %llu of two, %zu identities: %s\n", (unsigned long long)c->genuine,
+                (unsigned long long)c->impostor, c->identities, k->set.labels.layout);
+    if (c->genuine < c->every_genuine || c->impostor < c->every_impostor)
+        text_printf(t, "drawn from %llu and %llu\n", (unsigned long long)c->every_genuine,
+                    (unsigned long long)c->every_impostor);
+    if (k->pairs.by_camera) text_puts(t, "pairs of one identity from one camera are left out\n");
+    text_putc(t, '\n');
+    for (int m = 0; m < c->makers.models; m++) {
+        text_printf(t, "%s, %s, %s", c->makers.model[m].fingerprint,
+                    c->makers.model[m].network, c->makers.model[m].precision);
+        text_printf(t, c->makers.models > 1 ? ", weight %.4f\n" : "\n", c->weights[m]);
+        add_facts(t, c->makers.models > 1 ? &c->each[m] : &c->score, c->fmr);
+    }
+    if (c->makers.models > 1) text_puts(t, "both together\n");
+    if (c->makers.models > 1) add_facts(t, &c->score, c->fmr);
+    add_reason(t, k);
+}
+
+static int tell(const calibrating *k) {
+    text out = TEXT_INIT, file = TEXT_INIT, why = TEXT_INIT;
+    calibration_json(&k->c, &file);
+    text_putc(&file, '\n');
+    int good = !k->o->output || file_write(k->o->output, &file, &why);
+    if (!good) say_error("%s: %s", shown(k->o->output), why.s);
+    if (good) {
+        if (!k->o->json) add_table(&out, k);
+        results_begin(0);
+        results_write(k->o->json ? &file : &out);
+        good = results_end(1);
+    }
+    text_free(&out);
+    text_free(&file);
+    text_free(&why);
+    return good;
+}
+
+/* A gallery keeps the threshold alone: reid match, without --calibration, then decides with it. */
+static int write_into_gallery(const calibrating *k) {
+    char why[STORE_WHY];
+    const char *path = k->o->gallery;
+    gallery_store *s = gallery_store_change(path);
+    if (!s) return 0;
+    int good = makers_agree(store_info(s), path, &k->c.makers, NULL, "the calibration");
+    if (good && !(store_set_threshold(s, k->c.threshold, why) && store_commit(s, why))) {
+        say_gallery_error(path, why);
+        good = 0;
+    }
+    store_close(s);
+    return good;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+static int collect(calibrating *k, int *status) {
+    const options *o = k->o;
+    label_set given;
+    pair_table table;
+    if (!o->pairs) {
+        int good = eval_set_open(&k->set, o, NULL, status);
+        if (good) pairs_of_set(&k->pairs, &k->set, o);
+        return good;
+    }
+    int good = pair_table_read(&table, &given, o->pairs, eval_set_folder(o)) &&
+               eval_set_open(&k->set, o, &given, status);
+    if (good) pairs_of_table(&k->pairs, &k->set, &table);
+    labels_free(&given);
+    pair_table_free(&table);
+    return good;
+}
+
+int calibrate_main(options *o) {
+    calibrating k;
+    text why = TEXT_INIT;
+    int status = 2;
+    if (o->int8) return ranges_main(o);
+    memset(&k, 0, sizeof k);
+    k.o = o;
+    if (o->pairs && o->labels) {
+        say_error("calibrate: --pairs and --labels exclude each other");
+    } else if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
+        say_error("%s: %s", shown(o->output), why.s);
+    } else if (collect(&k, &status)) {
+        status = 2;
+        if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
+        if (compute(&k) && (!o->gallery || write_into_gallery(&k)) && tell(&k)) status = k.set.failed ? 1 : 0;
+    }
+    text_free(&why);
+    pairs_free(&k.pairs);
+    calibration_free(&k.c);
+    eval_set_free(&k.set);
+    return status;
+}

@@ -1,0 +1,398 @@
+/* reid convert: any checkpoint to safetensors that the library reads, with an account of every tensor. */
+#include "embedding/models.h"
+#include "weights/networks.h"
+#include "base/results.h"
+#include "weights/safetensors_write.h"
+#include "base/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_LISTED = 20, METADATA = 16 };
+
+typedef struct conversion {
+    const options *o;
+    const char *in, *out; /* out: NULL for the account only */
+    checkpoint from;
+    networks all;
+    mapping map;
+    int mapped, unchecked;
+    const char *preset, *preset_why; /* NULL: nothing says */
+    int last_stride;                 /* 0: nothing says, or no ResNet */
+    const char *stride_why;
+    uint64_t out_size;
+    char fingerprint[40], final_preset[40];
+    text why, report;
+    int done;
+} conversion;
+
+static int is_resnet(const conversion *v) { return strncmp(v->map.network->name, "resnet", 6) == 0; }
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* --- what was asked for ------------------------------------------------------------------------------------------- */
+
+static int is_listed(const char *name, const char *(*name_of)(int)) {
+    for (int i = 0; name_of(i); i++)
+        if (strcmp(name, name_of(i)) == 0) return 1;
+    return 0;
+}
+
+static int same_file(const char *a, const char *b) {
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+static int check_arguments(const options *o) {
+    const char *net = o->every.network, *preset = o->every.preset;
+    if (o->operand_count < 1 || o->operand_count > 2)
+        say_error("convert: a checkpoint and the name of the file to make are needed; see \"reid help convert\"");
+    else if (net && !is_listed(net, reid_network_name)) say_error("convert: no network is named \"%s\"", shown(net));
+    else if (preset && !is_listed(preset, reid_preset_name))
+        say_error("convert: no preset is named \"%s\"", shown(preset));
+    else if (o->operand_count == 2) {
+        const char *out = o->operands[1];
+        size_t n = strlen(out), end = strlen(".safetensors");
+        if (n <= end || strcmp(out + n - end, ".safetensors") != 0)
+            say_error("convert: %s: the name of the output must end in .safetensors", shown(out));
+        else if (same_file(o->operands[0], out)) say_error("convert: %s is both input and output", shown(out));
+        else return 1;
+    } else {
+        return 1;
+    }
+    return 0;
+}
+
+/* The preset and the stride: the option, else what the file says, else what its origin implies. */
+static int decide(conversion *v) {
+    const char *stride = v->from.last_stride;
+    v->preset = v->map.preset;
+    v->preset_why = v->map.preset_why;
+    if (v->from.preset) v->preset = v->from.preset, v->preset_why = "named in the file";
+    if (v->o->every.preset) v->preset = v->o->every.preset, v->preset_why = "given as option";
+    if (v->preset && !is_listed(v->preset, reid_preset_name))
+        return refuse(&v->why, "the file names the preset \"%.100s\", which is not known here; give --preset",
+                      v->preset);
+    if (!is_resnet(v)) return 1;
+    v->last_stride = v->map.last_stride;
+    v->stride_why = v->map.origin;
+    if (stride && strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
+        return refuse(&v->why, "the file says that reid.last_stride is \"%.100s\"; it must be 1 or 2", stride);
+    if (stride) v->last_stride = *stride - '0', v->stride_why = "named in the file";
+    if (v->o->every.last_stride) v->last_stride = v->o->every.last_stride, v->stride_why = "given as option";
+    return 1;
+}
+
+/* Tensors that would get lost: only with --allow-unused. */
+static int check_left_over(conversion *v) {
+    for (int neck = 1; neck >= 0; neck--)
+        for (size_t i = 0; i < v->map.count && !v->o->every.allow_unused; i++) {
+            const mapped *m = &v->map.at[i];
+            if (m->what == FATE_NECK && neck)
+                return refuse(&v->why, "%s: %s; --allow-unused leaves it out", m->from->name, m->note);
+            if (m->what == FATE_UNKNOWN && !neck)
+                return refuse(&v->why, "tensor %s is not part of network %s; --allow-unused leaves it out",
+                              m->from->name, v->map.network->name);
+        }
+    return 1;
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+static int is_written(const mapped *m) {
+    return m->what == FATE_USED || m->what == FATE_RESHAPED || m->what == FATE_CARRIED;
+}
+
+static outgoing *choose_tensors(conversion *v, size_t *count) {
+    outgoing *list = must_alloc(v->map.count * sizeof *list);
+    *count = 0;
+    for (size_t i = 0; i < v->map.count; i++) {
+        const mapped *m = &v->map.at[i];
+        if (!is_written(m)) continue;
+        if (*count && strcmp(list[*count - 1].name, m->name) == 0) continue; /* a classifier under two names */
+        outgoing *out = &list[(*count)++];
+        out->name = m->name;
+        out->from = m->from;
+        out->ndim = m->wanted ? m->wanted->ndim : m->from->ndim;
+        memcpy(out->shape, m->wanted ? m->wanted->shape : m->from->shape, sizeof out->shape);
+        v->from.storages[m->from->storage].needed = 1;
+    }
+    return list;
+}
+
+/* Opens the file as `reid embed` would: names, shapes, and that every value is a number. */
+static int check_result(conversion *v, const char *temp) {
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_ctx *ctx = NULL;
+    reid_info info;
+    char found[32];
+    desc.weights = temp;
+    desc.device = REID_DEVICE_CPU;
+    desc.error = &error;
+    memset(&error, 0, sizeof error);
+    reid_result r = reid_check_weights(&desc, NULL, NULL, found);
+    if (r == REID_OK) r = reid_create(&desc, &ctx);
+    if (r == REID_OK) r = reid_query_desc(ctx, &info);
+    if (r == REID_OK) {
+        snprintf(v->fingerprint, sizeof v->fingerprint, "%s", info.fingerprint);
+        snprintf(v->final_preset, sizeof v->final_preset, "%s", info.preset);
+    }
+    reid_destroy(ctx);
+    if (r == REID_OK) return 1;
+    const char *reason = reason_of(&error, r);
+    size_t n = strlen(temp);
+    if (strncmp(reason, temp, n) == 0 && strncmp(reason + n, ": ", 2) == 0) reason += n + 2;
+    return refuse(&v->why, "%s", reason);
+}
+
+static int write_and_check(conversion *v, pending *p, outgoing *list, size_t count) {
+    char stride[2] = {(char)('0' + v->last_stride), 0};
+    const char *metadata[METADATA];
+    text name = TEXT_INIT;
+    int n = 0;
+    text_visible(&name, base_name(v->in));
+    metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
+    if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
+    if (v->last_stride) metadata[n++] = "reid.last_stride", metadata[n++] = stride;
+    metadata[n++] = "reid.source", metadata[n++] = name.s;
+    metadata[n++] = "reid.source_format", metadata[n++] = v->from.format;
+    metadata[n++] = "reid.layout", metadata[n++] = v->map.layout;
+    if (v->map.origin) metadata[n++] = "reid.origin", metadata[n++] = v->map.origin;
+    metadata[n] = NULL;
+    int good = safetensors_write(p, &v->from, list, count, metadata, &v->out_size, &v->why) &&
+               check_result(v, p->temp) && pending_sync(p, &v->why) && pending_rename(p, &v->why);
+    text_free(&name);
+    return good;
+}
+
+static int write_out(conversion *v) {
+    size_t count;
+    pending p;
+    text temp = TEXT_INIT;
+    outgoing *list = choose_tensors(v, &count);
+    int good = checkpoint_verify(&v->from, &v->unchecked, &v->why);
+    if (good && v->out) {
+        text_printf(&temp, "%s.part", v->out);
+        good = pending_open(&p, v->out, temp.s, 0, &v->why);
+        if (!good) {
+            text reason = TEXT_INIT;
+            text_puts(&reason, v->why.s);
+            refuse(&v->why, "%s: %s", v->out, reason.s);
+            text_free(&reason);
+        } else {
+            good = write_and_check(v, &p, list, count);
+            if (good) sync_folder_of(v->out);
+            pending_close(&p);
+        }
+    }
+    text_free(&temp);
+    free(list);
+    return good;
+}
+
+/* --- the account -------------------------------------------------------------------------------------------------- */
+
+static void add_label(text *t, const char *label) { text_printf(t, "%-12s ", label); }
+
+static void list_fate(conversion *v, fate what) {
+    size_t listed = 0;
+    for (size_t i = 0; i < v->map.count; i++) {
+        const mapped *m = &v->map.at[i];
+        if (m->what != what) continue;
+        if (listed++ == MAX_LISTED && !v->o->verbose) {
+            text_printf(&v->report, "    ... %zu more, listed with -v\n", v->map.by_fate[what] - MAX_LISTED);
+            return;
+        }
+        text_printf(&v->report, "    %-10s ", FATE_NAMES[what]);
+        text_visible(&v->report, m->from->name);
+        if (strcmp(m->from->name, m->name) != 0) {
+            text_puts(&v->report, " -> ");
+            text_visible(&v->report, m->name);
+        }
+        if (m->note[0]) {
+            text_puts(&v->report, ": ");
+            text_visible(&v->report, m->note);
+        }
+        text_putc(&v->report, '\n');
+    }
+}
+
+static void report_tensors(conversion *v) {
+    text *t = &v->report;
+    const mapping *m = &v->map;
+    add_label(t, "tensors");
+    text_printf(t, "%zu used, %zu missing", m->by_fate[FATE_USED], m->missing_count);
+    for (int f = FATE_RESHAPED; f < FATES; f++)
+        if (m->by_fate[f]) text_printf(t, ", %zu %s", m->by_fate[f], FATE_NAMES[f]);
+    text_putc(t, '\n');
+    for (size_t i = 0; i < m->missing_count; i++) {
+        if (i == MAX_LISTED && !v->o->verbose) {
+            text_printf(t, "    ... %zu more, listed with -v\n", m->missing_count - MAX_LISTED);
+            break;
+        }
+        text_printf(t, "    %-10s %s\n", "missing", m->missing[i]->name);
+    }
+    for (int f = 0; f < FATES; f++)
+        if (v->o->verbose || f == FATE_NECK || f == FATE_UNKNOWN || f == FATE_MISMATCHED) list_fate(v, (fate)f);
+}
+
+static void report_source(conversion *v) {
+    text *t = &v->report;
+    const tensor_group *g = &v->from.groups[v->map.group];
+    add_label(t, "file");
+    text_visible(t, v->in);
+    text_printf(t, " (%llu bytes)\n", (unsigned long long)v->from.source.size);
+    add_label(t, "format");
+    text_printf(t, "%s, %zu tensors", v->from.format, g->tensors);
+    if (*g->path) {
+        text_puts(t, " in ");
+        text_visible(t, g->path);
+    }
+    if (v->map.prefix[0]) {
+        text_puts(t, " behind ");
+        text_visible(t, v->map.prefix);
+    }
+    text_putc(t, '\n');
+    if (g->model) {
+        add_label(t, "model");
+        text_visible(t, g->model);
+        text_puts(t, ", pickled whole; read without running it\n");
+    }
+    add_label(t, "layout");
+    text_printf(t, "%s%s%s\n", v->map.layout, v->map.origin ? ", from " : "", v->map.origin ? v->map.origin : "");
+}
+
+static void report_text(conversion *v) {
+    text *t = &v->report;
+    report_source(v);
+    add_label(t, "network");
+    text_printf(t, "%s (%s)\n", v->map.network->name,
+                v->o->every.network ? "given as option" : "found from its tensors");
+    add_label(t, "preset");
+    if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
+    else if (v->final_preset[0])
+        text_printf(t, "%s (the network's default; nothing in the file says)\n", v->final_preset);
+    else text_puts(t, "the network's default; nothing in the file says\n");
+    if (v->last_stride) {
+        add_label(t, "last stride");
+        text_printf(t, "%d (%s)\n", v->last_stride, v->stride_why);
+    }
+    report_tensors(v);
+    if (!v->done || !v->out) return;
+    add_label(t, "written");
+    text_visible(t, v->out);
+    text_printf(t, " (%llu bytes)\n", (unsigned long long)v->out_size);
+    add_label(t, "fingerprint");
+    text_printf(t, "%s\n", v->fingerprint);
+}
+
+static void json_field(text *t, const char *name, const char *value) {
+    text_printf(t, ", \"%s\": ", name);
+    if (value && *value) text_json(t, value);
+    else text_puts(t, "null");
+}
+
+static void json_tensor(text *t, size_t *n, const char *name, const char *to, const char *status, const char *note) {
+    text_printf(t, "%s\n  {\"name\": ", (*n)++ ? "," : "");
+    text_json(t, name);
+    json_field(t, "to", to);
+    json_field(t, "status", status);
+    json_field(t, "note", note);
+    text_putc(t, '}');
+}
+
+static void json_mapping(conversion *v) {
+    text *t = &v->report;
+    const mapping *m = &v->map;
+    size_t n = 0;
+    json_field(t, "group", v->from.groups[m->group].path);
+    json_field(t, "model", v->from.groups[m->group].model);
+    json_field(t, "prefix", m->prefix);
+    json_field(t, "layout", m->layout);
+    json_field(t, "origin", m->origin);
+    json_field(t, "network", m->network->name);
+    json_field(t, "preset", v->preset ? v->preset : v->final_preset);
+    json_field(t, "preset_from", v->preset ? v->preset_why : "the network's default");
+    text_printf(t, ", \"last_stride\": %d", v->last_stride);
+    text_printf(t, ", \"checksums\": %s, \"tensors\": {\"missing\": %zu", v->unchecked ? "false" : "true",
+                m->missing_count);
+    for (int f = 0; f < FATES; f++) text_printf(t, ", \"%s\": %zu", FATE_NAMES[f], m->by_fate[f]);
+    text_puts(t, ", \"list\": [");
+    for (size_t i = 0; i < m->missing_count; i++)
+        json_tensor(t, &n, m->missing[i]->name, NULL, "missing", NULL);
+    for (size_t i = 0; i < m->count; i++) {
+        const mapped *one = &m->at[i];
+        if (one->what != FATE_USED || v->o->verbose)
+            json_tensor(t, &n, one->from->name, is_written(one) ? one->name : NULL, FATE_NAMES[one->what], one->note);
+    }
+    text_puts(t, "]}");
+}
+
+static void report_json(conversion *v) {
+    text *t = &v->report;
+    text_puts(t, "{\"file\": ");
+    text_json(t, v->in);
+    text_printf(t, ", \"converted\": %s", v->done && v->out ? "true" : "false");
+    json_field(t, "error", v->done ? NULL : v->why.s);
+    json_field(t, "format", v->from.format);
+    if (v->mapped) json_mapping(v);
+    json_field(t, "output", v->done ? v->out : NULL);
+    if (v->done && v->out) text_printf(t, ", \"output_bytes\": %llu", (unsigned long long)v->out_size);
+    json_field(t, "fingerprint", v->fingerprint);
+    text_puts(t, "}\n");
+}
+
+static void say_notes(const conversion *v) {
+    if (v->unchecked && v->from.has_pickle_crc)
+        say_warning("%s: written without checksums, so that damage would not be noticed", shown(v->in));
+    if (v->map.others[0])
+        say_warning("%s: also there and not taken: %s (--key chooses)", shown(v->in), shown(v->map.others));
+    if (v->map.differs[0])
+        say_warning("%s: embeddings will differ from the original's: %s", shown(v->in), v->map.differs);
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static int convert(conversion *v) {
+    const options *o = v->o;
+    if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
+    networks_list(&v->all);
+    const char *net = o->every.network ? o->every.network : v->from.network;
+    if (net && !is_listed(net, reid_network_name))
+        return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);
+    if (!mapping_find(&v->map, &v->from, v->all.at, v->all.count, net, o->key, base_name(v->in), &v->why))
+        return 0;
+    v->mapped = 1;
+    if (!decide(v)) return 0;
+    if (v->map.problem.len) return refuse(&v->why, "%s", v->map.problem.s);
+    return check_left_over(v) && write_out(v);
+}
+
+int convert_main(options *o) {
+    conversion v;
+    if (!check_arguments(o)) return 2;
+    memset(&v, 0, sizeof v);
+    v.o = o;
+    v.in = o->operands[0];
+    v.out = o->operands[1]; /* NULL when there is none */
+    v.done = convert(&v);
+    if (o->json) report_json(&v);
+    else if (v.mapped) report_text(&v);
+    results_begin(0);
+    results_write(&v.report);
+    int status = results_end(1) && v.done ? 0 : 2;
+    if (!v.done && !interrupted()) say_error("%s: %s", shown(v.in), shown(v.why.s));
+    else if (v.done) say_notes(&v);
+    mapping_free(&v.map);
+    networks_free(&v.all);
+    checkpoint_close(&v.from);
+    text_free(&v.why);
+    text_free(&v.report);
+    return status;
+}

@@ -1,0 +1,96 @@
+/* reid embed: pictures to embeddings. */
+#include "pictures/inputs.h"
+#include "embedding/models.h"
+#include "embedding/output.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "embedding/stream.h"
+
+typedef struct embedding {
+    const options *o;
+    const inputs *list;
+    output *out;
+    int strict_failure;
+} embedding;
+
+static int take_row(void *user, size_t index, const float *row, const char *why) {
+    embedding *e = user;
+    if (row) return output_row(e->out, index, row);
+    say_error("%s: %s", shown(e->list->at[index].id), why);
+    e->strict_failure = e->o->strict;
+    return !e->strict_failure && output_failure(e->out, index, why);
+}
+
+static void save(void *user) {
+    embedding *e = user;
+    output_save(e->out);
+}
+
+static int print_summary(const options *o, size_t rows, size_t failed, int dim) {
+    text line = TEXT_INIT;
+    text_puts(&line, "{\"output\": ");
+    text_json(&line, o->output);
+    text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu}\n", rows, dim, failed);
+    results_begin(0);
+    results_write(&line);
+    text_free(&line);
+    return results_end(1);
+}
+
+/* Ends the output as the rows in it deserve; the exit status. */
+static int finish(embedding *e, size_t wanted, int dim) {
+    size_t rows = output_rows(e->out), failed = output_failures(e->out);
+    int to_file = e->o->output && e->o->output[0] != '-';
+    if (e->strict_failure || (wanted && failed == wanted)) {
+        if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
+        else say_error("all %zu inputs failed; nothing was written", failed);
+        (e->strict_failure ? output_discard : output_drop)(e->out);
+        return e->strict_failure ? 1 : 2;
+    }
+    if (!output_finish(e->out)) return 2;
+    if (failed) say_warning("%zu of %zu inputs failed", failed, wanted);
+    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output), rows, dim);
+    if (to_file && e->o->json && !print_summary(e->o, rows, failed, dim)) return 2;
+    return failed ? 1 : 0;
+}
+
+/* The slice I of N: slices in order make the whole list. */
+static void slice(const options *o, size_t count, size_t *first, size_t *end) {
+    size_t i = o->shards ? (size_t)o->shard : 1, n = o->shards ? (size_t)o->shards : 1;
+    *first = count / n * (i - 1) + count % n * (i - 1) / n;
+    *end = count / n * i + count % n * i / n;
+}
+
+int embed_main(options *o) {
+    inputs list = {0};
+    models all;
+    size_t first, end, done = 0;
+    int status = 2;
+    embedding e = {o, &list, NULL, 0};
+    if (!o->operand_count && !o->boxes) {
+        say_error("embed: no INPUT; see \"reid help embed\"");
+        return 2;
+    }
+    e.out = output_open(o);
+    if (!e.out) return 2;
+    if (!inputs_collect(&list, o)) {
+        output_discard(e.out);
+    } else if (list.count == 0) {
+        say_error(o->boxes ? "%s: no boxes" : "%s: no inputs", shown(o->boxes ? o->boxes : "embed"));
+        output_discard(e.out);
+    } else if (!models_open(&all, o)) {
+        output_discard(e.out);
+    } else {
+        slice(o, list.count, &first, &end);
+        stream_job job = {&all, &list, first, end, o, "embedding", take_row, save, &e};
+        int begun = output_begin(e.out, &all, &list, first, end, &done);
+        if (done) say_info("%zu of %zu inputs were done before", done, end - first);
+        job.first += done;
+        if (begun) stream_run(&job);
+        if (begun) status = finish(&e, end - first, all.dim);
+        else output_discard(e.out);
+        models_close(&all);
+    }
+    inputs_free(&list);
+    return status;
+}

@@ -1,0 +1,266 @@
+/* reid gallery add: pictures, lists of pictures and files of embeddings to templates. */
+#include "base/csv.h"
+#include "base/files.h"
+#include "commands/gallery_command.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "embedding/stream.h"
+#include "base/when.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { COMMIT_EVERY = 256 }; /* templates, or what a second brings */
+
+/* Camera and time of an input; camera NULL: the one of --camera. */
+typedef struct circumstance {
+    char *camera;
+    long long time;
+} circumstance;
+
+typedef struct adding {
+    const options *o;
+    const char *path;
+    gallery_store *store;
+    const inputs *list;
+    circumstance *of;          /* [list->count], or NULL */
+    long long time;            /* --time */
+    const char *hashed;        /* the file of the last size and hash */
+    uint64_t size, hash;
+    uint16_t *half_row;        /* [dim] */
+    text said;                 /* about what is not yet on disk */
+    size_t waiting, added, failed;
+    double saved;
+    int broken;
+} adding;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Only what is on disk is reported. */
+static int commit(adding *a) {
+    char why[STORE_WHY];
+    a->saved = now();
+    if (a->broken || !a->waiting) return !a->broken;
+    if (!store_commit(a->store, why)) {
+        say_error("%s: %s; it is as it was before, with %zu templates added", shown(a->path), why, a->added);
+        a->broken = 1;
+        return 0;
+    }
+    a->added += a->waiting;
+    a->waiting = 0;
+    if (a->o->json && (!results_write(&a->said) || fflush(stdout) != 0)) a->broken = 1;
+    text_clear(&a->said);
+    return !a->broken;
+}
+
+static int refuse(adding *a, const char *id, const char *why) {
+    say_error("%s: %s", shown(id), why);
+    a->failed++;
+    return !a->o->strict;
+}
+
+/* Returns 0 to stop. */
+static int add_one(adding *a, const store_item *item, const float *row) {
+    char why[STORE_WHY];
+    const store_meta *meta = store_info(a->store);
+    if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
+    if (!store_add(a->store, item, meta->halves ? (const void *)a->half_row : row, why)) {
+        int known = store_find(a->store, item->id) != SIZE_MAX; /* else it may be the disk: commit will tell */
+        return refuse(a, item->id, why) && (known || commit(a));
+    }
+    a->waiting++;
+    if (a->o->json) {
+        text_puts(&a->said, "{\"added\": ");
+        text_json(&a->said, item->id);
+        text_puts(&a->said, ", \"identity\": ");
+        text_json(&a->said, item->identity);
+        text_puts(&a->said, "}\n");
+    }
+    if (a->o->strict || (a->waiting < COMMIT_EVERY && now() - a->saved < 1)) return 1;
+    return commit(a);
+}
+
+/* --- pictures ----------------------------------------------------------------------------------------------------- */
+
+static int add_picture(void *user, size_t index, const float *row, const char *why) {
+    adding *a = user;
+    const input *in = &a->list->at[index];
+    if (!row) return refuse(a, in->id, why);
+    if (!a->hashed || strcmp(a->hashed, in->path) != 0) store_hash_file(in->path, &a->size, &a->hash);
+    a->hashed = in->path; /* boxes of one picture follow each other */
+    const char *camera = a->of && a->of[index].camera ? a->of[index].camera : a->o->camera ? a->o->camera : "";
+    long long time = a->of && a->of[index].time != STORE_NO_TIME ? a->of[index].time : a->time;
+    store_item item = {in->id, in->identity, camera, in->path, time, a->size, a->hash};
+    return add_one(a, &item, row);
+}
+
+static void save(void *user) { commit(user); }
+
+/* --- lists -------------------------------------------------------------------------------------------------------- */
+
+enum { PATH, IDENTITY, CAMERA, TIME, ID, COLUMNS };
+
+static int find_columns(const csv *c, int column[COLUMNS], text *why) {
+    static const char *const names[COLUMNS] = {"path", "identity", "camera", "time", "id"};
+    for (int k = 0; k < COLUMNS; k++) column[k] = -1;
+    for (int i = 0; i < c->count; i++) {
+        int k = 0;
+        while (k < COLUMNS && strcmp(csv_field(c, i), names[k]) != 0) k++;
+        if (k == COLUMNS || column[k] >= 0) {
+            text_printf(why, "line %zu: \"%.60s\" is no column, or stands twice; there are path, identity, camera, "
+                             "time and id", c->line, csv_field(c, i));
+            return 0;
+        }
+        column[k] = i;
+    }
+    if (column[PATH] >= 0 && column[IDENTITY] >= 0) return 1;
+    text_puts(why, "the first line has to name the columns, path and identity among them");
+    return 0;
+}
+
+static const char *cell(const csv *c, const int column[COLUMNS], int which) {
+    return column[which] < 0 ? "" : csv_field(c, column[which]);
+}
+
+static int take_record(const csv *c, const int column[COLUMNS], int columns, inputs *list, circumstance *to,
+                       text *why) {
+    const char *path = cell(c, column, PATH), *id = cell(c, column, ID), *time = cell(c, column, TIME);
+    const char *camera = cell(c, column, CAMERA), *identity = cell(c, column, IDENTITY);
+    to->time = STORE_NO_TIME;
+    to->camera = NULL;
+    if (c->count != columns) text_printf(why, "line %zu: %d fields, not %d", c->line, c->count, columns);
+    else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
+    else if (*time && !when_parse(time, &to->time)) text_printf(why, "line %zu: \"%.60s\" is no time", c->line, time);
+    if (why->len) return 0;
+    input *in = inputs_add(list, path, 0, *id ? id : path);
+    free(in->identity);
+    in->identity = must_copy(identity, strlen(identity));
+    if (*camera) to->camera = must_copy(camera, strlen(camera));
+    return 1;
+}
+
+/* Returns 0 after saying what is wrong. */
+static int read_list(adding *a, inputs *list) {
+    text content = TEXT_INIT, why = TEXT_INIT;
+    csv c;
+    int column[COLUMNS], columns = 0;
+    size_t cap = 0;
+    int good = file_read(a->o->list, (size_t)1 << 32, 0, &content, &why);
+    csv_begin(&c, content.s ? content.s : "", content.len);
+    if (good) {
+        text_clear(&why);
+        if (csv_record(&c)) good = find_columns(&c, column, &why), columns = c.count;
+        else if (!c.error) text_puts(&why, "the list is empty");
+        while (good && !why.len && csv_record(&c)) {
+            GROW(a->of, list->count, cap);
+            good = take_record(&c, column, columns, list, &a->of[list->count], &why);
+        }
+        if (c.error) text_printf(&why, "line %zu: %s", c.line, c.error);
+        good = !why.len;
+    }
+    if (!good) say_error("%s: %s", shown(a->o->list), shown(why.s));
+    csv_free(&c);
+    text_free(&content);
+    text_free(&why);
+    return good;
+}
+
+static void free_circumstances(adding *a, size_t count) {
+    for (size_t i = 0; a->of && i < count; i++) free(a->of[i].camera);
+    free(a->of);
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+static int add_pictures(adding *a, const store_meta *meta) {
+    inputs list = {0};
+    models all;
+    store_meta ours;
+    int good = 0;
+    if (a->o->list && (a->o->operand_count || a->o->boxes))
+        say_error("gallery add: --list names the pictures; no others can be given with it");
+    else if (!a->o->list && !a->o->operand_count && !a->o->boxes)
+        say_error("gallery add: add what? Give pictures, folders, --list, --boxes or a file of embeddings");
+    else if ((a->o->list ? read_list(a, &list) : inputs_collect(&list, a->o)) && models_open(&all, a->o)) {
+        makers_of_models(&all, &ours);
+        if (makers_agree(meta, a->path, &ours, &all, NULL)) {
+            stream_job job = {&all, &list, 0, list.count, a->o, "adding", add_picture, save, a};
+            if (a->o->strict) job.on_signal = NULL;
+            a->list = &list;
+            stream_run(&job);
+            good = 1;
+        }
+        models_close(&all);
+    }
+    free_circumstances(a, list.count);
+    inputs_free(&list);
+    return good;
+}
+
+static int add_file(adding *a, const store_meta *meta, const char *name) {
+    gallery_file f;
+    int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, meta, NULL, a->path), go_on = 1;
+    for (size_t i = 0; good && go_on && i < f.count && !interrupted(); i++) {
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : a->o->camera ? a->o->camera : "";
+        long long time = f.times && f.times[i] != STORE_NO_TIME ? f.times[i] : a->time;
+        store_item item = {f.ids[i], f.identities[i], camera, "", time, 0, 0};
+        go_on = add_one(a, &item, f.rows + i * f.columns);
+    }
+    if (!good) a->failed++;
+    gallery_file_free(&f);
+    return go_on && (good || !a->o->strict);
+}
+
+static int all_are_files(const options *o) {
+    for (int i = 0; i < o->operand_count; i++)
+        if (!gallery_file_is_one(o->operands[i])) return 0;
+    return o->operand_count > 0;
+}
+
+static int finish(adding *a, int begun) {
+    text t = TEXT_INIT;
+    int strict_failure = a->o->strict && a->failed;
+    if (strict_failure) say_error("stopped at the first failed input: nothing is added (--strict)");
+    else if (begun) commit(a);
+    if (begun && !a->o->json && !strict_failure) {
+        text_printf(&t, "added %zu\n", a->added);
+        results_write(&t);
+    }
+    text_free(&t);
+    if (!results_end(1)) return 2;
+    if (strict_failure) return 1;
+    return a->added ? a->failed || a->broken : begun && !a->failed && !a->broken ? 0 : 2;
+}
+
+int gallery_add(options *o, const char *path) {
+    adding a;
+    memset(&a, 0, sizeof a);
+    a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = now();
+    if (o->time && !when_parse(o->time, &a.time)) {
+        say_error("gallery add: --time takes 2024-05-31T06:30:00Z, 2024-05-31 or seconds since 1970, not \"%s\"",
+                  shown(o->time));
+        return 2;
+    }
+    int files = !o->models && all_are_files(o), begun = 1;
+    a.store = gallery_store_change(path);
+    if (!a.store) return 2;
+    store_meta meta = *store_info(a.store);
+    a.half_row = must_alloc((size_t)meta.dim * sizeof *a.half_row);
+    results_begin(0);
+    for (int i = 0; files && i < o->operand_count; i++)
+        if (!add_file(&a, &meta, o->operands[i])) break;
+    if (!files) begun = add_pictures(&a, &meta);
+    int status = finish(&a, begun);
+    text_free(&a.said);
+    free(a.half_row);
+    store_close(a.store);
+    return status;
+}

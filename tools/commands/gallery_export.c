@@ -1,0 +1,198 @@
+/* reid gallery export: templates to a file of embeddings, as `reid embed` would have written it. */
+#include "base/files.h"
+#include "commands/gallery_command.h"
+#include "gallery/gallery_host.h"
+#include "embedding/npy.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "base/when.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef enum form { NPY, FVECS, JSONL, FORMS } form;
+
+typedef struct exporting {
+    const gallery_store *store;
+    form as;
+    pending data, ids, meta;
+    text buffer, why;
+    float *row;
+} exporting;
+
+static int ends(const char *name, const char *ending) {
+    size_t n = strlen(ending), len = strlen(name);
+    return len > n && strcmp(name + len - n, ending) == 0 && name[len - n - 1] != '/';
+}
+
+static void read_row(exporting *e, size_t i) {
+    size_t dim = (size_t)store_info(e->store)->dim;
+    if (store_halves(e->store)) reid_from_halves(store_halves(e->store) + i * dim, e->row, dim);
+    else memcpy(e->row, store_floats(e->store) + i * dim, dim * sizeof *e->row);
+}
+
+static void add_time(text *t, int64_t time) {
+    text_putc(t, '"');
+    if (time != STORE_NO_TIME) when_text(t, time);
+    text_putc(t, '"');
+}
+
+static void jsonl_row(exporting *e, size_t i) {
+    const store_meta *meta = store_info(e->store);
+    store_item item = store_at(e->store, i);
+    const float *row = e->row;
+    text *t = &e->buffer;
+    text_puts(t, "{\"path\": ");
+    text_json(t, item.id);
+    text_puts(t, ", \"identity\": ");
+    text_json(t, item.identity);
+    text_puts(t, ", \"camera\": ");
+    text_json(t, item.camera);
+    text_puts(t, ", \"time\": ");
+    add_time(t, item.time);
+    text_puts(t, ", \"embeddings\": [");
+    for (int m = 0; m < meta->models; row += meta->model[m++].dim) {
+        text_puts(t, m ? ", [" : "[");
+        text_floats(t, row, meta->model[m].dim);
+        text_putc(t, ']');
+    }
+    text_puts(t, "]}\n");
+}
+
+static int write_data(exporting *e) {
+    const store_meta *meta = store_info(e->store);
+    size_t dim = (size_t)meta->dim, end = 0;
+    int good = 1;
+    if (e->as == NPY) {
+        char header[NPY_HEADER];
+        npy_header(header, store_count(e->store), dim);
+        text_add(&e->buffer, header, sizeof header);
+    }
+    for (size_t i = 0; good && i <= store_count(e->store); i++) {
+        int last = i == store_count(e->store);
+        if (last || e->buffer.len > (size_t)1 << 20) {
+            good = pending_write(&e->data, e->buffer.s ? e->buffer.s : "", e->buffer.len, end, &e->why);
+            end += e->buffer.len;
+            text_clear(&e->buffer);
+            if (interrupted()) good = 0, text_clear(&e->why), text_puts(&e->why, "interrupted");
+        }
+        if (last) break;
+        read_row(e, i);
+        if (e->as == JSONL) jsonl_row(e, i);
+        if (e->as == FVECS) text_add(&e->buffer, &meta->dim, 4);
+        if (e->as != JSONL) text_add(&e->buffer, e->row, dim * sizeof *e->row);
+    }
+    return good && pending_sync(&e->data, &e->why);
+}
+
+/* One array of texts for all templates. */
+static void add_names(exporting *e, const char *key, const char *(*name)(const store_item *item, text *scratch)) {
+    text scratch = TEXT_INIT;
+    text_printf(&e->buffer, ",\n  \"%s\": [", key);
+    for (size_t i = 0; i < store_count(e->store); i++) {
+        store_item item = store_at(e->store, i);
+        text_puts(&e->buffer, i ? ",\n    " : "\n    ");
+        text_json(&e->buffer, name(&item, &scratch));
+    }
+    text_putc(&e->buffer, ']');
+    text_free(&scratch);
+}
+
+static const char *identity_of(const store_item *item, text *scratch) { return (void)scratch, item->identity; }
+static const char *camera_of(const store_item *item, text *scratch) { return (void)scratch, item->camera; }
+
+static const char *time_of(const store_item *item, text *scratch) {
+    text_clear(scratch);
+    if (item->time == STORE_NO_TIME) return "";
+    when_text(scratch, item->time);
+    return scratch->s;
+}
+
+static void add_meta(exporting *e) {
+    const store_meta *meta = store_info(e->store);
+    text *t = &e->buffer;
+    text_printf(t, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\",\n  \"rows\": %zu, "
+                   "\"dim\": %d,\n  \"models\": [", reid_version_string(), store_count(e->store), meta->dim);
+    for (int m = 0; m < meta->models; m++) {
+        const store_model *from = &meta->model[m];
+        text_puts(t, m ? ",\n    {\"fingerprint\": " : "\n    {\"fingerprint\": ");
+        text_json(t, from->fingerprint);
+        text_puts(t, ", \"network\": ");
+        text_json(t, from->network);
+        text_puts(t, ", \"preset\": ");
+        text_json(t, from->preset);
+        text_puts(t, ", \"precision\": ");
+        text_json(t, from->precision);
+        text_printf(t, ", \"dim\": %d, \"raw\": false}", from->dim);
+    }
+    text_puts(t, "\n  ]");
+    if (e->as != JSONL) {
+        add_names(e, "identities", identity_of);
+        add_names(e, "cameras", camera_of);
+        add_names(e, "times", time_of);
+    }
+    text_puts(t, "\n}\n");
+}
+
+static int open_side(exporting *e, pending *p, const char *path, int cut, const char *ending) {
+    text name = TEXT_INIT, temp = TEXT_INIT;
+    text_printf(&name, "%.*s%s", (int)strlen(path) - cut, path, ending);
+    text_printf(&temp, "%s.part", name.s);
+    int good = pending_open(p, name.s, temp.s, 0, &e->why);
+    text_free(&name);
+    text_free(&temp);
+    return good;
+}
+
+static int write_side(exporting *e, pending *p) {
+    int good = pending_write(p, e->buffer.s ? e->buffer.s : "", e->buffer.len, 0, &e->why) && pending_sync(p, &e->why);
+    text_clear(&e->buffer);
+    return good;
+}
+
+/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
+static int write_all(exporting *e, const char *path) {
+    int cut = e->as == NPY ? 4 : e->as == FVECS ? 6 : 0;
+    if (!open_side(e, &e->data, path, 0, "") || !open_side(e, &e->meta, path, cut, ".meta.json")) return 0;
+    if (e->as != JSONL && !open_side(e, &e->ids, path, cut, ".ids.txt")) return 0;
+    if (!write_data(e)) return 0;
+    for (size_t i = 0; e->as != JSONL && i < store_count(e->store); i++)
+        text_id_line(&e->buffer, store_at(e->store, i).id);
+    if (e->as != JSONL && !write_side(e, &e->ids)) return 0;
+    add_meta(e);
+    if (!write_side(e, &e->meta)) return 0;
+    unlink(e->meta.path);
+    if (!pending_rename(&e->data, &e->why) || (e->ids.temp && !pending_rename(&e->ids, &e->why)) ||
+        !pending_rename(&e->meta, &e->why)) return 0;
+    sync_folder_of(path);
+    return 1;
+}
+
+int gallery_export(options *o, const char *path) {
+    static const char *const endings[FORMS] = {".npy", ".fvecs", ".jsonl"};
+    exporting e;
+    int good = 0;
+    memset(&e, 0, sizeof e);
+    e.as = FORMS;
+    for (int i = 0; o->output && i < FORMS; i++)
+        if (ends(o->output, endings[i])) e.as = (form)i;
+    if (e.as == FORMS) {
+        say_error("gallery export: give -o FILE.npy, FILE.fvecs or FILE.jsonl");
+        return 2;
+    }
+    gallery_store *s = gallery_store_open(path, 1);
+    if (!s) return 2;
+    e.store = s;
+    e.row = must_alloc((size_t)store_info(s)->dim * sizeof *e.row);
+    good = write_all(&e, o->output);
+    if (!good) say_error("%s: %s", shown(o->output), e.why.s ? e.why.s : "cannot be written");
+    pending_close(&e.data);
+    pending_close(&e.ids);
+    pending_close(&e.meta);
+    text_free(&e.buffer);
+    text_free(&e.why);
+    free(e.row);
+    store_close(s);
+    return good ? 0 : 2;
+}

@@ -1,0 +1,267 @@
+/* reid gallery search: who in the gallery is it? Exact, by reid_search. */
+#include "base/files.h"
+#include "commands/gallery_command.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "embedding/stream.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOGETHER = 64, MAX_HITS = 1 << 22 }; /* queries searched together; hits that may wait */
+
+typedef struct query {
+    char *id;
+    const char *camera;  /* "" if it is not known */
+    uint64_t size, hash; /* of its picture; 0, 0 for embeddings, which are told by their id */
+} query;
+
+typedef struct searching {
+    const options *o;
+    const gallery_store *store;
+    reid_index *index;
+    const inputs *list;
+    double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
+    reid_search_desc what;
+    int most, waiting, header;  /* most: queries that may wait */
+    query queries[TOGETHER];
+    float *rows;                /* (most, dim), each part times its model's weight */
+    reid_hit *hits;             /* (most, k) */
+    int found[TOGETHER];
+    size_t done, failed;
+    text line;
+    int broken;
+} searching;
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static const char *decide(const searching *s, int q) {
+    if (isnan(s->threshold)) return NULL;
+    return s->found[q] && s->hits[(ptrdiff_t)q * s->what.k].score >= s->threshold ? "match" : "unknown";
+}
+
+static void json_result(searching *s, int q) {
+    const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
+    const char *decision = decide(s, q);
+    text *t = &s->line;
+    text_puts(t, "{\"query\": ");
+    text_json(t, s->queries[q].id);
+    text_printf(t, decision ? ", \"decision\": \"%s\"" : ", \"decision\": null", decision);
+    text_printf(t, s->found[q] ? ", \"score\": %.9g" : ", \"score\": null", s->found[q] ? hits[0].score : 0.0);
+    text_printf(t, decision ? ", \"threshold\": %.9g" : ", \"threshold\": null", s->threshold);
+    text_puts(t, ", \"matches\": [");
+    for (int i = 0; i < s->found[q]; i++) {
+        store_item item = store_at(s->store, hits[i].row);
+        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
+        text_json(t, item.identity);
+        text_printf(t, ", \"score\": %.9g, \"id\": ", hits[i].score);
+        text_json(t, item.id);
+        text_putc(t, '}');
+    }
+    text_puts(t, "]}\n");
+}
+
+/* Columns are separated by tabs; a query without hits has one line, too. */
+static void plain_result(searching *s, int q) {
+    const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
+    const char *decision = decide(s, q);
+    text *t = &s->line;
+    if (!s->header) text_puts(t, decision ? "QUERY\tDECISION\tIDENTITY\tSCORE\tTEMPLATE\n"
+                                          : "QUERY\tIDENTITY\tSCORE\tTEMPLATE\n");
+    s->header = 1;
+    for (int i = 0; i < s->found[q] || i == 0; i++) {
+        text_visible(t, s->queries[q].id);
+        if (decision) text_printf(t, "\t%s", decision);
+        if (i < s->found[q]) {
+            store_item item = store_at(s->store, hits[i].row);
+            text_putc(t, '\t');
+            text_visible(t, item.identity);
+            text_printf(t, "\t%.4f\t", hits[i].score);
+            text_visible(t, item.id);
+        } else {
+            text_puts(t, "\t\t\t");
+        }
+        text_putc(t, '\n');
+    }
+}
+
+/* --- searching ---------------------------------------------------------------------------------------------------- */
+
+/* Templates of the query's own picture, or of its camera. */
+static int exclude(int number, size_t row, void *user) {
+    const searching *s = user;
+    const query *q = &s->queries[number];
+    store_item item = store_at(s->store, row);
+    if (s->o->other_camera && strcmp(item.camera, q->camera) == 0) return 1;
+    if (s->o->keep_self) return 0;
+    return q->size ? q->size == item.source_size && q->hash == item.source_hash : strcmp(q->id, item.id) == 0;
+}
+
+/* Searches what waits. Returns 0 to stop. */
+static int flush_queries(searching *s) {
+    reid_error error;
+    if (!s->waiting || s->broken) return !s->broken;
+    reid_result r = reid_search(s->index, s->rows, s->waiting, &s->what, s->hits, s->found, &error);
+    if (r != REID_OK) {
+        say_error("gallery search: %s", reason_of(&error, r));
+        s->broken = 1;
+    }
+    for (int q = 0; q < s->waiting; q++) {
+        if (!s->broken) (s->o->json ? json_result : plain_result)(s, q);
+        free(s->queries[q].id);
+    }
+    if (!s->broken && !results_write(&s->line)) s->broken = 1;
+    s->done += (size_t)s->waiting;
+    s->waiting = 0;
+    text_clear(&s->line);
+    return !s->broken;
+}
+
+static int refuse(searching *s, const char *id, const char *why) {
+    say_error("%s: %s", shown(id), why);
+    s->failed++;
+    return !s->o->strict;
+}
+
+static int add_query(searching *s, const char *id, const char *camera, const char *picture, const float *row) {
+    const store_meta *meta = store_info(s->store);
+    query *q = &s->queries[s->waiting];
+    float *to = s->rows + (ptrdiff_t)s->waiting * meta->dim;
+    if (s->o->other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
+    for (int m = 0; m < meta->models; m++)
+        for (int i = 0; i < meta->model[m].dim; i++) *to++ = (float)(s->weights[m] * *row++);
+    q->id = must_copy(id, strlen(id));
+    q->camera = camera;
+    q->size = q->hash = 0;
+    if (picture) store_hash_file(picture, &q->size, &q->hash);
+    return ++s->waiting < s->most || flush_queries(s);
+}
+
+static int take_picture(void *user, size_t index, const float *row, const char *why) {
+    searching *s = user;
+    const input *in = &s->list->at[index];
+    if (!row) return refuse(s, in->id, why);
+    return add_query(s, in->id, s->o->camera ? s->o->camera : "", in->path, row);
+}
+
+static int search_pictures(searching *s, const char *path) {
+    inputs list = {0};
+    models all;
+    store_meta ours;
+    int begun = 0;
+    if (inputs_collect(&list, s->o) && models_open(&all, s->o)) {
+        makers_of_models(&all, &ours);
+        if (makers_agree(store_info(s->store), path, &ours, &all, NULL)) {
+            stream_job job = {&all, &list, 0, list.count, s->o, "searching", take_picture, NULL, s};
+            s->list = &list;
+            if (stream_run(&job)) flush_queries(s);
+            begun = 1;
+        }
+        models_close(&all);
+    }
+    inputs_free(&list);
+    return begun;
+}
+
+static int search_file(searching *s, const char *path, const char *name) {
+    gallery_file f;
+    int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, store_info(s->store), NULL, path);
+    int go_on = good;
+    for (size_t i = 0; go_on && i < f.count && !interrupted(); i++) {
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : s->o->camera ? s->o->camera : "";
+        go_on = add_query(s, f.ids[i], camera, NULL, f.rows + i * f.columns);
+    }
+    if (go_on) flush_queries(s);
+    if (!good) s->failed++;
+    gallery_file_free(&f);
+    return good;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+static int open_index(searching *s) {
+    const options *o = s->o;
+    const store_meta *meta = store_info(s->store);
+    reid_error error;
+    reid_desc desc = model_desc(o, &o->every, &error);
+    reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), meta->dim,
+                      store_identities(s->store)};
+    reid_result r = reid_index_create(&desc, &rows, &s->index);
+    if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
+    return r == REID_OK;
+}
+
+static void prepare(searching *s) {
+    static const double default_weights[MAX_MODELS] = {0.6, 0.4};
+    const options *o = s->o;
+    const store_meta *meta = store_info(s->store);
+    size_t count = store_count(s->store);
+    for (int i = 0; i < meta->models; i++)
+        s->weights[i] = o->weight_count ? o->weights[i] : meta->models == 1 ? 1.0 : default_weights[i];
+    s->threshold = !isnan(o->threshold) ? o->threshold : meta->threshold;
+    if (isnan(s->threshold) && meta->models > 1) s->threshold = 0.40;
+    if (isnan(s->threshold))
+        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
+                    "calibrated; choose one with --threshold");
+    s->what.k = o->all_hits || (size_t)o->top_k > count ? count < INT_MAX ? (int)count : INT_MAX : o->top_k;
+    s->what.scoring = (reid_scoring)o->by;
+    s->what.top = o->best ? o->best : 3;
+    s->what.use_threshold = o->all_hits;
+    s->what.threshold = s->threshold;
+    s->what.exclude = exclude;
+    s->what.exclude_user = s;
+    s->most = s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
+    if (s->most < 1) s->most = 1;
+    s->rows = must_alloc((size_t)s->most * (size_t)meta->dim * sizeof *s->rows);
+    s->hits = must_alloc((size_t)s->most * (size_t)s->what.k * sizeof *s->hits);
+}
+
+static int check_options(const options *o, const gallery_store *store, const char *path) {
+    int parts = store_info(store)->models;
+    if (!store_count(store)) say_error("%s: the gallery is empty", shown(path));
+    else if (!o->operand_count && !o->boxes) say_error("gallery search: search for what? Give pictures with -m, or a "
+                                                       "file of embeddings");
+    else if (o->weight_count && o->weight_count != parts)
+        say_error("gallery search: --weights gives %d value(s) for %d model(s)", o->weight_count, parts);
+    else if (o->all_hits && isnan(o->threshold) && isnan(store_info(store)->threshold) && parts == 1)
+        say_error("gallery search: --all needs a --threshold");
+    else if (o->best && o->by != REID_GROUP_TOP) say_error("gallery search: --best belongs to --by top");
+    else if (!o->models && o->boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
+    else return 1;
+    return 0;
+}
+
+static int search_all(searching *s, const char *path) {
+    const options *o = s->o;
+    int begun = 0, strict_failure;
+    prepare(s);
+    results_begin(o->strict);
+    if (o->models) begun = search_pictures(s, path);
+    for (int i = 0; !o->models && i < o->operand_count && !(o->strict && s->failed); i++)
+        begun |= search_file(s, path, o->operands[i]);
+    strict_failure = o->strict && s->failed;
+    if (!results_end(!strict_failure && !s->broken) || s->broken) return 2;
+    if (strict_failure) say_error("stopped at the first failed query (--strict)");
+    if (strict_failure && begun) return 1;
+    return !begun || !s->done ? 2 : s->failed ? 1 : 0;
+}
+
+int gallery_search(options *o, const char *path) {
+    searching s;
+    int status = 2;
+    memset(&s, 0, sizeof s);
+    gallery_store *store = gallery_store_open(path, 1);
+    if (!store) return 2;
+    s.o = o, s.store = store;
+    if (check_options(o, store, path) && open_index(&s)) status = search_all(&s, path);
+    for (int q = 0; q < s.waiting; q++) free(s.queries[q].id);
+    reid_index_destroy(s.index);
+    free(s.rows), free(s.hits);
+    text_free(&s.line);
+    store_close(store);
+    return status;
+}

@@ -1,0 +1,284 @@
+/* reid match: compares queries with a gallery and says who they show. */
+#include "identity/calibration_file.h"
+#include "base/files.h"
+#include "gallery/gallery.h"
+#include "pictures/inputs.h"
+#include "embedding/models.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "embedding/stream.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct matching {
+    const options *o;
+    const models *all;
+    const gallery *g;
+    const inputs *queries;
+    const calibration *c;                  /* NULL: scores are only scores */
+    double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
+    reid_index *index;
+    uint32_t *identities;                  /* [pictures] */
+    float *row;                            /* the query, each part times its model's weight */
+    reid_hit *hits;                        /* the best picture of each identity */
+    int most;                              /* hits of a query */
+    int has_file, broken;                  /* has_file: `file` is that of the query */
+    struct stat file;
+    size_t failed;
+    int query_width, identity_width;       /* of the table's columns */
+    text line;
+} matching;
+
+/* Every model's part of a row to length 1, or to its weight: then the product of two rows is their score. */
+static void scale_parts(const matching *m, const float *row, float *to, int weighted) {
+    for (int i = 0; i < m->all->count; i++) {
+        int dim = m->all->at[i].info.dim;
+        double sum = 0;
+        for (int k = 0; k < dim; k++) sum += (double)row[k] * row[k];
+        double scale = sum > 0 ? (weighted ? m->weights[i] : 1) / sqrt(sum) : 0;
+        for (int k = 0; k < dim; k++) *to++ = (float)(*row++ * scale);
+    }
+}
+
+/* The query's own picture. */
+static int exclude(int query, size_t row, void *user) {
+    const matching *m = user;
+    const gallery_image *image = &m->g->at[row];
+    (void)query;
+    return m->has_file && image->has_file && image->device == m->file.st_dev && image->inode == m->file.st_ino;
+}
+
+/* Fills m->hits, best first. Returns how many; -1 after saying what is wrong. */
+static int rank(matching *m, const input *query, const float *row) {
+    reid_search_desc search = REID_INIT;
+    reid_error error;
+    int found;
+    m->has_file = !m->o->keep_self && stat(query->path, &m->file) == 0;
+    search.k = m->most, search.scoring = REID_GROUP_MAX;
+    search.exclude = exclude, search.exclude_user = m;
+    scale_parts(m, row, m->row, 1);
+    reid_result r = reid_search(m->index, m->row, 1, &search, m->hits, &found, &error);
+    if (r == REID_OK) return found;
+    say_error("match: %s", reason_of(&error, r));
+    m->broken = 1;
+    return -1;
+}
+
+/* "match", "unknown", or NULL when there is no threshold. */
+static const char *decide(const matching *m, int found) {
+    if (isnan(m->threshold)) return NULL;
+    return found && m->hits[0].score >= m->threshold ? "match" : "unknown";
+}
+
+static void json_result(matching *m, const input *query, int found) {
+    text *t = &m->line;
+    const char *decision = decide(m, found);
+    text_puts(t, "{\"query\": ");
+    text_json(t, query->id);
+    text_puts(t, ", \"decision\": ");
+    if (decision) text_json(t, decision);
+    else text_puts(t, "null");
+    if (found) text_printf(t, ", \"score\": %.9g", m->hits[0].score);
+    else text_puts(t, ", \"score\": null");
+    if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->hits[0].score));
+    if (decision) text_printf(t, ", \"threshold\": %.9g", m->threshold);
+    else text_puts(t, ", \"threshold\": null");
+    text_puts(t, ", \"matches\": [");
+    for (int i = 0; i < found; i++) {
+        const gallery_image *image = &m->g->at[m->hits[i].row];
+        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
+        text_json(t, image->identity);
+        text_printf(t, ", \"score\": %.9g, ", m->hits[i].score);
+        if (m->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(m->c, m->hits[i].score));
+        text_puts(t, "\"path\": ");
+        text_json(t, image->path);
+        text_putc(t, '}');
+    }
+    text_puts(t, "]}\n");
+}
+
+/* Characters, not bytes; double-width ones are counted once. */
+static int width_of(const char *s) {
+    int n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xC0) != 0x80;
+    return n;
+}
+
+static void add_cell(text *t, const char *s, int width) {
+    text cell = TEXT_INIT;
+    text_visible(&cell, s);
+    text_puts(t, cell.s ? cell.s : "");
+    for (int n = width_of(cell.s ? cell.s : ""); n < width + 2; n++) text_putc(t, ' ');
+    text_free(&cell);
+}
+
+static void add_header(matching *m) {
+    add_cell(&m->line, "QUERY", m->query_width);
+    if (!isnan(m->threshold)) add_cell(&m->line, "DECISION", 8);
+    add_cell(&m->line, "IDENTITY", m->identity_width);
+    text_puts(&m->line, m->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
+}
+
+static void table_result(matching *m, const input *query, int found) {
+    text *t = &m->line;
+    const char *decision = decide(m, found);
+    int colour = decision && *decision == 'm' && may_colour(1);
+    for (int i = 0; i < found; i++) {
+        const gallery_image *image = &m->g->at[m->hits[i].row];
+        add_cell(t, i ? "" : query->id, m->query_width);
+        if (colour && !i) text_puts(t, "\033[32m");
+        if (decision) add_cell(t, i ? "" : decision, 8);
+        if (colour && !i) text_puts(t, "\033[0m");
+        add_cell(t, image->identity, m->identity_width);
+        text_printf(t, "%7.4f  ", m->hits[i].score);
+        if (m->c) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->c, m->hits[i].score));
+        text_visible(t, image->path);
+        text_putc(t, '\n');
+    }
+    if (found) return;
+    add_cell(t, query->id, m->query_width);
+    if (decision) add_cell(t, decision, 8);
+    text_puts(t, "nothing to compare with\n");
+}
+
+static int take_query(void *user, size_t index, const float *row, const char *why) {
+    matching *m = user;
+    const input *query = &m->queries->at[index];
+    if (!row) {
+        say_error("%s: %s", shown(query->id), why);
+        m->failed++;
+        return !m->o->strict;
+    }
+    int found = rank(m, query, row);
+    if (found < 0) return 0;
+    if (m->o->json) json_result(m, query, found);
+    else table_result(m, query, found);
+    int good = results_write(&m->line);
+    text_clear(&m->line);
+    return good;
+}
+
+static int at_most(int width, int limit) { return width < limit ? width : limit; }
+
+/* The gallery's rows, ready to be searched. */
+static int open_index(matching *m, gallery *g) {
+    reid_error error;
+    const options *o = m->o;
+    reid_desc desc = model_desc(o, &o->every, &error);
+    size_t columns = (size_t)g->dim, most = (size_t)o->top_k < g->identities ? (size_t)o->top_k : g->identities;
+    m->identities = must_alloc(g->count * sizeof *m->identities);
+    m->row = must_alloc(columns * sizeof *m->row);
+    m->most = most ? (int)most : 1;
+    m->hits = must_alloc((size_t)m->most * sizeof *m->hits);
+    for (size_t i = 0; i < g->count; i++) {
+        scale_parts(m, g->rows + i * columns, g->rows + i * columns, 0);
+        m->identities[i] = (uint32_t)g->at[i].identity_index;
+    }
+    const reid_rows rows = {g->rows, NULL, g->count, g->dim, m->identities};
+    reid_result r = reid_index_create(&desc, &rows, &m->index);
+    if (r != REID_OK) say_error("match: %s", reason_of(&error, r));
+    return r == REID_OK;
+}
+
+/* Weights, threshold and column widths. */
+static void prepare(matching *m) {
+    static const double default_weights[MAX_MODELS] = {0.6, 0.4};
+    const options *o = m->o;
+    for (int i = 0; i < o->models; i++)
+        m->weights[i] = m->c ? m->c->weights[i] : o->weight_count ? o->weights[i]
+                                                : o->models == 1  ? 1.0
+                                                                  : default_weights[i];
+    m->threshold = !isnan(o->threshold) ? o->threshold : m->c ? m->c->threshold : m->g->threshold;
+    if (isnan(m->threshold) && o->models > 1) m->threshold = 0.40;
+    if (isnan(m->threshold))
+        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
+                    "calibrated; choose one with --threshold");
+    m->query_width = width_of("QUERY");
+    m->identity_width = width_of("IDENTITY");
+    for (size_t i = 0; i < m->queries->count; i++) {
+        int width = at_most(width_of(m->queries->at[i].id), 40);
+        if (width > m->query_width) m->query_width = width;
+    }
+    for (size_t i = 0; i < m->g->count; i++) {
+        int width = at_most(width_of(m->g->at[i].identity), 24);
+        if (width > m->identity_width) m->identity_width = width;
+    }
+}
+
+/* The exit status. */
+static int match_all(matching *m, models *all) {
+    size_t total = m->queries->count;
+    stream_job job = {all, m->queries, 0, total, m->o, "matching", take_query, NULL, m};
+    results_begin(m->o->strict);
+    if (!m->o->json) {
+        add_header(m);
+        results_write(&m->line);
+        text_clear(&m->line);
+    }
+    stream_run(&job);
+    text_free(&m->line);
+    int strict_failure = m->o->strict && m->failed;
+    if (!results_end(!strict_failure && !m->broken) || m->broken) return 2;
+    if (strict_failure) {
+        say_error("stopped at the first failed query (--strict)");
+        return 1;
+    }
+    if (m->failed == total) return 2;
+    return m->failed || m->g->failed ? 1 : 0;
+}
+
+static int check_options(const options *o) {
+    if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
+    else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
+    else if (o->weight_count && o->calibration)
+        say_error("match: --weights would change the scores that --calibration is about");
+    else if (o->weight_count && o->weight_count != o->models)
+        say_error("match: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
+    else return 1;
+    return 0;
+}
+
+static int match_with(options *o, models *all, const inputs *queries, const calibration *c) {
+    gallery g;
+    int status = 2;
+    if (gallery_open(&g, o, all)) {
+        matching m;
+        memset(&m, 0, sizeof m);
+        m.o = o, m.all = all, m.g = &g, m.queries = queries, m.c = c;
+        prepare(&m);
+        if (open_index(&m, &g)) status = match_all(&m, all);
+        reid_index_destroy(m.index);
+        free(m.identities), free(m.row), free(m.hits);
+    } else if (o->strict && g.failed) {
+        say_error("stopped at the first failed picture of the gallery (--strict)");
+        status = 1;
+    }
+    gallery_close(&g);
+    return status;
+}
+
+int match_main(options *o) {
+    inputs queries = {0};
+    calibration c = {0};
+    models all;
+    int status = 2;
+    if (!check_options(o)) return 2;
+    if ((!o->calibration || calibration_read(&c, o->calibration)) && inputs_collect(&queries, o)) {
+        if (!queries.count) {
+            say_error("match: no queries");
+        } else if (models_open(&all, o)) {
+            store_meta ours;
+            makers_of_models(&all, &ours);
+            if (!o->calibration) status = match_with(o, &all, &queries, NULL);
+            else if (makers_agree(&c.makers, o->calibration, &ours, &all, NULL))
+                status = match_with(o, &all, &queries, &c);
+            models_close(&all);
+        }
+    }
+    calibration_free(&c);
+    inputs_free(&queries);
+    return status;
+}

@@ -1,0 +1,82 @@
+/* reid pack: every GPU kernel of a network, compiled for one chip, in one file. A machine that has the file needs no
+   NVRTC; this one needs no GPU. */
+#include "embedding/models.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct packed {
+    int programs;
+    size_t bytes;
+} packed;
+
+static void note_program(const char *arguments, const void *cubin, size_t bytes, const char *log, void *user) {
+    packed *p = user;
+    (void)cubin;
+    p->programs++;
+    p->bytes += bytes;
+    say_info("%zu bytes: %s", bytes, arguments);
+    if (log[0]) say_warning("NVRTC: %s", log);
+}
+
+/* What the weights decide (network, preset, sizes, head), into a desc that does without them. */
+static int describe(const options *o, reid_desc *desc, reid_info *info, reid_error *error) {
+    const model_options *m = o->models ? &o->model[0] : &o->every;
+    reid_ctx *ctx;
+    *desc = model_desc(o, m, error);
+    desc->weights = NULL;
+    if (!o->models) return 1; /* --net says it all */
+    reid_desc loaded = model_desc(o, m, error);
+    loaded.device = REID_DEVICE_CPU;
+    loaded.precision = REID_PRECISION_DEFAULT;
+    reid_result r = reid_create(&loaded, &ctx);
+    if (r != REID_OK) {
+        say_model_error(m->weights, error, r);
+        return 0;
+    }
+    reid_query_desc(ctx, info);
+    reid_destroy(ctx);
+    desc->network = info->network, desc->preset = info->preset;
+    desc->height = info->height, desc->width = info->width, desc->last_stride = info->last_stride;
+    desc->head = strcmp(info->head, "none") == 0 ? REID_HEAD_NONE : REID_HEAD_FILE;
+    return 1;
+}
+
+/* --chip, else the GPU of this machine. */
+static const char *chip_of(const options *o, const reid_desc *desc, reid_gpu_info *gpu) {
+    if (o->chip) return o->chip;
+    if (reid_query_gpu(desc, gpu) == REID_OK) return gpu->arch;
+    say_error("pack: which chip? Give --chip sm_90, for example; this machine has no GPU to ask (%s)",
+              desc->error->text);
+    return NULL;
+}
+
+int pack_main(options *o) {
+    reid_desc desc;
+    reid_info info;
+    reid_gpu_info gpu;
+    reid_error error = REID_INIT;
+    packed done = {0, 0};
+    if (o->operand_count || !o->output || (!o->models && !o->every.network)) {
+        say_error("pack: -m WEIGHTS or --net NAME, and -o FILE are needed, and nothing else; see \"reid help pack\"");
+        return 2;
+    }
+    if (!describe(o, &desc, &info, &error)) return 2;
+    const char *chip = chip_of(o, &desc, &gpu);
+    if (!chip) return 2;
+    reid_result r = reid_pack_kernels(&desc, chip, o->output, note_program, &done);
+    if (r != REID_OK) {
+        say_error("pack: %s", shown(reason_of(&error, r)));
+        return 2;
+    }
+    text out = TEXT_INIT;
+    text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output), done.programs,
+                desc.network, chip, done.bytes);
+    results_begin(0);
+    results_write(&out);
+    text_free(&out);
+    return results_end(1) ? 0 : 2;
+}

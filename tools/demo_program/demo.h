@@ -1,0 +1,77 @@
+/* What the demo found out, for its table (demo_run.c) and its page (demo_page.c). */
+#ifndef REID_TOOLS_DEMO_H
+#define REID_TOOLS_DEMO_H
+
+#include "reid.h"
+#include "pictures/picture.h"
+#include "base/text.h"
+
+enum { DEMO_MODELS = 4, DEMO_BEST = 3 };
+
+typedef enum demo_role {
+    DEMO_ENROLLED, /* in the gallery */
+    DEMO_UNSEEN,   /* of an enrolled individual, but held back: a query with a right answer */
+    DEMO_STRANGER  /* below a folder named `unknown`: a query that no answer is right for */
+} demo_role;
+
+typedef struct demo_shot {
+    char *path, *who; /* who: the individual; may be empty for a stranger */
+    const char *label;
+    demo_role role;
+    size_t individual; /* among the enrolled ones */
+    text thumbnail;    /* JPEG in base64 */
+    int width, height; /* of the thumbnail */
+} demo_shot;
+
+typedef struct demo_model {
+    reid_ctx *ctx;
+    reid_info info;
+    const char *weights;
+    double weight;      /* in the ensemble; 0: only compared with it */
+    int synthetic;      /* the file says so itself */
+    float *rows;        /* (shots, dim) */
+    double ms;          /* per picture */
+    int first_right;    /* unseen views whose best match alone is right */
+    double own, other;  /* mean cosine within individuals, and between them */
+} demo_model;
+
+typedef struct demo_match {
+    size_t shot; /* the best picture of an individual */
+    double score;
+} demo_match;
+
+/* A query and its best individuals, distinct ones. */
+typedef struct demo_verdict {
+    size_t shot;
+    int found;
+    demo_match best[DEMO_BEST];
+    int accepted, right;
+} demo_verdict;
+
+/* Every enrolled view, left out in turn: its best score with other views of its own, and with everybody else's. */
+typedef struct demo_held_out {
+    double *own, *other; /* sorted */
+    size_t count;
+    double missed, mistaken; /* rates of error at the threshold */
+} demo_held_out;
+
+typedef struct demo {
+    const char *folder;
+    demo_model model[DEMO_MODELS];
+    int models;
+    demo_shot *shots;
+    size_t count, cap, failed, individuals;
+    demo_held_out held_out;
+    int decides;       /* there is a threshold */
+    double threshold;
+    demo_verdict *verdicts;
+    size_t queries, unseen, strangers;
+    size_t first_right, accepted_right, rejected_right;
+} demo;
+
+/* Fills width, height and thumbnail. */
+void demo_thumbnail(demo_shot *shot, const picture *p);
+/* The page, one file that needs nothing else. */
+void demo_page(const demo *d, text *out);
+
+#endif

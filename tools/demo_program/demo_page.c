@@ -1,0 +1,270 @@
+/* The demo's page: one HTML file with its style and pictures inside, well-formed as XML too. */
+#include "demo_program/demo.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STB_IMAGE_WRITE_IMPLEMENTATION
+#define STB_IMAGE_WRITE_STATIC
+#include <stb/stb_image_write.h>
+
+enum { THUMB = 200, QUALITY = 80 }; /* longer side in pixels; of JPEG */
+
+/* ---- pictures ---------------------------------------------------------------------------------------------------- */
+static void add_base64(text *out, const unsigned char *bytes, size_t n) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < n; i += 3) {
+        unsigned v = (unsigned)bytes[i] << 16 | (i + 1 < n ? (unsigned)bytes[i + 1] << 8 : 0) |
+                     (i + 2 < n ? (unsigned)bytes[i + 2] : 0);
+        char group[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
+        if (i + 1 >= n) group[2] = '=';
+        if (i + 2 >= n) group[3] = '=';
+        text_add(out, group, 4);
+    }
+}
+
+static void collect_bytes(void *user, void *bytes, int n) { text_add(user, bytes, (size_t)n); }
+
+/* The mean of the pixels in x0 … x1-1, y0 … y1-1. */
+static void mean_of(const picture *p, int x0, int x1, int y0, int y1, unsigned char rgb[3]) {
+    unsigned long sum[3] = {0, 0, 0}, n = (unsigned long)(x1 - x0) * (unsigned long)(y1 - y0);
+    for (int y = y0; y < y1; y++) {
+        const unsigned char *from = p->rgb + 3 * ((size_t)y * (size_t)p->width + (size_t)x0);
+        for (int x = x0; x < x1; x++, from += 3)
+            for (int c = 0; c < 3; c++) sum[c] += from[c];
+    }
+    for (int c = 0; c < 3; c++) rgb[c] = (unsigned char)((sum[c] + n / 2) / n);
+}
+
+void demo_thumbnail(demo_shot *shot, const picture *p) {
+    int longer = p->width > p->height ? p->width : p->height, side = longer < THUMB ? longer : THUMB;
+    int w = (int)((long long)p->width * side / longer), h = (int)((long long)p->height * side / longer);
+    if (w < 1) w = 1;
+    if (h < 1) h = 1;
+    unsigned char *small = must_alloc((size_t)w * (size_t)h * 3), *to = small;
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++, to += 3)
+            mean_of(p, (int)((long long)x * p->width / w), (int)((long long)(x + 1) * p->width / w),
+                    (int)((long long)y * p->height / h), (int)((long long)(y + 1) * p->height / h), to);
+    text jpeg = TEXT_INIT;
+    stbi_write_jpg_to_func(collect_bytes, &jpeg, w, h, 3, small, QUALITY);
+    add_base64(&shot->thumbnail, (const unsigned char *)jpeg.s, jpeg.len);
+    shot->width = w;
+    shot->height = h;
+    text_free(&jpeg);
+    free(small);
+}
+
+/* ---- building blocks --------------------------------------------------------------------------------------------- */
+
+/* Text between tags or in an attribute; bytes that are not UTF-8, or not allowed in XML, become question marks. */
+static void escaped(text *out, const char *s) {
+    while (*s) {
+        int n = utf8_length(s);
+        unsigned char c = (unsigned char)*s;
+        if (c == '<') text_puts(out, "&lt;");
+        else if (c == '&') text_puts(out, "&amp;");
+        else if (c == '"') text_puts(out, "&quot;");
+        else if (n == 0 || c < 0x20) text_putc(out, '?');
+        else text_add(out, s, (size_t)n);
+        s += n ? n : 1;
+    }
+}
+
+static void add_image(text *out, const demo_shot *s) {
+    text_printf(out, "<img width=\"%d\" height=\"%d\" alt=\"", s->width, s->height);
+    escaped(out, s->label);
+    text_puts(out, "\" title=\"");
+    escaped(out, s->label);
+    text_puts(out, "\" src=\"data:image/jpeg;base64,");
+    text_add(out, s->thumbnail.s, s->thumbnail.len);
+    text_puts(out, "\"/>");
+}
+
+static const char style[] =
+    ":root{--paper:#fafaf7;--ink:#22251f;--soft:#6c7168;--card:#fff;--line:#e2e3dc;--yes:#2f7d4f;--no:#b3402e;"
+    "--new:#8a6d1f;--own:#3f8f63;--other:#d08a3c}"
+    "@media(prefers-color-scheme:dark){:root{--paper:#191b18;--ink:#e9eae4;--soft:#a0a59b;--card:#232622;"
+    "--line:#383c36;--yes:#6cc795;--no:#ec8a78;--new:#dcbd67;--own:#5fb587;--other:#dba05a}}"
+    "body{margin:0 auto;max-width:1180px;padding:2rem 1.2rem 4rem;background:var(--paper);color:var(--ink);"
+    "font:16px/1.5 system-ui,sans-serif}h1{font-size:1.9rem;margin:0}h2{margin:2.4rem 0 .6rem;font-size:1.25rem}"
+    "p{max-width:46rem}code{font-size:.9em;background:var(--card);border:1px solid var(--line);border-radius:4px;"
+    "padding:.05em .3em}.soft{color:var(--soft)}.note{border-left:4px solid var(--new);background:var(--card);"
+    "padding:.6rem 1rem;max-width:44rem}"
+    ".tiles{display:flex;flex-wrap:wrap;gap:.8rem;margin:1.2rem 0}.tile{background:var(--card);border:1px solid "
+    "var(--line);border-radius:10px;padding:.7rem 1.1rem;min-width:9rem}.tile b{display:block;font-size:1.7rem;"
+    "font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.9rem}"
+    "img{display:block;width:100%;height:auto;aspect-ratio:1;object-fit:contain;background:var(--line);"
+    "border-radius:6px}"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:1rem}"
+    ".card{background:var(--card);border:1px solid var(--line);border-top:5px solid var(--line);border-radius:10px;"
+    "padding:.7rem;break-inside:avoid}.card.yes{border-top-color:var(--yes)}.card.no{border-top-color:var(--no)}"
+    ".card.new{border-top-color:var(--new)}.card h3{margin:.5rem 0 .1rem;font-size:1.05rem}"
+    ".card.no h3{color:var(--no)}.card small{color:var(--soft)}.best{display:grid;grid-template-columns:repeat(3,1fr);"
+    "gap:.4rem;margin-top:.5rem}.best div{font-size:.78rem;line-height:1.25;overflow-wrap:anywhere}"
+    ".who{display:grid;grid-template-columns:repeat(auto-fill,minmax(330px,1fr));gap:1rem}"
+    ".row{display:grid;grid-template-columns:repeat(4,1fr);gap:.4rem}.who h3{margin:.2rem 0;font-size:1rem}"
+    "table{border-collapse:collapse}td,th{padding:.3rem .9rem .3rem 0;text-align:right;border-bottom:1px solid "
+    "var(--line);font-variant-numeric:tabular-nums}td:first-child,th:first-child{text-align:left}"
+    "svg text{fill:var(--ink);font-size:12px}";
+
+static void tile(text *out, size_t part, size_t whole, const char *label) {
+    if (whole) text_printf(out, "<div class=\"tile\"><b>%zu / %zu</b><span>%s</span></div>\n", part, whole, label);
+}
+
+/* ---- sections ---------------------------------------------------------------------------------------------------- */
+static void add_head(const demo *d, text *out) {
+    text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
+                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
+                   "<title>reid.h: who is it?</title>\n<style>");
+    text_puts(out, style);
+    text_puts(out, "</style></head>\n<body>\n<h1>Who is it?</h1>\n<p class=\"soft\">");
+    text_printf(out, "%zu pictures from <code>", d->count);
+    escaped(out, d->folder);
+    text_printf(out, "</code>, %zu individuals enrolled, compared by reid.h %s on the CPU (%s, %d threads).</p>\n",
+                d->individuals, reid_version_string(), d->model[0].info.isa, d->model[0].info.threads);
+    int synthetic = 0;
+    for (int m = 0; m < d->models; m++) synthetic |= d->model[m].synthetic;
+    if (synthetic)
+        text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> They were made from a seed and "
+                       "nobody trained them, so that this page needs no download. They tell strongly patterned coats "
+                       "apart, and little else. For real animals, people or cars use trained weights: "
+                       "<code>models/get resnet50</code>, then <code>sh tools/demo -m resnet50.safetensors FOLDER"
+                       "</code> with one folder of pictures for each individual.</p>\n");
+    text_puts(out, "<div class=\"tiles\">\n");
+    tile(out, d->first_right, d->unseen, "unseen views: best match is right (rank-1)");
+    if (d->decides) {
+        tile(out, d->accepted_right, d->unseen, "unseen views: accepted as the right one");
+        tile(out, d->rejected_right, d->strangers, "pictures of strangers: unknown");
+        text_printf(out, "<div class=\"tile\"><b>%.3f</b><span>threshold</span></div>\n", d->threshold);
+    }
+    text_puts(out, "</div>\n");
+}
+
+static void add_bars(text *out, const double *values, size_t n, double low, double high, double scale,
+                     const char *color, double shift) {
+    enum { BINS = 40 };
+    size_t bins[BINS] = {0};
+    for (size_t i = 0; i < n; i++) {
+        int bin = (int)((values[i] - low) / (high - low) * BINS);
+        bins[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
+    }
+    for (int i = 0; i < BINS; i++)
+        if (bins[i])
+            text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"%.1f\" fill=\"var(%s)\"/>\n",
+                        20 + 17.0 * i + shift, 170 - scale * (double)bins[i], scale * (double)bins[i], color);
+}
+
+static void add_histogram(const demo *d, text *out) {
+    const demo_held_out *h = &d->held_out;
+    double low = h->own[0] < h->other[0] ? h->own[0] : h->other[0], high = 1, at;
+    if (high - low < 0.01) low = high - 0.01;
+    at = 20 + 680 * (d->threshold - low) / (high - low);
+    text_printf(out, "<svg viewBox=\"0 0 720 200\" role=\"img\" aria-label=\"histogram of scores\" "
+                     "style=\"max-width:720px\">\n<line x1=\"20\" x2=\"700\" y1=\"170\" y2=\"170\" "
+                     "stroke=\"var(--soft)\"/>\n");
+    double scale = 600.0 / (double)(h->count + 4);
+    add_bars(out, h->own, h->count, low, high, scale, "--own", 1);
+    add_bars(out, h->other, h->count, low, high, scale, "--other", 8.5);
+    text_printf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"8\" y2=\"176\" stroke=\"var(--ink)\" "
+                     "stroke-dasharray=\"4 3\"/><text x=\"%.1f\" y=\"14\" text-anchor=\"end\">threshold %.3f</text>\n",
+                at, at, at - 5, d->threshold);
+    text_printf(out, "<text x=\"20\" y=\"190\">%.2f</text><text x=\"700\" y=\"190\" text-anchor=\"end\">%.2f</text>\n"
+                     "</svg>\n", low, high);
+}
+
+static void add_threshold(const demo *d, text *out) {
+    text_puts(out, "<h2>Where the threshold comes from</h2>\n");
+    if (!d->decides) {
+        text_puts(out, "<p>There is none. It takes two enrolled views of at least two individuals to derive one, so "
+                       "the best matches are shown without a decision.</p>\n");
+        return;
+    }
+    text_printf(out, "<p>From enrolled pictures only. Each of %zu was left out in turn. Its best score with the other "
+                     "views of its own individual <span style=\"color:var(--own)\">(green)</span> is what a known "
+                     "animal gets; its best score with everybody else <span style=\"color:var(--other)\">(orange)"
+                     "</span> is what it would get as a stranger. The threshold is where both errors are equally rare: "
+                     "%.0f %% of the left-out views would be missed, %.0f %% of the strangers mistaken for somebody. "
+                     "No query was used for it.</p>\n",
+                d->held_out.count, 100 * d->held_out.missed, 100 * d->held_out.mistaken);
+    add_histogram(d, out);
+}
+
+static void add_card(const demo *d, const demo_verdict *v, text *out) {
+    const demo_shot *q = &d->shots[v->shot];
+    int judged = d->decides && q->role != DEMO_ENROLLED;
+    const char *kind = !judged ? "" : !v->right ? " no" : q->role == DEMO_STRANGER ? " new" : " yes";
+    text_printf(out, "<div class=\"card%s\">", kind);
+    add_image(out, q);
+    text_puts(out, "<h3>");
+    if (d->decides && !v->accepted) text_puts(out, "unknown");
+    else if (v->found) escaped(out, d->shots[v->best[0].shot].who);
+    if (judged) text_puts(out, v->right ? " &#10003;" : " &#10007;");
+    text_puts(out, "</h3><small>");
+    escaped(out, q->label);
+    text_puts(out, q->role == DEMO_STRANGER ? " (never enrolled)</small>" : "</small>");
+    text_puts(out, "<div class=\"best\">");
+    for (int i = 0; i < v->found; i++) {
+        text_puts(out, "<div>");
+        add_image(out, &d->shots[v->best[i].shot]);
+        escaped(out, d->shots[v->best[i].shot].who);
+        text_printf(out, "<br/><b>%.3f</b></div>", v->best[i].score);
+    }
+    text_puts(out, "</div></div>\n");
+}
+
+static void add_queries(const demo *d, text *out, demo_role role, const char *title, const char *about) {
+    size_t n = 0;
+    for (size_t i = 0; i < d->queries; i++) n += d->shots[d->verdicts[i].shot].role == role;
+    if (!n) return;
+    text_printf(out, "<h2>%s</h2>\n<p>%s</p>\n<div class=\"cards\">\n", title, about);
+    for (size_t i = 0; i < d->queries; i++)
+        if (d->shots[d->verdicts[i].shot].role == role) add_card(d, &d->verdicts[i], out);
+    text_puts(out, "</div>\n");
+}
+
+static void add_gallery(const demo *d, text *out) {
+    text_puts(out, "<h2>Enrolled</h2>\n<div class=\"who\">\n");
+    for (size_t i = 0, end; i < d->count; i = end) {
+        for (end = i + 1; end < d->count && d->shots[end].individual == d->shots[i].individual; end++)
+            if (d->shots[end].role == DEMO_STRANGER) break;
+        if (d->shots[i].role == DEMO_STRANGER) continue;
+        text_puts(out, "<div><h3>");
+        escaped(out, d->shots[i].who);
+        text_puts(out, "</h3><div class=\"row\">");
+        for (size_t k = i; k < end; k++)
+            if (d->shots[k].role == DEMO_ENROLLED) add_image(out, &d->shots[k]);
+        text_puts(out, "</div></div>\n");
+    }
+    text_puts(out, "</div>\n");
+}
+
+static void add_networks(const demo *d, text *out) {
+    text_puts(out, "<h2>The networks</h2>\n<table>\n<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
+                   "<th>best match right, alone</th><th>mean cosine, same</th><th>others</th><th>ms a picture</th>"
+                   "</tr>\n");
+    for (int i = 0; i < d->models; i++) {
+        const demo_model *m = &d->model[i];
+        text_printf(out, "<tr><td>%s</td><td>%d</td><td>%d&#215;%d</td><td>", m->info.network, m->info.dim,
+                    m->info.height, m->info.width);
+        if (m->weight > 0) text_printf(out, "%.1f", m->weight);
+        else text_puts(out, "compared");
+        text_printf(out, "</td><td>%d / %zu</td><td>%.2f</td><td>%.2f</td><td>%.1f</td></tr>\n", m->first_right,
+                    d->unseen, m->own, m->other, m->ms);
+    }
+    text_puts(out, "</table>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
+                   "the highest over the individual's enrolled pictures.</p>\n");
+}
+
+void demo_page(const demo *d, text *out) {
+    add_head(d, out);
+    add_threshold(d, out);
+    add_queries(d, out, DEMO_UNSEEN, "Unseen views",
+                "Held back when the others were enrolled. Below each: the three most similar individuals.");
+    add_queries(d, out, DEMO_STRANGER, "Never enrolled",
+                "None of them is in the gallery. The right answer is <em>unknown</em>.");
+    add_queries(d, out, DEMO_ENROLLED, "Each picture against the others", "The most similar ones, with their scores.");
+    add_gallery(d, out);
+    add_networks(d, out);
+    text_puts(out, "</body></html>\n");
+}

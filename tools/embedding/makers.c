@@ -1,0 +1,62 @@
+#include "embedding/makers.h"
+
+#include "base/say.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void makers_of_models(const models *all, store_meta *out) {
+    out->models = all->count;
+    out->dim = all->dim;
+    for (int i = 0; i < all->count; i++) {
+        const reid_info *info = &all->at[i].info;
+        store_model *m = &out->model[i];
+        memset(m, 0, sizeof *m);
+        snprintf(m->fingerprint, sizeof m->fingerprint, "%s", info->fingerprint);
+        snprintf(m->network, sizeof m->network, "%s", info->network);
+        snprintf(m->preset, sizeof m->preset, "%s", info->preset);
+        snprintf(m->precision, sizeof m->precision, "%s", info->precision);
+        m->dim = info->dim;
+    }
+}
+
+static const char *or_unknown(const char *name) { return *name ? name : "?"; }
+
+int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
+                 const char *owner) {
+    if (theirs->models != ours->models) {
+        if (all) say_error("%s: made with %d model(s), but %d are given with -m", shown(path), theirs->models,
+                           ours->models);
+        else say_error("%s: made with %d model(s), but %s with %d", shown(path), theirs->models, shown(owner),
+                       ours->models);
+        return 0;
+    }
+    for (int i = 0; i < ours->models; i++) {
+        const store_model *a = &theirs->model[i], *b = &ours->model[i];
+        if (strcmp(a->fingerprint, b->fingerprint) != 0) {
+            say_error("%s was made by %s (%s, %s), but %s %s %s (%s, %s): their embeddings cannot be compared",
+                      shown(path), a->fingerprint, or_unknown(a->network), or_unknown(a->preset),
+                      shown(all ? all->at[i].weights : owner), all ? "with these options makes" : "holds those of",
+                      b->fingerprint, or_unknown(b->network), or_unknown(b->preset));
+            return 0;
+        }
+        if (strcmp(a->precision, b->precision) != 0)
+            say_warning("%s was computed in %s, %s in %s: scores shift slightly", shown(path), a->precision,
+                        all ? "queries are" : shown(owner), b->precision);
+    }
+    return 1;
+}
+
+int row_is_unit(const store_meta *makers, const float *row, text *why) {
+    for (int m = 0; m < makers->models; row += makers->model[m++].dim) {
+        double sum = 0;
+        for (int i = 0; i < makers->model[m].dim; i++) sum += (double)row[i] * row[i];
+        double length = sqrt(sum);
+        if (length > 0.999 && length < 1.001) continue;
+        text_clear(why);
+        text_printf(why, "has length %g instead of 1", length);
+        return 0;
+    }
+    return 1;
+}

@@ -1,0 +1,19 @@
+/* What made embeddings: fingerprints and sizes, from models, a file or a gallery, and whether two of them agree. */
+#ifndef REID_TOOLS_MAKERS_H
+#define REID_TOOLS_MAKERS_H
+
+#include "gallery/gallery_store.h"
+#include "embedding/models.h"
+
+/* threshold and halves are left alone. */
+void makers_of_models(const models *all, store_meta *out);
+
+/* 1 when rows of the one can be compared with rows of the other; else 0 after saying why. theirs made what lies at
+   `path`. `all`: the models behind ours, NULL when it is the gallery called `owner`. */
+int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
+                 const char *owner);
+
+/* Every part of a row has length 1: it can only come from a model. Else 0 with the reason in why. */
+int row_is_unit(const store_meta *makers, const float *row, text *why);
+
+#endif

@@ -1,0 +1,321 @@
+#include "embedding/output.h"
+
+#include "base/files.h"
+#include "embedding/npy.h"
+#include "embedding/output_meta.h"
+#include "base/results.h"
+#include "base/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef enum kind { TO_STDOUT, NPY, JSONL, CSV } kind;
+
+/* FILE.part.log: a line of metadata, then a line per finished input: "ok END" (where its row ends in FILE.part) or
+   "failed REASON". It is written after the rows that it speaks of are on disk. */
+struct output {
+    const options *o;
+    kind as;
+    pending data, log, ids, meta;
+    text data_buffer, log_buffer; /* not yet written */
+    size_t data_end, log_end;     /* written */
+    double saved;                 /* when */
+    text ids_path, meta_path;
+    output_facts facts;
+    text why;                     /* the first write that failed */
+    int broken;
+};
+
+size_t output_rows(const output *out) { return out->facts.rows; }
+size_t output_failures(const output *out) { return out->facts.failed; }
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static kind kind_of(const char *name) {
+    static const char *const endings[] = {NULL, ".npy", ".jsonl", ".csv"};
+    for (int k = NPY; k <= CSV; k++) {
+        size_t n = strlen(endings[k]), len = strlen(name);
+        if (len > n && strcmp(name + len - n, endings[k]) == 0 && name[len - n - 1] != '/') return (kind)k;
+    }
+    return TO_STDOUT;
+}
+
+static int open_files(output *out, const char *path) {
+    text part = TEXT_INIT, log = TEXT_INIT;
+    struct stat st;
+    int keep = out->o->resume != 0;
+    int stem = (int)strlen(path) - (out->as == NPY ? 4 : 0); /* crops.npy, crops.ids.txt; but crops.csv.meta.json */
+    text_printf(&out->ids_path, "%.*s.ids.txt", stem, path);
+    text_printf(&out->meta_path, "%.*s.meta.json", stem, path);
+    text_printf(&part, "%s.part", path);
+    text_printf(&log, "%s.log", part.s);
+    int left_over = !keep && stat(log.s, &st) == 0 && st.st_size > 0;
+    int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
+               pending_open(&out->data, path, part.s, keep, &out->why) &&
+               pending_open(&out->log, NULL, log.s, keep, &out->why);
+    if (good && keep && fstat(out->log.fd, &st) == 0) out->log_end = (size_t)st.st_size; /* worth keeping */
+    if (good && left_over) say_warning("%s of an interrupted run is replaced; --resume would have continued it",
+                                       shown(part.s));
+    text_free(&part);
+    text_free(&log);
+    return good;
+}
+
+output *output_open(const options *o) {
+    output *out = must_alloc(sizeof *out);
+    const char *path = o->output;
+    memset(out, 0, sizeof *out);
+    out->o = o;
+    if (path && strcmp(path, "-") != 0) {
+        out->as = kind_of(path);
+        if (out->as == TO_STDOUT) text_puts(&out->why, "the name must end in .npy, .jsonl or .csv");
+        else open_files(out, path);
+    } else if (o->resume) {
+        path = "--resume";
+        text_puts(&out->why, "needs a file to continue: give -o FILE");
+    }
+    if (!out->why.len) return out;
+    say_error("%s: %s", shown(path), out->why.s);
+    output_discard(out);
+    return NULL;
+}
+
+static void free_output(output *out) {
+    text_free(&out->data_buffer);
+    text_free(&out->log_buffer);
+    text_free(&out->ids_path);
+    text_free(&out->meta_path);
+    text_free(&out->why);
+    output_facts_free(&out->facts);
+    free(out);
+}
+
+void output_drop(output *out) {
+    out->log_end = 0;
+    output_discard(out);
+}
+
+void output_discard(output *out) {
+    if (out->as == TO_STDOUT) results_end(0);
+    int worth_keeping = out->o->resume && out->log_end > 0;
+    (worth_keeping ? pending_close : pending_remove)(&out->log);
+    (worth_keeping ? pending_close : pending_remove)(&out->data);
+    pending_close(&out->ids);
+    pending_close(&out->meta);
+    free_output(out);
+}
+
+static int flush_text(output *out, pending *to, text *buffer, size_t *end) {
+    if (!out->broken && !pending_write(to, buffer->s, buffer->len, *end, &out->why)) out->broken = 1;
+    if (!out->broken) *end += buffer->len;
+    text_clear(buffer);
+    return !out->broken;
+}
+
+/* Rows first, then the log that vouches for them. */
+static int save(output *out) {
+    if (!flush_text(out, &out->data, &out->data_buffer, &out->data_end)) return 0;
+    if (!out->broken && !pending_sync(&out->data, &out->why)) out->broken = 1;
+    out->saved = now();
+    return flush_text(out, &out->log, &out->log_buffer, &out->log_end);
+}
+
+void output_save(void *out) {
+    output *self = out;
+    if (self->as != TO_STDOUT && self->o->resume) save(self);
+}
+
+/* One input is finished: its row ends at the buffer's end, or it failed. */
+static int finish_input(output *out, const char *failed) {
+    const double every = 1; /* seconds of work that a crash may cost */
+    const size_t block = (size_t)1 << 20;
+    if (out->as == TO_STDOUT) return 1;
+    if (failed) text_puts(&out->log_buffer, "failed "), text_id_line(&out->log_buffer, failed);
+    else text_printf(&out->log_buffer, "ok %zu\n", out->data_end + out->data_buffer.len);
+    if (now() - out->saved > every) return save(out);
+    return out->data_buffer.len < block || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
+}
+
+static void json_row(text *t, const input *in, const models *all, const float *row) {
+    text_puts(t, "{\"path\": ");
+    text_json(t, in->id);
+    text_puts(t, ", \"identity\": ");
+    text_json(t, in->identity);
+    text_puts(t, ", \"embeddings\": [");
+    for (int m = 0; m < all->count; row += all->at[m++].info.dim) {
+        text_puts(t, m ? ", [" : "[");
+        text_floats(t, row, all->at[m].info.dim);
+        text_putc(t, ']');
+    }
+    text_puts(t, "]}\n");
+}
+
+static void csv_row(text *t, const input *in, int dim, const float *row) {
+    text_csv(t, in->id);
+    text_putc(t, ',');
+    text_csv(t, in->identity);
+    text_putc(t, ',');
+    text_floats(t, row, dim);
+    text_putc(t, '\n');
+}
+
+int output_row(output *out, size_t index, const float *row) {
+    const input *in = &out->facts.list->at[index];
+    const models *all = out->facts.all;
+    text *t = &out->data_buffer;
+    output_facts_row(&out->facts, in);
+    if (out->as == NPY) text_add(t, row, (size_t)all->dim * sizeof *row);
+    else if (out->as == CSV) csv_row(t, in, all->dim, row);
+    else json_row(t, in, all, row);
+    if (out->as != TO_STDOUT) return finish_input(out, NULL);
+    int good = results_write(t);
+    text_clear(t);
+    return good;
+}
+
+int output_failure(output *out, size_t index, const char *why) {
+    output_facts_failure(&out->facts, &out->facts.list->at[index], why);
+    return finish_input(out, why);
+}
+
+/* What stands before the first row. Only the first shard has CSV's header, so that the parts can be joined by cat. */
+static void add_prologue(output *out) {
+    char header[NPY_HEADER];
+    text *t = &out->data_buffer;
+    if (out->as == NPY) {
+        npy_header(header, 0, (size_t)out->facts.all->dim);
+        text_add(t, header, sizeof header);
+    } else if (out->as == CSV && out->o->shard <= 1) {
+        text_puts(t, "path,identity");
+        for (int i = 0; i < out->facts.all->dim; i++) text_printf(t, ",e%d", i);
+        text_putc(t, '\n');
+    }
+}
+
+/* Reads the log of the interrupted run line by line as far as the rows that it names are there. */
+static size_t replay(output *out, text *log, size_t at, size_t data_size) {
+    size_t index = out->facts.first;
+    text line = TEXT_INIT;
+    while (index < out->facts.end) {
+        char *end = memchr(log->s + at, '\n', log->len - at);
+        size_t row_end;
+        if (!end) break;
+        text_clear(&line);
+        text_add(&line, log->s + at, (size_t)(end - log->s) - at);
+        const input *in = &out->facts.list->at[index];
+        if (sscanf(line.s, "ok %zu", &row_end) == 1) {
+            if (row_end < out->data_end || row_end > data_size) break;
+            output_facts_row(&out->facts, in);
+            out->data_end = row_end;
+        } else if (strncmp(line.s, "failed ", 7) == 0) {
+            say_error("%s: %s (in the interrupted run)", shown(in->id), line.s + 7);
+            output_facts_failure(&out->facts, in, line.s + 7);
+        } else {
+            break;
+        }
+        index++;
+        at = (size_t)(end - log->s) + 1;
+    }
+    text_free(&line);
+    out->log_end = at;
+    return index - out->facts.first;
+}
+
+static int begin_files(output *out, size_t *done) {
+    text head = TEXT_INIT, log = TEXT_INIT;
+    struct stat st;
+    output_meta_key(&out->facts, out->o, &head);
+    add_prologue(out);
+    int good = file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
+    if (good && log.len) {
+        good = log.len >= head.len && memcmp(log.s, head.s, head.len) == 0 &&
+               (size_t)st.st_size >= out->data_buffer.len;
+        out->data_end = out->data_buffer.len;
+        text_clear(&out->data_buffer);
+        if (good) *done = replay(out, &log, head.len, (size_t)st.st_size);
+        else text_puts(&out->why, "it was begun with other inputs, models or options, so --resume cannot continue "
+                                  "it; remove it and its .log to start over");
+    } else if (good) {
+        text_add(&out->log_buffer, head.s, head.len);
+        good = save(out);
+    }
+    good = good && ftruncate(out->data.fd, (off_t)out->data_end) == 0 &&
+           ftruncate(out->log.fd, (off_t)out->log_end) == 0;
+    if (!good) {
+        say_error("%s: %s", shown(out->data.temp), out->why.len ? out->why.s : "cannot be used");
+        out->log_end = log.len; /* what was there stays there */
+    }
+    text_free(&head);
+    text_free(&log);
+    return good;
+}
+
+int output_begin(output *out, const models *all, const inputs *list, size_t first, size_t end, size_t *done) {
+    *done = 0;
+    output_facts_begin(&out->facts, all, list, first, end);
+    out->saved = now();
+    if (out->as != TO_STDOUT) return begin_files(out, done);
+    results_begin(out->o->strict);
+    return 1;
+}
+
+/* Writes `content` beside its final name. */
+static int write_side_file(output *out, pending *p, const char *path, const text *content) {
+    text temp = TEXT_INIT;
+    text_printf(&temp, "%s.part", path);
+    int good = pending_open(p, path, temp.s, 0, &out->why) &&
+               pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
+    text_free(&temp);
+    return good;
+}
+
+/* The metadata's name goes first and comes last: whoever sees it sees the files that belong to it. */
+static int rename_all(output *out) {
+    pending *const order[] = {&out->data, &out->ids, &out->meta};
+    unlink(out->meta.path);
+    for (int i = 0; i < 3; i++) {
+        if (!order[i]->temp || pending_rename(order[i], &out->why)) continue;
+        while (i-- > 0)
+            if (order[i]->temp) unlink(order[i]->path);
+        return 0;
+    }
+    sync_folder_of(out->data.path);
+    pending_remove(&out->log);
+    return 1;
+}
+
+static int finish_files(output *out) {
+    char header[NPY_HEADER];
+    text meta = TEXT_INIT;
+    output_meta_json(&out->facts, out->o, &meta);
+    int good = save(out);
+    if (good && out->as == NPY) {
+        npy_header(header, out->facts.rows, (size_t)out->facts.all->dim);
+        good = pending_write(&out->data, header, sizeof header, 0, &out->why) && pending_sync(&out->data, &out->why) &&
+               write_side_file(out, &out->ids, out->ids_path.s, &out->facts.ids);
+    }
+    good = good && write_side_file(out, &out->meta, out->meta_path.s, &meta) && rename_all(out);
+    text_free(&meta);
+    return good;
+}
+
+int output_finish(output *out) {
+    int good;
+    if (out->as == TO_STDOUT) {
+        good = results_end(1);
+        free_output(out);
+        return good;
+    }
+    good = !out->broken && finish_files(out);
+    if (!good) say_error("%s: %s", shown(out->o->output), out->why.s);
+    (good ? output_drop : output_discard)(out);
+    return good;
+}

@@ -1,0 +1,30 @@
+/* The files of `reid embed`: they grow as FILE.part (with FILE.part.log beside it), appear whole under their names, and
+   can be continued by --resume. Without a file name, JSON lines go to stdout. */
+#ifndef REID_TOOLS_OUTPUT_H
+#define REID_TOOLS_OUTPUT_H
+
+#include "pictures/inputs.h"
+#include "embedding/models.h"
+
+typedef struct output output;
+
+/* Checks the name and claims FILE.part. Returns NULL after saying what is wrong. */
+output *output_open(const options *o);
+/* For rows first … end-1 of list. *done rows are there already (--resume). Returns 0 after saying what is wrong. */
+int output_begin(output *out, const models *all, const inputs *list, size_t first, size_t end, size_t *done);
+/* The next input's row, or the reason why it has none. They return 0 when the disk is full; output_finish says so. */
+int output_row(output *out, size_t index, const float *row);
+int output_failure(output *out, size_t index, const char *why);
+/* Everything under its final name. Returns 0 after saying what is wrong; nothing is left behind then. */
+int output_finish(output *out);
+/* Nothing is left behind, but what --resume can continue. */
+void output_discard(output *out);
+/* Nothing at all is left behind. */
+void output_drop(output *out);
+/* After a signal: what --resume needs reaches the disk. */
+void output_save(void *out);
+
+size_t output_rows(const output *out);
+size_t output_failures(const output *out);
+
+#endif

@@ -1,0 +1,93 @@
+#include "embedding/output_meta.h"
+
+#include <string.h>
+
+void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end) {
+    memset(f, 0, sizeof *f);
+    f->all = all;
+    f->list = list;
+    f->first = first;
+    f->end = end;
+}
+
+void output_facts_row(output_facts *f, const input *in) {
+    text_id_line(&f->ids, in->id);
+    text_puts(&f->identities, f->rows++ ? ",\n    " : "\n    ");
+    text_json(&f->identities, in->identity);
+}
+
+void output_facts_failure(output_facts *f, const input *in, const char *why) {
+    text_puts(&f->failures, f->failed++ ? ",\n    {\"path\": " : "\n    {\"path\": ");
+    text_json(&f->failures, in->id);
+    text_puts(&f->failures, ", \"reason\": ");
+    text_json(&f->failures, why);
+    text_putc(&f->failures, '}');
+}
+
+void output_facts_free(output_facts *f) {
+    text_free(&f->ids);
+    text_free(&f->identities);
+    text_free(&f->failures);
+}
+
+/* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3;
+    return hash;
+}
+
+static uint64_t hash_inputs(const output_facts *f) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = f->first; i < f->end; i++) {
+        const input *in = &f->list->at[i];
+        unsigned char unit = (unsigned char)in->unit;
+        hash = hash_bytes(hash, in->path, strlen(in->path) + 1);
+        hash = hash_bytes(hash, in->id, strlen(in->id) + 1);
+        hash = hash_bytes(hash, in->identity, strlen(in->identity) + 1);
+        hash = hash_bytes(hash, &unit, 1);
+        hash = hash_bytes(hash, in->box, sizeof in->box);
+    }
+    return hash;
+}
+
+void output_meta_key(const output_facts *f, const options *o, text *line) {
+    text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
+                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f));
+    text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
+    text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"models\": [", o->strict != 0, o->max_pixels);
+    for (int i = 0; i < f->all->count; i++) {
+        const reid_info *info = &f->all->at[i].info;
+        text_printf(line, "%s\"%s %s %s %s\"", i ? ", " : "", info->fingerprint, info->precision, info->device,
+                    info->isa);
+    }
+    text_puts(line, "]}\n");
+}
+
+static void add_name(text *out, const char *key, const char *value) {
+    text_printf(out, ", \"%s\": ", key);
+    if (value) text_json(out, value);
+    else text_puts(out, "null");
+}
+
+void output_meta_json(const output_facts *f, const options *o, text *out) {
+    const char *slash = strrchr(o->output, '/');
+    text_printf(out, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\"",
+                reid_version_string());
+    add_name(out, "output", slash ? slash + 1 : o->output);
+    text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n  \"models\": ", f->rows,
+                f->all->dim, f->end - f->first, f->failed);
+    models_json(f->all, out);
+    text_printf(out, ",\n  \"options\": {\"flip\": %s, \"raw\": %s, \"strict\": %s", o->flip ? "true" : "false",
+                o->raw ? "true" : "false", o->strict ? "true" : "false");
+    if (o->shards) text_printf(out, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
+    else text_puts(out, ", \"shard\": null");
+    add_name(out, "boxes", o->boxes);
+    add_name(out, "category", o->category);
+    if (o->min_conf >= 0) text_printf(out, ", \"min_conf\": %.9g", o->min_conf);
+    text_puts(out, "},\n  \"failures\": [");
+    if (f->failed) text_add(out, f->failures.s, f->failures.len);
+    text_puts(out, f->failed ? "\n  ],\n  \"identities\": [" : "],\n  \"identities\": [");
+    if (f->rows) text_add(out, f->identities.s, f->identities.len);
+    text_puts(out, f->rows ? "\n  ]\n}\n" : "]\n}\n");
+}

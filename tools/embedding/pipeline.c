@@ -1,0 +1,167 @@
+#include "embedding/pipeline.h"
+
+#include "base/files.h"
+#include "base/say.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_THREADS = 256, SLOTS = 64 };
+
+/* Decoded pixels that may wait, together. The picture that the consumer needs next is exempt: it cannot be stuck behind
+   later ones. */
+static const size_t BUDGET = (size_t)256 << 20;
+
+typedef struct slot {
+    decoded what;
+    int ready;
+} slot;
+
+struct pipeline {
+    const inputs *list;
+    picture_limits limits;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t at, end;          /* the next row to hand to a thread */
+    size_t started, taken;   /* pictures given to threads, pictures taken by the consumer */
+    size_t bytes;            /* of pictures that are decoded or being decoded */
+    int stop;
+    slot ring[SLOTS];        /* picture number n is in slot n % SLOTS */
+    pthread_t thread[MAX_THREADS];
+    int threads;
+};
+
+size_t pipeline_budget(void) { return BUDGET / 2; }
+
+static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) {
+    size_t n = 1;
+    while (first + n < end && strcmp(list->at[first].path, list->at[first + n].path) == 0 &&
+           !list->at[first].failure == !list->at[first + n].failure) n++;
+    return n;
+}
+
+/* Claims the next picture for the calling thread: its number, or 0 with *d untouched when there is none left. */
+static int claim(pipeline *p, decoded *d, size_t *number) {
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop && p->at < p->end && p->started >= p->taken + SLOTS) pthread_cond_wait(&p->changed, &p->lock);
+    int found = !p->stop && p->at < p->end;
+    if (found) {
+        memset(d, 0, sizeof *d);
+        d->first = p->at;
+        d->count = rows_of_one_picture(p->list, p->at, p->end);
+        p->at += d->count;
+        *number = p->started++;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
+/* Waits until there is room for d->cost bytes; 0 when the pipeline stops. */
+static int wait_for_room(pipeline *p, const decoded *d, size_t number) {
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop && number != p->taken && p->bytes + d->cost > BUDGET) pthread_cond_wait(&p->changed, &p->lock);
+    p->bytes += d->cost;
+    int good = !p->stop;
+    pthread_mutex_unlock(&p->lock);
+    return good;
+}
+
+static void decode(pipeline *p, decoded *d, size_t number) {
+    const input *in = &p->list->at[d->first];
+    if (in->failure) {
+        text_puts(&d->why, in->failure);
+    } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
+        d->cost = picture_cost(&d->pic);
+        if (wait_for_room(p, d, number) && picture_decode(&d->pic, &d->why)) return;
+    }
+    picture_free(&d->pic);
+}
+
+static void *work(void *user) {
+    pipeline *p = user;
+    decoded d;
+    size_t number;
+    while (claim(p, &d, &number)) {
+        decode(p, &d, number);
+        pthread_mutex_lock(&p->lock);
+        p->ring[number % SLOTS].what = d;
+        p->ring[number % SLOTS].ready = 1;
+        pthread_cond_broadcast(&p->changed);
+        pthread_mutex_unlock(&p->lock);
+    }
+    return NULL;
+}
+
+static int default_threads(void) {
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 4 ? n : 4;
+}
+
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const options *o) {
+    pipeline *p = must_alloc(sizeof *p);
+    int wanted = o->decoders ? o->decoders : default_threads();
+    sigset_t all, before;
+    memset(p, 0, sizeof *p);
+    p->list = list;
+    p->limits = picture_limits_of(o->max_pixels);
+    p->at = first;
+    p->end = end;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->changed, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
+    while (p->threads < wanted && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!p->threads) die("cannot start a thread to decode pictures");
+    return p;
+}
+
+int pipeline_next(pipeline *p, decoded *out) {
+    pthread_mutex_lock(&p->lock);
+    slot *s = &p->ring[p->taken % SLOTS];
+    while (!interrupted() && !s->ready && (p->at < p->end || p->started > p->taken)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += 100000000; /* wakes up to see a signal */
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&p->changed, &p->lock, &until);
+    }
+    int found = s->ready && !interrupted();
+    if (found) {
+        *out = s->what;
+        s->ready = 0;
+        p->taken++;
+        pthread_cond_broadcast(&p->changed);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return found;
+}
+
+void pipeline_release(pipeline *p, decoded *d) {
+    pthread_mutex_lock(&p->lock);
+    p->bytes -= d->cost;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    picture_free(&d->pic);
+    text_free(&d->why);
+    memset(d, 0, sizeof *d);
+}
+
+void pipeline_stop(pipeline *p) {
+    pthread_mutex_lock(&p->lock);
+    p->stop = 1;
+    pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < p->threads; i++) pthread_join(p->thread[i], NULL);
+    for (int i = 0; i < SLOTS; i++)
+        if (p->ring[i].ready) pipeline_release(p, &p->ring[i].what);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->changed);
+    free(p);
+}

@@ -1,0 +1,227 @@
+/* reid calibrate --int8: how large the activations of a network get, for INT8. */
+#include "embedding/ranges.h"
+#include "base/files.h"
+#include "embedding/models.h"
+#include "embedding/pipeline.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "embedding/stream.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BINS = 16384, TRIES = 256, LEAST_TRY = TRIES / 16, MAX_RANGES = 256 };
+
+/* Sizes of one operation's outputs. Zeros, which any range stores exactly, are not counted. */
+typedef struct histogram {
+    char name[64];
+    int levels;      /* that a byte has on the positive side */
+    float width, most; /* of a bin, a power of two, 0 before the first value; the largest value so far */
+    uint64_t count[BINS];
+} histogram;
+
+typedef struct measuring {
+    const options *o;
+    inputs list;
+    histogram *all;
+    size_t ranges, crops, failed;
+    models both;     /* FP32 and INT8 */
+    double sum, least;
+} measuring;
+
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
+
+/* Bins twice as wide, until `value` has one. */
+static void widen(histogram *h, float value) {
+    if (h->width == 0) h->width = ldexpf(1, ilogbf(value) - 13); /* half of the bins at least */
+    while (value >= h->width * BINS) {
+        for (int i = 0; i < BINS; i++)
+            h->count[i] = i < BINS / 2 ? h->count[2 * i] + h->count[2 * i + 1] : 0;
+        h->width *= 2;
+    }
+}
+
+static void observe(const reid_op_info *op, const float *values, void *user) {
+    measuring *m = user;
+    size_t count = (size_t)op->out_h * (size_t)op->out_w * (size_t)op->out_c, at = 0;
+    if (strcmp(op->kind, "conv") != 0) return;
+    while (at < m->ranges && strcmp(m->all[at].name, op->name) != 0) at++;
+    if (at == MAX_RANGES) die("more operations than a network has");
+    histogram *h = &m->all[at];
+    if (at == m->ranges) {
+        m->ranges++;
+        snprintf(h->name, sizeof h->name, "%s", op->name);
+        h->levels = op->activation[0] ? 255 : 127;
+    }
+    for (size_t i = 0; i < count; i++) {
+        float value = fabsf(values[i]);
+        if (!(value >= 1e-30f && value <= 1e30f)) continue;
+        if (value > h->most) h->most = value, widen(h, value);
+        h->count[(int)(value / h->width)]++;
+    }
+}
+
+static void measure(measuring *m, reid_ctx *ctx) {
+    decoded d;
+    reid_error error;
+    progress_start("range", m->list.count);
+    pipeline *p = pipeline_start(&m->list, 0, m->list.count, m->o);
+    while (pipeline_next(p, &d)) {
+        reid_image image = {d.pic.rgb, d.pic.width, d.pic.height, 0, REID_RGB8, NULL};
+        if (!d.pic.rgb) say_error("%s: %s", shown(m->list.at[d.first].path), d.why.s);
+        else if (reid_observe(ctx, &image, observe, m, &error) != REID_OK)
+            say_error("%s: %s", shown(m->list.at[d.first].path), error.text);
+        else m->crops++;
+        m->failed = d.first + 1 - m->crops;
+        progress_update(d.first + 1, m->failed);
+        pipeline_release(p, &d);
+    }
+    progress_stop();
+    pipeline_stop(p);
+    if (interrupted()) interrupt_exit();
+}
+
+/* The squared error of all values when `range` is the largest that can be stored. */
+static double squared_error(const histogram *h, double range) {
+    double step = range / h->levels, sum = 0;
+    for (int i = 0; i < BINS; i++) {
+        double x = (i + 0.5) * (double)h->width, stored = fmin(rint(x / step), h->levels) * step;
+        sum += (double)h->count[i] * (x - stored) * (x - stored);
+    }
+    return sum;
+}
+
+static float best_range(const histogram *h) {
+    double best = h->most, least = INFINITY;
+    if (h->width == 0) return 1; /* nothing but zeros */
+    for (int i = LEAST_TRY; i <= TRIES; i++) {
+        double range = (double)h->most * i / TRIES, error = squared_error(h, range);
+        if (error < least) least = error, best = range;
+    }
+    return (float)best;
+}
+
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+/* safetensors: one F32 scalar for each operation. */
+static int write_ranges(const measuring *m, const reid_info *info) {
+    text file = TEXT_INIT, values = TEXT_INIT, why = TEXT_INIT;
+    text_add(&file, "\0\0\0\0\0\0\0\0", 8);
+    text_printf(&file, "{\"__metadata__\":{\"reid.fingerprint\":\"%s\",\"reid.network\":\"%s\"}", info->fingerprint,
+                info->network);
+    for (size_t i = 0; i < m->ranges; i++) {
+        float range = best_range(&m->all[i]);
+        uint32_t bits;
+        memcpy(&bits, &range, 4);
+        text_printf(&file, ",\"%s\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[%zu,%zu]}", m->all[i].name, 4 * i,
+                    4 * i + 4);
+        for (int k = 0; k < 32; k += 8) text_putc(&values, (char)(bits >> k & 255));
+        say_info("%-24s largest %-12g range %g", m->all[i].name, (double)m->all[i].most, (double)range);
+    }
+    text_putc(&file, '}');
+    while (file.len % 8) text_putc(&file, ' ');
+    for (int i = 0; i < 8; i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
+    text_add(&file, values.s, values.len);
+    int good = file_write(m->o->output, &file, &why);
+    if (!good) say_error("%s: %s", shown(m->o->output), why.s);
+    text_free(&file);
+    text_free(&values);
+    text_free(&why);
+    return good;
+}
+
+/* ---- the comparison ---------------------------------------------------------------------------------------------- */
+
+static int open_as(models *all, const options *o, reid_precision precision, const char *ranges) {
+    model *m = &all->at[all->count];
+    options own = *o;
+    own.precision = precision, own.device = REID_DEVICE_CPU, own.flip = own.raw = 0;
+    own.model[0].ranges = ranges;
+    reid_desc desc = model_desc(&own, &own.model[0], &m->error);
+    m->weights = desc.weights;
+    m->result = reid_create(&desc, &m->ctx);
+    if (m->result != REID_OK) {
+        say_model_error(m->weights, &m->error, m->result);
+        return 0;
+    }
+    all->count++;
+    reid_query_desc(m->ctx, &m->info);
+    all->dim += m->info.dim;
+    all->batch = m->info.batch;
+    return 1;
+}
+
+static int compare(void *user, size_t index, const float *row, const char *why) {
+    measuring *m = user;
+    (void)index, (void)why; /* told before */
+    int dim = m->both.dim / 2;
+    double cosine = row ? reid_cosine(row, row + dim, dim) : 1;
+    if (row) m->sum += cosine;
+    if (cosine < m->least) m->least = cosine;
+    return 1;
+}
+
+static int tell(const measuring *m) {
+    text out = TEXT_INIT;
+    double mean = m->sum / (double)m->crops;
+    if (m->o->json)
+        text_printf(&out, "{\"crops\": %zu, \"failed\": %zu, \"ranges\": %zu, \"cosine\": {\"mean\": %.9g, \"least\": "
+                    "%.9g}}\n", m->crops, m->failed, m->ranges, mean, m->least);
+    else
+        text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on these crops: mean %.6f, least "
+                    "%.6f\n", m->ranges, m->crops, mean, m->least);
+    results_begin(0);
+    results_write(&out);
+    text_free(&out);
+    return results_end(1);
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------------- */
+
+static int usable(const options *o) {
+    text why = TEXT_INIT;
+    int good = 0;
+    if (o->models != 1) say_error("calibrate --int8: one model, given with -m FILE");
+    else if (!o->output) say_error("calibrate --int8: -o FILE.safetensors names the file for the ranges");
+    else if (!o->operand_count) say_error("calibrate --int8: no INPUT; see \"reid help calibrate\"");
+    else if (!file_target(o->output, &why)) say_error("%s: %s", shown(o->output), why.s);
+    else good = 1;
+    text_free(&why);
+    return good;
+}
+
+static int run(measuring *m) {
+    const options *o = m->o;
+    if (!inputs_collect(&m->list, o)) return 2;
+    if (!open_as(&m->both, o, REID_FP32, NULL)) return 2;
+    const model *fp32 = &m->both.at[0];
+    if (strncmp(fp32->info.network, "resnet", 6) != 0) {
+        say_error("%s: %s is not computed in INT8; the ResNets are", shown(fp32->weights), fp32->info.network);
+        return 2;
+    }
+    measure(m, fp32->ctx);
+    if (!m->crops) {
+        say_error("calibrate --int8: no picture to measure");
+        return 2;
+    }
+    if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output)) return 2;
+    stream_job job = {&m->both, &m->list, 0, m->list.count, o, "comparison", compare, NULL, m};
+    stream_run(&job);
+    return !tell(m) ? 2 : m->failed ? 1 : 0;
+}
+
+int ranges_main(options *o) {
+    measuring m;
+    memset(&m, 0, sizeof m);
+    m.o = o, m.least = 1;
+    if (!usable(o)) return 2;
+    m.all = must_alloc(MAX_RANGES * sizeof *m.all);
+    memset(m.all, 0, MAX_RANGES * sizeof *m.all);
+    int status = run(&m);
+    models_close(&m.both);
+    inputs_free(&m.list);
+    free(m.all);
+    return status;
+}

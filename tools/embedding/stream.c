@@ -1,0 +1,127 @@
+#include "embedding/stream.h"
+
+#include "pictures/boxes.h"
+#include "base/files.h"
+#include "embedding/pipeline.h"
+#include "base/say.h"
+#include "base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Pictures that wait for their batch, and the rows that come out of them. */
+typedef struct batch {
+    const stream_job *job;
+    pipeline *pipe;
+    decoded *pictures;
+    size_t count, cap, bytes;
+    size_t rows, done, failed;
+} batch;
+
+/* One row of the batch: its image for the library, or why there is none. */
+typedef struct row {
+    size_t index;
+    reid_image image;
+    reid_box box;
+    const char *why;
+} row;
+
+static void describe(const stream_job *job, decoded *d, size_t index, row *r) {
+    const input *in = &job->list->at[index];
+    memset(r, 0, sizeof *r);
+    r->index = index;
+    if (!d->pic.rgb) {
+        r->why = d->why.len ? d->why.s : "unknown failure";
+        return;
+    }
+    r->image.pixels = d->pic.rgb;
+    r->image.width = d->pic.width;
+    r->image.height = d->pic.height;
+    r->image.format = REID_RGB8;
+    if (in->unit == BOX_NONE) return;
+    if (box_in_pixels(in, d->pic.width, d->pic.height, &r->box)) r->image.box = &r->box;
+    else r->why = "the box lies outside any picture";
+}
+
+static int report(batch *b, size_t index, const float *values, const char *why) {
+    b->done++;
+    if (!values) b->failed++;
+    int go_on = b->job->fn(b->job->user, index, values, why);
+    progress_update(b->done, b->failed);
+    return go_on;
+}
+
+/* Embeds the good ones of rows together. One that the library refuses fails the call, so they are then tried singly:
+   the bits of a row do not depend on its company. */
+static int embed_rows(batch *b, const row *rows, size_t n) {
+    models *all = b->job->all;
+    size_t good = 0, k = 0, dim = (size_t)all->dim;
+    reid_image *images = must_alloc(n * sizeof *images);
+    float *values = must_alloc(n * dim * sizeof *values);
+    text why = TEXT_INIT;
+    int go_on = 1;
+    for (size_t i = 0; i < n; i++)
+        if (!rows[i].why) images[good++] = rows[i].image;
+    int together = !good || models_embed(all, images, (int)good, values, &why);
+    for (size_t i = 0; i < n && go_on; i++) {
+        float *mine = values + k * dim;
+        const char *problem = rows[i].why;
+        if (!problem && !together && !models_embed(all, &images[k], 1, mine, &why)) problem = why.s;
+        if (!rows[i].why) k++;
+        go_on = report(b, rows[i].index, problem ? NULL : mine, problem);
+    }
+    free(images);
+    free(values);
+    text_free(&why);
+    return go_on;
+}
+
+/* Everything that was collected. */
+static int flush(batch *b) {
+    row *rows = must_alloc(b->rows * sizeof *rows);
+    size_t n = 0, limit = (size_t)b->job->all->batch, at = 0;
+    int go_on = 1;
+    for (size_t p = 0; p < b->count; p++)
+        for (size_t i = 0; i < b->pictures[p].count; i++) {
+            describe(b->job, &b->pictures[p], b->pictures[p].first + i, &rows[n]);
+            n++;
+        }
+    for (; at < n && go_on && !interrupted(); at += limit)
+        go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
+    for (size_t p = 0; p < b->count; p++) pipeline_release(b->pipe, &b->pictures[p]);
+    b->count = b->bytes = b->rows = 0;
+    free(rows);
+    return go_on;
+}
+
+static void collect(batch *b, decoded *d) {
+    GROW(b->pictures, b->count, b->cap);
+    b->pictures[b->count++] = *d;
+    b->bytes += d->cost;
+    b->rows += d->count;
+}
+
+int stream_run(const stream_job *job) {
+    batch b;
+    decoded d;
+    int go_on = 1;
+    memset(&b, 0, sizeof b);
+    b.job = job;
+    if (job->first == job->end) return 1;
+    progress_start(job->label, job->end - job->first);
+    b.pipe = pipeline_start(job->list, job->first, job->end, job->o);
+    while (go_on && pipeline_next(b.pipe, &d)) {
+        collect(&b, &d);
+        if (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget()) go_on = flush(&b);
+    }
+    if (go_on && !interrupted()) go_on = flush(&b);
+    progress_stop();
+    if (interrupted()) {
+        if (job->on_signal) job->on_signal(job->user);
+        interrupt_exit();
+    }
+    for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p]);
+    pipeline_stop(b.pipe);
+    free(b.pictures);
+    return go_on;
+}

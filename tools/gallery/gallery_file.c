@@ -1,0 +1,258 @@
+#include "gallery/gallery_file.h"
+
+#include "base/files.h"
+#include "base/json.h"
+#include "embedding/npy.h"
+#include "base/say.h"
+#include "base/when.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t MAX_SIDE_FILE = (size_t)1 << 34;
+
+/* What a meta.json says. */
+typedef struct meta {
+    double rows, dim;
+    int raw;
+} meta;
+
+static void read_name(json *j, char *out, size_t size) {
+    text value = TEXT_INIT;
+    if (json_string(j, &value) && snprintf(out, size, "%s", value.s) >= (int)size) json_fail(j, "a name that long");
+    text_free(&value);
+}
+
+static void read_model(json *j, store_model *m, meta *of) {
+    text key = TEXT_INIT;
+    double dim = 0;
+    int raw = 0;
+    for (json_object(j); json_key(j, &key);) {
+        if (strcmp(key.s, "fingerprint") == 0) read_name(j, m->fingerprint, sizeof m->fingerprint);
+        else if (strcmp(key.s, "precision") == 0) read_name(j, m->precision, sizeof m->precision);
+        else if (strcmp(key.s, "network") == 0) read_name(j, m->network, sizeof m->network);
+        else if (strcmp(key.s, "preset") == 0) read_name(j, m->preset, sizeof m->preset);
+        else if (strcmp(key.s, "dim") == 0) json_number(j, &dim);
+        else if (strcmp(key.s, "raw") == 0) json_bool(j, &raw);
+        else json_skip(j);
+    }
+    m->dim = dim >= 1 && dim <= STORE_MAX_DIM ? (int)dim : 0;
+    if (!m->fingerprint[0] || !m->precision[0]) json_fail(j, "a model without fingerprint or precision");
+    if (!m->dim) json_fail(j, "a model without dim");
+    of->raw |= raw;
+    text_free(&key);
+}
+
+static void read_models(json *j, gallery_file *f, meta *m) {
+    store_meta *to = &f->makers;
+    for (json_array(j); json_item(j); to->models++) {
+        if (to->models >= STORE_MODELS) {
+            json_skip(j);
+        } else {
+            read_model(j, &to->model[to->models], m);
+            to->dim += to->model[to->models].dim;
+        }
+    }
+}
+
+static void read_cameras(json *j, gallery_file *f) {
+    text name = TEXT_INIT;
+    for (json_array(j); json_item(j);) {
+        if (!json_string(j, &name)) break;
+        GROW(f->cameras, f->camera_count, f->camera_cap);
+        f->cameras[f->camera_count++] = must_copy(name.s ? name.s : "", name.len);
+    }
+    text_free(&name);
+}
+
+static void read_times(json *j, gallery_file *f) {
+    text when = TEXT_INIT;
+    for (json_array(j); json_item(j);) {
+        long long time = STORE_NO_TIME;
+        if (!json_string(j, &when)) break;
+        if (when.len && !when_parse(when.s, &time)) json_fail(j, "a time that is none");
+        GROW(f->times, f->time_count, f->time_cap);
+        f->times[f->time_count++] = time;
+    }
+    text_free(&when);
+}
+
+static void read_identities(json *j, gallery_file *f) {
+    text name = TEXT_INIT;
+    for (json_array(j); json_item(j);) {
+        if (!json_string(j, &name)) break;
+        GROW(f->identities, f->identity_count, f->identity_cap);
+        f->identities[f->identity_count++] = must_copy(name.s, name.len);
+    }
+    text_free(&name);
+}
+
+static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
+    json j;
+    text key = TEXT_INIT, format = TEXT_INIT;
+    double version = 0;
+    json_begin(&j, file->s, file->len);
+    for (json_object(&j); json_key(&j, &key);) {
+        if (strcmp(key.s, "format") == 0) json_string(&j, &format);
+        else if (strcmp(key.s, "format_version") == 0) json_number(&j, &version);
+        else if (strcmp(key.s, "rows") == 0) json_number(&j, &m->rows);
+        else if (strcmp(key.s, "dim") == 0) json_number(&j, &m->dim);
+        else if (strcmp(key.s, "models") == 0) read_models(&j, f, m);
+        else if (strcmp(key.s, "cameras") == 0) read_cameras(&j, f);
+        else if (strcmp(key.s, "times") == 0) read_times(&j, f);
+        else if (strcmp(key.s, "identities") == 0) read_identities(&j, f);
+        else json_skip(&j);
+    }
+    json_end(&j);
+    text_clear(why);
+    if (j.error[0]) text_puts(why, j.error);
+    else if (!format.len || strcmp(format.s, "reid-embeddings") != 0 || version != 1)
+        text_puts(why, "is not the metadata of embeddings (format reid-embeddings, version 1)");
+    text_free(&key);
+    text_free(&format);
+    return why->len == 0;
+}
+
+static int read_ids(const text *file, gallery_file *f, text *why) {
+    text id = TEXT_INIT;
+    int good = 1;
+    for (size_t at = 0; good && at < file->len; at++) {
+        char c = file->s[at];
+        if (c == '\n') {
+            GROW(f->ids, f->id_count, f->id_cap);
+            f->ids[f->id_count++] = must_copy(id.s ? id.s : "", id.len);
+            text_clear(&id);
+        } else if (c == '\\') {
+            c = file->s[++at]; /* the text ends with a 0 */
+            good = c == '\\' || c == 'n';
+            text_putc(&id, c == 'n' ? '\n' : c);
+        } else {
+            text_putc(&id, c);
+        }
+    }
+    if (!good || id.len) {
+        text_clear(why);
+        text_puts(why, good ? "the last line is not ended" : "an unknown escape (only \\\\ and \\n are used)");
+        good = 0;
+    }
+    text_free(&id);
+    return good;
+}
+
+/* Every part of every row has length 1; NaN and damage fail this too. */
+static int rows_are_unit(const gallery_file *f, text *why) {
+    text reason = TEXT_INIT;
+    for (size_t i = 0; i < f->count && !reason.len; i++) {
+        if (row_is_unit(&f->makers, f->rows + i * f->columns, &reason)) continue;
+        text_clear(why);
+        text_printf(why, "row %zu %s: the file is damaged", i, reason.s);
+    }
+    int good = !reason.len;
+    text_free(&reason);
+    return good;
+}
+
+static int ends(const char *name, const char *ending) {
+    size_t n = strlen(ending), len = strlen(name);
+    return len > n && strcmp(name + len - n, ending) == 0;
+}
+
+int gallery_file_is_one(const char *path) {
+    return ends(path, ".npy") || ends(path, ".fvecs") || ends(path, ".jsonl");
+}
+
+/* a.npy has a.meta.json, a.jsonl has a.jsonl.meta.json. */
+static int read_side_file(const char *path, const char *ending, text *name, text *content, text *why) {
+    int cut = ends(path, ".npy") ? 4 : ends(path, ".fvecs") ? 6 : 0;
+    text_clear(name);
+    text_printf(name, "%.*s%s", (int)strlen(path) - cut, path, ending);
+    return file_read(name->s, MAX_SIDE_FILE, 1, content, why);
+}
+
+/* Each row: its number of floats as int32, then the floats. */
+static int fvecs_read(const text *file, gallery_file *f, text *why) {
+    size_t row = 4 + 4 * f->columns;
+    text_clear(why);
+    f->count = file->len / row;
+    if (file->len % row) text_printf(why, "%zu bytes are no rows of %zu floats", file->len, f->columns);
+    f->rows = must_alloc(f->count * f->columns * sizeof *f->rows);
+    for (size_t i = 0; i < f->count && !why->len; i++) {
+        int32_t dim;
+        memcpy(&dim, file->s + i * row, 4);
+        if ((size_t)dim != f->columns) text_printf(why, "row %zu has %d floats, not %zu", i, (int)dim, f->columns);
+        memcpy(f->rows + i * f->columns, file->s + i * row + 4, 4 * f->columns);
+    }
+    return why->len == 0;
+}
+
+static int read_rows(gallery_file *f, const char *path, text *why) {
+    text file = TEXT_INIT;
+    if (ends(path, ".npy")) return npy_read(path, &f->rows, &f->count, &f->columns, why);
+    f->columns = (size_t)f->makers.dim;
+    int good = file_read(path, MAX_SIDE_FILE << 6, 1, &file, why) &&
+               (ends(path, ".fvecs") ? fvecs_read(&file, f, why) : gallery_jsonl_read(f, &file, why));
+    text_free(&file);
+    return good;
+}
+
+static void forget_names(gallery_file *f) {
+    for (size_t i = 0; i < f->identity_count; i++) free(f->identities[i]);
+    for (size_t i = 0; i < f->camera_count; i++) free(f->cameras[i]);
+    f->identity_count = f->camera_count = f->time_count = 0;
+}
+
+static int read_parts(gallery_file *f, const char *path, meta *m, text *name, text *why) {
+    text content = TEXT_INIT;
+    int has_ids = !ends(path, ".jsonl");
+    int good = read_side_file(path, ".meta.json", name, &content, why);
+    if (!good) text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
+                           strrchr(path, '.'));
+    good = good && read_meta(&content, f, m, why);
+    if (good && m->raw) {
+        text_clear(name);
+        text_puts(name, path);
+        text_puts(why, "holds raw embeddings, which have no unit length; make it again without --raw");
+        good = 0;
+    }
+    if (!has_ids) forget_names(f); /* they stand in the lines, too */
+    good = good && (!has_ids || (read_side_file(path, ".ids.txt", name, &content, why) && read_ids(&content, f, why)));
+    text_free(&content);
+    if (!good) return 0;
+    text_clear(name);
+    text_puts(name, path);
+    if (!read_rows(f, path, why)) return 0;
+    if (f->count != f->id_count || f->count != f->identity_count || (double)f->count != m->rows ||
+        f->columns != (size_t)f->makers.dim || (double)f->columns != m->dim ||
+        (f->camera_count && f->camera_count != f->count) || (f->time_count && f->time_count != f->count)) {
+        text_printf(why, "%zu x %zu floats, but its .ids.txt has %zu rows and its .meta.json says %.0f x %.0f: these "
+                         "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
+        return 0;
+    }
+    return rows_are_unit(f, why);
+}
+
+int gallery_file_read(gallery_file *f, const char *path) {
+    text why = TEXT_INIT, name = TEXT_INIT;
+    meta m = {0, 0, 0};
+    memset(f, 0, sizeof *f);
+    text_puts(&name, path);
+    if (!gallery_file_is_one(path)) text_puts(&why, "embeddings are read from .npy, .fvecs or .jsonl");
+    else if (!read_parts(f, path, &m, &name, &why) && !why.len) text_puts(&why, "cannot be used");
+    if (why.len) say_error("%s: %s", shown(name.s), why.s);
+    int good = !why.len;
+    text_free(&why);
+    text_free(&name);
+    return good;
+}
+
+void gallery_file_free(gallery_file *f) {
+    for (size_t i = 0; i < f->id_count; i++) free(f->ids[i]);
+    forget_names(f);
+    free(f->ids);
+    free(f->identities);
+    free(f->cameras);
+    free(f->times);
+    free(f->rows);
+    memset(f, 0, sizeof *f);
+}

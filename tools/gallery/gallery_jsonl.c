@@ -1,0 +1,84 @@
+#include "gallery/gallery_file.h"
+#include "base/json.h"
+#include "base/when.h"
+
+#include <string.h>
+
+/* One line, as it is read. */
+typedef struct line {
+    text id, identity, camera, time;
+    size_t floats;
+} line;
+
+static void read_values(json *j, gallery_file *f, size_t at) {
+    double value;
+    size_t n = 0;
+    for (json_array(j); json_item(j);)
+        for (json_array(j); json_item(j); n++) {
+            if (!json_number(j, &value)) break;
+            if (n < f->columns) f->rows[at * f->columns + n] = (float)value;
+        }
+    if (n != f->columns) json_fail(j, "not as many numbers as the metadata says");
+}
+
+static void read_line(json *j, gallery_file *f, line *l, size_t at) {
+    text key = TEXT_INIT;
+    int has_values = 0;
+    for (json_object(j); json_key(j, &key);) {
+        if (strcmp(key.s, "path") == 0 || strcmp(key.s, "id") == 0) json_string(j, &l->id);
+        else if (strcmp(key.s, "identity") == 0) json_string(j, &l->identity);
+        else if (strcmp(key.s, "camera") == 0) json_string(j, &l->camera);
+        else if (strcmp(key.s, "time") == 0) json_string(j, &l->time);
+        else if (strcmp(key.s, "embeddings") != 0) json_skip(j);
+        else has_values = 1, read_values(j, f, at);
+    }
+    json_end(j);
+    text_free(&key);
+    if (!has_values || !l->id.len || !l->identity.len) json_fail(j, "a path, an identity and embeddings are needed");
+    else if (strlen(l->id.s) != l->id.len || strlen(l->identity.s) != l->identity.len)
+        json_fail(j, "a zero byte in a name");
+}
+
+static char *copy_of(const text *t) { return must_copy(t->s ? t->s : "", t->len); }
+
+static int take_line(gallery_file *f, json *j, line *l) {
+    long long when = STORE_NO_TIME;
+    text_clear(&l->id), text_clear(&l->identity), text_clear(&l->camera), text_clear(&l->time);
+    if (f->count == f->row_cap) {
+        f->row_cap = f->row_cap ? f->row_cap * 2 : 64;
+        f->rows = must_realloc(f->rows, f->row_cap * f->columns * sizeof *f->rows);
+    }
+    read_line(j, f, l, f->count);
+    if (!j->error[0] && l->time.len && !when_parse(l->time.s, &when)) json_fail(j, "a time that is none");
+    if (j->error[0]) return 0;
+    GROW(f->ids, f->id_count, f->id_cap);
+    GROW(f->identities, f->identity_count, f->identity_cap);
+    GROW(f->cameras, f->camera_count, f->camera_cap);
+    GROW(f->times, f->time_count, f->time_cap);
+    f->ids[f->id_count++] = copy_of(&l->id);
+    f->identities[f->identity_count++] = copy_of(&l->identity);
+    f->cameras[f->camera_count++] = copy_of(&l->camera);
+    f->times[f->time_count++] = when;
+    f->count++;
+    return 1;
+}
+
+int gallery_jsonl_read(gallery_file *f, const text *content, text *why) {
+    line l = {TEXT_INIT, TEXT_INIT, TEXT_INIT, TEXT_INIT, 0};
+    size_t number = 0;
+    text_clear(why);
+    for (size_t at = 0; at < content->len && !why->len;) {
+        const char *start = content->s + at, *end = memchr(start, '\n', content->len - at);
+        size_t n = end ? (size_t)(end - start) : content->len - at;
+        json j;
+        number++;
+        at += n + 1;
+        json_begin(&j, start, n);
+        if (n && !take_line(f, &j, &l)) { /* the reader counts lines from where it began */
+            const char *said = strncmp(j.error, "line 1: ", 8) == 0 ? j.error + 8 : j.error;
+            text_printf(why, "line %zu: %s", number, said);
+        }
+    }
+    text_free(&l.id), text_free(&l.identity), text_free(&l.camera), text_free(&l.time);
+    return why->len == 0;
+}

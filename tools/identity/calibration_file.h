@@ -1,0 +1,42 @@
+/* The file that `reid calibrate` writes and `reid match` reads: for these models and weights, what a score means. */
+#ifndef REID_TOOLS_CALIBRATION_FILE_H
+#define REID_TOOLS_CALIBRATION_FILE_H
+
+#include "identity/calibration.h"
+#include "gallery/gallery_file.h"
+#include "base/json.h"
+
+#define CALIBRATION_METHODS "logistic|isotonic"
+
+/* What is known about one kind of score: a model's cosine, or the weighted sum of two. */
+typedef struct score_facts {
+    spread genuine, impostor;
+    operating_points points;
+    point_intervals intervals;
+    logistic curve;
+    isotonic steps;
+} score_facts;
+
+typedef struct calibration {
+    store_meta makers;
+    double weights[MAX_MODELS];
+    score_facts each[MAX_MODELS], score; /* of each model when there are two; of the score that is compared */
+    int method;                          /* which map is meant: 0 logistic, 1 isotonic */
+    double fmr, threshold, prior;
+    uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs used, and pairs that there were */
+    size_t identities;
+} calibration;
+
+double calibration_probability(const calibration *c, double score);
+
+/* One object, the form in which it may also stand inside another file. */
+void calibration_json(const calibration *c, text *t);
+/* Reads that object: what is needed to use it, not the intervals and spreads. A mistake sticks to j. */
+int calibration_read_json(calibration *c, json *j);
+
+/* Returns 0 after saying what is wrong; free it in any case. */
+int calibration_read(calibration *c, const char *path);
+void calibration_free(calibration *c);
+
+
+#endif

@@ -1,0 +1,152 @@
+#include "identity/linkage.h"
+
+#include "base/text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void linkage_begin(linkage *l, size_t count) {
+    l->count = count;
+    l->rows = 0;
+    l->to = must_alloc((count + 1) * sizeof *l->to);
+    l->at = must_alloc((count + 1) * sizeof *l->at);
+    l->work = must_alloc((count + 1) * sizeof *l->work);
+}
+
+void linkage_free(linkage *l) {
+    free(l->to);
+    free(l->at);
+    free(l->work);
+    memset(l, 0, sizeof *l);
+}
+
+static double larger(double a, double b) { return a > b ? a : b; }
+
+void linkage_row(linkage *l, const float *scores) {
+    size_t n = l->rows++;
+    double *work = l->work;
+    l->to[n] = n;
+    l->at[n] = (double)-INFINITY;
+    for (size_t i = 0; i < n; i++) work[i] = (double)scores[i];
+    for (size_t i = 0; i < n; i++) {
+        size_t to = l->to[i];
+        if (l->at[i] <= work[i]) {
+            work[to] = larger(work[to], l->at[i]);
+            l->at[i] = work[i];
+            l->to[i] = n;
+        } else {
+            work[to] = larger(work[to], work[i]);
+        }
+    }
+}
+
+/* ---- agreement --------------------------------------------------------------------------------------------------- */
+double adjusted_rand(double both, double clusters, double identities, double all) {
+    double expected = all > 0 ? clusters * identities / all : 0, most = (clusters + identities) / 2;
+    return most == expected ? 1 : (both - expected) / (most - expected);
+}
+
+/* How many pictures of one identity a cluster holds; sorted by identity. */
+typedef struct share {
+    size_t identity, count;
+} share;
+
+typedef struct cluster {
+    share *shares;
+    size_t kinds, size;
+} cluster;
+
+typedef struct merging {
+    cluster *cluster; /* of each root */
+    size_t *parent, clusters;
+    double both, together, identities, all; /* pairs */
+} merging;
+
+static size_t root_of(merging *m, size_t i) {
+    while (m->parent[i] != i) i = m->parent[i] = m->parent[m->parent[i]];
+    return i;
+}
+
+static double pairs(size_t n) { return (double)n * ((double)n - 1) / 2; }
+
+static void join(merging *m, size_t a, size_t b) {
+    cluster *x = &m->cluster[a], *y = &m->cluster[b], joined = {NULL, 0, x->size + y->size};
+    joined.shares = must_alloc((x->kinds + y->kinds) * sizeof *joined.shares);
+    for (size_t i = 0, k = 0; i < x->kinds || k < y->kinds;) {
+        share *to = &joined.shares[joined.kinds++];
+        int left = i < x->kinds && (k == y->kinds || x->shares[i].identity <= y->shares[k].identity);
+        int right = k < y->kinds && (i == x->kinds || y->shares[k].identity <= x->shares[i].identity);
+        to->identity = left ? x->shares[i].identity : y->shares[k].identity;
+        to->count = (left ? x->shares[i].count : 0) + (right ? y->shares[k].count : 0);
+        if (left && right) m->both += (double)x->shares[i].count * (double)y->shares[k].count;
+        i += left != 0;
+        k += right != 0;
+    }
+    m->together += (double)x->size * (double)y->size;
+    m->clusters--;
+    free(x->shares);
+    free(y->shares);
+    y->shares = NULL;
+    *x = joined;
+    m->parent[b] = a;
+}
+
+static void merging_begin(merging *m, const size_t *identity, size_t count, size_t identities) {
+    size_t *sizes = must_alloc((identities + 1) * sizeof *sizes);
+    memset(m, 0, sizeof *m);
+    memset(sizes, 0, (identities + 1) * sizeof *sizes);
+    m->clusters = count;
+    m->cluster = must_alloc((count + 1) * sizeof *m->cluster);
+    m->parent = must_alloc((count + 1) * sizeof *m->parent);
+    for (size_t i = 0; i < count; i++) {
+        m->cluster[i].shares = must_alloc(sizeof(share));
+        m->cluster[i].shares->identity = identity[i];
+        m->cluster[i].shares->count = m->cluster[i].kinds = m->cluster[i].size = 1;
+        m->parent[i] = i;
+        sizes[identity[i]]++;
+    }
+    for (size_t i = 0; i < identities; i++) m->identities += pairs(sizes[i]);
+    m->all = pairs(count);
+    free(sizes);
+}
+
+typedef struct edge {
+    double score;
+    size_t from;
+} edge;
+
+static int highest_first(const void *a, const void *b) {
+    const edge *x = a, *y = b;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+clustering linkage_cut(const linkage *l, const size_t *identity, size_t identities, double threshold) {
+    clustering best = {threshold, (double)NAN, 0, isnan(threshold)};
+    merging m;
+    if (!l->count) return best;
+    edge *edges = must_alloc(l->count * sizeof *edges);
+    for (size_t i = 0; i < l->count; i++) {
+        edges[i].score = l->at[i]; /* the last picture joins nobody: -INFINITY */
+        edges[i].from = i;
+    }
+    qsort(edges, l->count, sizeof *edges, highest_first);
+    merging_begin(&m, identity, l->count, identities);
+    for (size_t i = 0; i < l->count; i++) { /* nobody joined yet, then all edges of each score at once */
+        double ari = adjusted_rand(m.both, m.together, m.identities, m.all);
+        int whole = i == 0 || edges[i].score < edges[i - 1].score;
+        int wanted = best.chosen ? whole && !(ari <= best.ari) : i == 0 || edges[i - 1].score >= threshold;
+        if (wanted) {
+            best.ari = ari;
+            best.clusters = m.clusters;
+            if (best.chosen) best.threshold = i ? edges[i - 1].score : nextafter(edges[0].score, 1e30);
+        }
+        if (i + 1 < l->count) join(&m, root_of(&m, edges[i].from), root_of(&m, l->to[edges[i].from]));
+    }
+    for (size_t i = 0; i < l->count; i++) free(m.cluster[i].shares);
+    free(m.cluster);
+    free(m.parent);
+    free(edges);
+    return best;
+}

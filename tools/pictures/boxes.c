@@ -1,0 +1,107 @@
+#include "pictures/boxes.h"
+
+#include "base/files.h"
+#include "base/say.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+box_row *box_rows_add(box_rows *rows, const char *path) {
+    GROW(rows->at, rows->count, rows->cap);
+    box_row *row = &rows->at[rows->count++];
+    memset(row, 0, sizeof *row);
+    row->path = must_copy(path, strlen(path));
+    row->wanted = 1;
+    return row;
+}
+
+static int by_path_then_place(const void *a, const void *b) {
+    const box_row *const *x = a, *const *y = b;
+    int order = strcmp((*x)->path, (*y)->path);
+    return order ? order : (*x > *y) - (*x < *y);
+}
+
+/* A picture's boxes need not stand together in the file; their numbers still count from 0 in its order. */
+static void number_boxes(box_rows *rows) {
+    box_row **sorted = must_alloc(rows->count * sizeof *sorted);
+    for (size_t i = 0; i < rows->count; i++) sorted[i] = &rows->at[i];
+    qsort(sorted, rows->count, sizeof *sorted, by_path_then_place);
+    for (size_t i = 1; i < rows->count; i++)
+        if (strcmp(sorted[i]->path, sorted[i - 1]->path) == 0) sorted[i]->n = sorted[i - 1]->n + 1;
+    free(sorted);
+}
+
+/* "root/path", and how much of it is the root. */
+static size_t join(text *out, const char *root, const char *path) {
+    size_t root_len = 0;
+    text_clear(out);
+    if (root && path[0] != '/') {
+        text_puts(out, root);
+        while (out->len > 1 && out->s[out->len - 1] == '/') out->s[--out->len] = 0;
+        root_len = out->len;
+        if (out->s[out->len - 1] != '/') text_putc(out, '/');
+    }
+    text_puts(out, path);
+    return root_len;
+}
+
+static void append(inputs *list, const box_row *row, const char *root, box_unit unit) {
+    text full = TEXT_INIT, id = TEXT_INIT;
+    size_t root_len = join(&full, root, row->path);
+    if (row->id) text_puts(&id, row->id);
+    else if (row->failure) text_puts(&id, row->path);
+    else text_printf(&id, "%s#%ld", row->path, row->n);
+    input *in = inputs_add(list, full.s, root_len, id.s);
+    if (row->failure) {
+        in->failure = must_copy(row->failure, strlen(row->failure));
+    } else {
+        in->unit = unit;
+        memcpy(in->box, row->box, sizeof in->box);
+    }
+    text_free(&full);
+    text_free(&id);
+}
+
+int boxes_read(inputs *list, const options *o, const char *root) {
+    static const size_t max_file = (size_t)1 << 32;
+    box_rows rows = {NULL, 0, 0, o};
+    text file = TEXT_INIT, why = TEXT_INIT;
+    int is_json = 0, good = file_read(o->boxes, max_file, 0, &file, &why);
+    if (good) {
+        size_t skip = strncmp(file.s, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+        const char *start = file.s + skip + strspn(file.s + skip, " \t\r\n");
+        is_json = *start == '{' || *start == '[';
+        good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);
+    }
+    if (!good) say_error("%s: %s", shown(o->boxes), why.s);
+    number_boxes(&rows);
+    for (size_t i = 0; i < rows.count; i++) {
+        box_row *row = &rows.at[i];
+        if (good && row->wanted) append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);
+        free(row->path);
+        free(row->id);
+        free(row->failure);
+    }
+    free(rows.at);
+    text_free(&file);
+    text_free(&why);
+    return good;
+}
+
+int box_in_pixels(const input *in, int width, int height, reid_box *out) {
+    double left = in->box[0], top = in->box[1], right = left + in->box[2], bottom = top + in->box[3];
+    if (in->unit == BOX_NORMALISED) {
+        left = rint(left * width);
+        right = rint(right * width);
+        top = rint(top * height);
+        bottom = rint(bottom * height);
+    }
+    if (left < -1e9 || top < -1e9 || right - left > 1e9 || bottom - top > 1e9) return 0;
+    if (right - left < -1e9 || bottom - top < -1e9 || left > 1e9 || top > 1e9) return 0;
+    out->x = (int)left;
+    out->y = (int)top;
+    out->width = (int)(right - left);
+    out->height = (int)(bottom - top);
+    return 1;
+}

@@ -1,0 +1,36 @@
+/* --boxes FILE: one row per box, in the order of the file. */
+#ifndef REID_TOOLS_BOXES_H
+#define REID_TOOLS_BOXES_H
+
+#include "pictures/inputs.h"
+#include "base/text.h"
+
+/* Appends the boxes of o->boxes to list; paths in the file start from root (NULL: the working directory).
+   Returns 0 after saying what is wrong. */
+int boxes_read(inputs *list, const options *o, const char *root);
+
+/* The box of `in` in whole pixels of its upright picture. Fractions are rounded at both edges, half to even, as
+   Pillow's crop does. Returns 0 when the numbers are beyond any picture. */
+int box_in_pixels(const input *in, int width, int height, reid_box *out);
+
+/* What the two file formats are read into. */
+typedef struct box_row {
+    char *path, *id, *failure; /* id: NULL for path#n; failure: NULL when there is a box */
+    double box[4];             /* x, y, width, height */
+    long n;                    /* place among the boxes of its picture */
+    int wanted;                /* 0: counted, but left out by --min-conf or --category */
+} box_row;
+
+typedef struct box_rows {
+    box_row *at;
+    size_t count, cap;
+    const options *o;
+} box_rows;
+
+box_row *box_rows_add(box_rows *rows, const char *path);
+
+/* Both return 0 with the reason in why. */
+int boxes_from_megadetector(box_rows *rows, const text *file, text *why); /* fractions of the picture */
+int boxes_from_csv(box_rows *rows, const text *file, text *why);          /* pixels */
+
+#endif

@@ -1,0 +1,39 @@
+/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, in any order; whole pixels. */
+#include "pictures/boxes.h"
+#include "base/csv.h"
+#include "base/say.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { COL_PATH, COL_X, COL_ID = 5, COLUMNS };
+
+static void read_row(const csv *c, const int *column, void *user, text *why) {
+    box_rows *rows = user;
+    const char *path = csv_field(c, column[COL_PATH]);
+    const char *id = column[COL_ID] >= 0 ? csv_field(c, column[COL_ID]) : NULL;
+    if (!*path || (id && !*id)) {
+        text_printf(why, "an empty %s", *path ? "id" : "path");
+        return;
+    }
+    box_row *row = box_rows_add(rows, path);
+    if (id) row->id = must_copy(id, strlen(id));
+    for (int k = 0; k < 4; k++) {
+        const char *cell = csv_field(c, column[COL_X + k]);
+        if (parse_real(cell, -1e9, 1e9, &row->box[k]) && row->box[k] == floor(row->box[k])) continue;
+        text_printf(why, "\"%s\" is not a whole number; boxes in CSV are in pixels", shown(cell));
+        return;
+    }
+}
+
+int boxes_from_csv(box_rows *rows, const text *file, text *why) {
+    static const char *const names[COLUMNS] = {"path", "x", "y", "width", "height", "id"};
+    const csv_table table = {names, COLUMNS, COL_ID,
+                             "; boxes are in pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted",
+                             read_row, rows};
+    if (rows->o->min_conf >= 0 || rows->o->category) {
+        text_puts(why, "--min-conf and --category are for MegaDetector JSON; this is CSV");
+        return 0;
+    }
+    return csv_read(&table, file, why);
+}

@@ -1,0 +1,34 @@
+/* From the INPUT arguments to the list of rows to make: files, folders, lists on stdin, boxes. */
+#ifndef REID_TOOLS_INPUTS_H
+#define REID_TOOLS_INPUTS_H
+
+#include "cli/options.h"
+
+typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
+
+/* One row: a picture or one box of it. */
+typedef struct input {
+    char *path;     /* what to open */
+    char *id;       /* what the row is called; may be the same pointer as path */
+    char *identity;
+    char *failure;  /* why there is nothing to open, else NULL */
+    box_unit unit;
+    double box[4];  /* x, y, width, height */
+} input;
+
+typedef struct inputs {
+    input *at;
+    size_t count, cap;
+} inputs;
+
+/* The operands and options of a command, expanded in their order. Returns 0 after saying what is wrong. */
+int inputs_collect(inputs *list, const options *o);
+/* One operand: a folder with everything below it, else a file. */
+void inputs_add_path(inputs *list, const char *path);
+void inputs_free(inputs *list);
+
+/* Appends a row and returns it, zeroed but for copies of the three names. root_len: how many bytes of path belong to
+   the folder that was asked for, 0 when the file itself was. */
+input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id);
+
+#endif

@@ -1,0 +1,27 @@
+/* An evaluation in words and as JSON. */
+#ifndef REID_TOOLS_EVAL_REPORT_H
+#define REID_TOOLS_EVAL_REPORT_H
+
+#include "identity/evaluation.h"
+
+/* 9 digits, or null. */
+void text_number(text *t, double value);
+
+void report_table(const evaluation *e, const eval_set *set, const options *o, text *t);
+/* One object on several lines, without a newline at its end. */
+void report_json(const evaluation *e, const eval_set *set, const options *o, const double *weights, text *t);
+
+/* Several of one thing: what changes against the first. All in parts of 1. */
+typedef struct change {
+    double rank1, map;
+    interval rank1_interval, map_interval;
+    double lowest_cosine; /* of a picture's two embeddings; NAN when they have other sizes */
+    int fails;            /* a loss above the limit */
+    int certain;          /* the intervals lie on one side of the limit */
+} change;
+
+change change_of(const evaluation *e, const evaluation *reference, double limit, int draws);
+void change_table(const change *c, const char *name, int width, text *t);
+void change_json(const change *c, text *t);
+
+#endif

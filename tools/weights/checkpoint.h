@@ -1,0 +1,120 @@
+/* A checkpoint of any kind as a list of named tensors, of which nothing has been believed that was not checked: every
+   tensor's values lie in the file. Nothing is executed, whatever the file says.
+
+       torch.save since 1.6     a zip archive with data.pkl                     torch_file.c
+       torch.save 0.2 to 1.5    pickles, then storages ("legacy stream")        torch_file.c
+       torch.save before that   a tar archive                                   torch_file.c
+       safetensors, .wts                                                        foreign_file.c
+   What a pickle says about tensors is read by torch_state.c. */
+#ifndef REID_TOOLS_CHECKPOINT_H
+#define REID_TOOLS_CHECKPOINT_H
+
+#include "weights/pickle.h"
+#include "base/source.h"
+
+enum { MAX_DIMS = 8, MAX_NAME = 511, MAX_TENSORS = 1 << 17, MAX_GROUPS = 1 << 16 };
+#define MAX_HEADER ((uint64_t)100 << 20) /* bytes of a safetensors header, as in the reference implementation */
+
+typedef struct dtype {
+    const char *name;    /* in safetensors, "F32"; NULL: this command has no use for its values */
+    const char *storage; /* torch.FloatStorage */
+    const char *torch;   /* torch.float32 */
+    int bytes;
+} dtype;
+
+extern const dtype DTYPES[]; /* ends with bytes 0 */
+/* By its name in safetensors; NULL if there is none. */
+const dtype *dtype_named(const char *name);
+
+/* Bytes of the file that tensors look into. */
+typedef struct storage {
+    char *key;      /* what the file calls it; NULL for a tensor's own */
+    uint64_t at, bytes;
+    uint32_t crc;
+    int has_crc, needed;
+    int element;    /* bytes of one, as the first tensor that names it has it */
+    int order;      /* in the file */
+} storage;
+
+typedef struct tensor {
+    char *name;
+    int group;
+    char *opaque;        /* what it is instead of a plain tensor ("an object of class ..."); the rest is unset then */
+    const dtype *type;
+    int ndim;            /* -1: the file does not say (.wts) */
+    uint64_t shape[MAX_DIMS], stride[MAX_DIMS], offset; /* in elements */
+    uint64_t count;
+    size_t storage;
+    int is_text;         /* its storage holds hexadecimal words */
+} tensor;
+
+/* The tensors that stand together in one dict, or in one pickled model. */
+typedef struct tensor_group {
+    char *path; /* "state_dict", "optimizer.state.0"; "" for the outermost */
+    size_t tensors, first; /* so many, from this one on */
+    char *model; /* the class of a whole pickled model, else NULL */
+} tensor_group;
+
+typedef struct checkpoint {
+    source source;
+    char format[64];
+    int big_endian;
+    storage *storages;
+    tensor *tensors;
+    tensor_group *groups;
+    char **keys;      /* text keys of the outermost dict: "epoch", "rank1", ... */
+    size_t storage_count, storage_cap, tensor_count, tensor_cap, group_count, group_cap, key_count, key_cap;
+    char *arch;       /* the text under "arch", if there is one: timm's training script writes the network's name */
+    char *preset, *last_stride, *network; /* of a safetensors file that was converted before */
+    uint64_t pickle_at, pickle_bytes; /* the member data.pkl, for its checksum */
+    uint32_t pickle_crc;
+    int has_pickle_crc;
+} checkpoint;
+
+/* Return 0 with the reason in why; *c is zeroed then. */
+int checkpoint_open(checkpoint *c, const char *path, text *why);
+int checkpoint_open_memory(checkpoint *c, const void *bytes, size_t size, text *why);
+/* Zeroed ones are allowed. */
+void checkpoint_close(checkpoint *c);
+
+/* The tensor's values, row after row, little-endian, in pieces. put returns 0 to stop. Returns 0 then, or with the
+   reason in why. */
+int checkpoint_values(const checkpoint *c, const tensor *t, int (*put)(void *user, const void *bytes, size_t size),
+                      void *user, text *why);
+
+/* Compares the checksums of data.pkl and of every storage marked `needed` with the zip archive's directory. A file in
+   which none of them is right was written without (torch.serialization.set_crc32_options): *unchecked is 1. If only
+   some are wrong, the file is damaged: returns 0 with the reason in why. */
+int checkpoint_verify(const checkpoint *c, int *unchecked, text *why);
+
+/* --- for the readers of the formats ------------------------------------------------------------------------------- */
+
+/* They return 0 with the reason in why. The checkpoint is closed by their caller. */
+int read_torch_zip(checkpoint *c, text *why);
+int read_torch_stream(checkpoint *c, text *why);
+int read_torch_tar(checkpoint *c, text *why);
+int read_safetensors(checkpoint *c, text *why);
+int read_wts(checkpoint *c, text *why);
+
+/* Tensors outside the pickle, by the text of their id: read_torch_tar knows them. */
+typedef struct known_tensor {
+    char *id;
+    tensor what;
+} known_tensor;
+
+/* Storages that the pickle names: adds them to the checkpoint, sorted by key, with their sizes. */
+int torch_storages(checkpoint *c, const pickle *p, text *why);
+storage *torch_storage(checkpoint *c, const char *key, size_t len);
+/* Adds every tensor that can be reached from the pickle's root. `known` is sorted by id. */
+int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why);
+/* The dtype of a storage class such as torch.FloatStorage; NULL with the reason in why. */
+const dtype *torch_storage_type(const pickle *p, pickle_ref type, text *why);
+
+/* An empty group; its number. -1: there are too many. */
+int add_group(checkpoint *c, const char *path);
+/* Takes a tensor over, name and opaque included, after checking that its values lie in its storage. */
+int add_tensor(checkpoint *c, tensor *t, text *why);
+/* Strides of rows after rows, and count. 0 if the count overflows. */
+int set_contiguous(tensor *t);
+
+#endif

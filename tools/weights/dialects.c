@@ -1,0 +1,690 @@
+#include "weights/dialects.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const FATE_NAMES[FATES] = {"used", "reshaped", "carried", "dropped", "neck", "unknown", "mismatched"};
+
+/* --- layouts: how the tensors of a trunk are called --------------------------------------------------------------- */
+
+/* # stands for a number, * at the end for the rest; in `to`, # is the next of these numbers and #+ the one after it. */
+typedef struct rule {
+    const char *from, *to;
+} rule;
+
+static const rule SAME[] = {{NULL, NULL}};
+
+static const rule RESNET_CHILDREN[] = {
+    {"0.*", "conv1.*"}, {"1.*", "bn1.*"}, {"4.*", "layer1.*"}, {"5.*", "layer2.*"}, {"6.*", "layer3.*"},
+    {"7.*", "layer4.*"}, {NULL, NULL},
+};
+
+static const rule EFFICIENTNET_CHILDREN[] = {{"0.*", "features.*"}, {NULL, NULL}};
+
+static const rule TIMM_EFFICIENTNET[] = {
+    {"conv_stem.*", "features.0.0.*"},
+    {"bn1.*", "features.0.1.*"},
+    {"blocks.0.#.conv_dw.*", "features.1.#.block.0.0.*"}, /* the first stage does not expand */
+    {"blocks.0.#.bn1.*", "features.1.#.block.0.1.*"},
+    {"blocks.0.#.se.conv_reduce.*", "features.1.#.block.1.fc1.*"},
+    {"blocks.0.#.se.conv_expand.*", "features.1.#.block.1.fc2.*"},
+    {"blocks.0.#.conv_pw.*", "features.1.#.block.2.0.*"},
+    {"blocks.0.#.bn2.*", "features.1.#.block.2.1.*"},
+    {"blocks.#.#.conv_pw.*", "features.#+.#.block.0.0.*"},
+    {"blocks.#.#.bn1.*", "features.#+.#.block.0.1.*"},
+    {"blocks.#.#.conv_dw.*", "features.#+.#.block.1.0.*"},
+    {"blocks.#.#.bn2.*", "features.#+.#.block.1.1.*"},
+    {"blocks.#.#.se.conv_reduce.*", "features.#+.#.block.2.fc1.*"},
+    {"blocks.#.#.se.conv_expand.*", "features.#+.#.block.2.fc2.*"},
+    {"blocks.#.#.conv_pwl.*", "features.#+.#.block.3.0.*"},
+    {"blocks.#.#.bn3.*", "features.#+.#.block.3.1.*"},
+    {"conv_head.*", "features.8.0.*"},
+    {"bn2.*", "features.8.1.*"},
+    {"classifier.*", "classifier.1.*"},
+    {NULL, NULL},
+};
+
+static const rule LUKEMELAS[] = {
+    {"_conv_stem.*", "features.0.0.*"},
+    {"_bn0.*", "features.0.1.*"},
+    {"_blocks.0.#._depthwise_conv.*", "features.1.#.block.0.0.*"},
+    {"_blocks.0.#._bn1.*", "features.1.#.block.0.1.*"},
+    {"_blocks.0.#._se_reduce.*", "features.1.#.block.1.fc1.*"},
+    {"_blocks.0.#._se_expand.*", "features.1.#.block.1.fc2.*"},
+    {"_blocks.0.#._project_conv.*", "features.1.#.block.2.0.*"},
+    {"_blocks.0.#._bn2.*", "features.1.#.block.2.1.*"},
+    {"_blocks.#.#._expand_conv.*", "features.#+.#.block.0.0.*"},
+    {"_blocks.#.#._bn0.*", "features.#+.#.block.0.1.*"},
+    {"_blocks.#.#._depthwise_conv.*", "features.#+.#.block.1.0.*"},
+    {"_blocks.#.#._bn1.*", "features.#+.#.block.1.1.*"},
+    {"_blocks.#.#._se_reduce.*", "features.#+.#.block.2.fc1.*"},
+    {"_blocks.#.#._se_expand.*", "features.#+.#.block.2.fc2.*"},
+    {"_blocks.#.#._project_conv.*", "features.#+.#.block.3.0.*"},
+    {"_blocks.#.#._bn2.*", "features.#+.#.block.3.1.*"},
+    {"_conv_head.*", "features.8.0.*"},
+    {"_bn1.*", "features.8.1.*"},
+    {"_fc.*", "classifier.1.*"},
+    {NULL, NULL},
+};
+
+typedef struct layout {
+    const char *name;
+    const char *anchor; /* a tensor that it has; what stands before it is the prefix of the trunk */
+    const char *flat;   /* blocks are numbered through after this: number them by stage before the rules apply */
+    const rule *rules;
+} layout;
+
+static const layout LAYOUTS[] = {
+    {"torchvision ResNet", "layer4.0.conv1.weight", NULL, SAME},
+    {"torchvision EfficientNet", "features.1.0.block.0.0.weight", NULL, SAME},
+    {"timm EfficientNet", "blocks.0.0.conv_dw.weight", NULL, TIMM_EFFICIENTNET},
+    {"EfficientNet-PyTorch (lukemelas)", "_blocks.0._depthwise_conv.weight", "_blocks.", LUKEMELAS},
+    {"ResNet as Sequential(*children())", "7.0.conv1.weight", NULL, RESNET_CHILDREN},
+    {"EfficientNet as Sequential(*children())", "0.1.0.block.0.0.weight", NULL, EFFICIENTNET_CHILDREN},
+};
+
+/* --- origins: whose training code it was, which decides preprocessing and details that have no tensors ------------ */
+
+typedef struct origin {
+    const char *name;
+    const char *marks[2];   /* patterns of names, all of which must be there; "key:x" is a key of the outermost dict */
+    const char *arch;       /* pattern of the text under "arch", or of the file's name; NULL: does not matter */
+    const char *without;    /* a pattern that must not be there */
+    const char *preset, *preset_why;
+    int last_stride;
+    const rule *networks;   /* which network has the same tensors and does this: */
+    const char *differs;    /* NULL: the plain network does */
+} origin;
+
+static const rule FASTREID_NETWORKS[] = {
+    {"resnet50-bnneck", "resnet50-fastreid"}, {"resnet50-fastreid-gem", "resnet50-fastreid-gem"},
+    {"resnet50-fastreid-512", "resnet50-fastreid-512"}, {"resnet50-fastreid-gem-512", "resnet50-fastreid-gem-512"},
+    {NULL, NULL}};
+static const rule TENSORFLOW_NETWORKS[] = {{"efficientnet_b*", "tf_efficientnet_b*"}, {NULL, NULL}};
+
+#define SAME_PADDING "it was trained with TensorFlow's padding (SAME) and batch-norm epsilon 1e-3"
+
+static const origin ORIGINS[] = {
+    {"fast-reid", {"*backbone.layer4.0.conv1.weight", "*heads.*"}, NULL, NULL, "fastreid", "fast-reid's input", 1,
+     FASTREID_NETWORKS, "fast-reid's max pool after the first convolution has no padding"},
+    {"strong-baseline", {"*base.layer4.0.conv1.weight", NULL}, NULL, NULL, "strongbaseline", "strong-baseline's input",
+     1, NULL, NULL},
+    {"layumi", {"*classifier.add_block.*", "*layer4.0.conv1.weight"}, NULL, NULL, "fastreid",
+     "layumi's input is the same: 256 x 128, bicubic", 2, NULL, NULL},
+    {"torchreid (fc512)", {"*fc.0.weight", "*layer4.0.conv1.weight"}, NULL, "*fc_fusion.*", "torchreid",
+     "torchreid's input", 1, NULL, NULL},
+    {"torchreid", {"key:rank1", "*layer4.0.conv1.weight"}, NULL, NULL, "torchreid", "torchreid's input", 2,
+     NULL, NULL},
+    {"torchreid", {"*classifier.weight", "*layer4.0.conv1.weight"}, NULL, "*fc.weight", "torchreid",
+     "the classifier has the name that torchreid gives it", 2, NULL, NULL},
+    {"EfficientNet-PyTorch", {"*_blocks.0._depthwise_conv.weight", NULL}, NULL, NULL, NULL, NULL, 0,
+     TENSORFLOW_NETWORKS, SAME_PADDING},
+    {"timm (tf_)", {"*blocks.0.0.conv_dw.weight", NULL}, "*tf_efficientnet*", NULL, NULL, NULL, 0,
+     TENSORFLOW_NETWORKS, SAME_PADDING},
+};
+
+/* Files whose name says how their network was trained. */
+static const struct {
+    const char *pattern, *preset, *why;
+} KNOWN_FILES[] = {
+    {"*0676ba61*", "torchvision-v1", "the file's name is that of torchvision's IMAGENET1K_V1"},
+    {"*19c8e357*", "torchvision-v1", "the file's name is that of torchvision's first ResNet-50"},
+    {"*11ad3fa6*", "torchvision-v2", "the file's name is that of torchvision's IMAGENET1K_V2"},
+    {"*efficientnet_b0_rwightman*", "effnet-b0", "the file's name is that of torchvision's IMAGENET1K_V1"},
+    {"*MegaDescriptor-T-CNN-288*", "mega", "the file's name is MegaDescriptor's"},
+};
+
+/* --- what is left over -------------------------------------------------------------------------------------------- */
+
+typedef struct leftover {
+    const char *pattern;
+    fate what;
+    const char *meaning;
+    int fatal; /* no option helps: the network itself is another */
+} leftover;
+
+#define IBN "instance and batch normalisation side by side (IBN), which the networks here do not have"
+#define BNNECK "a BNNeck: the embedding is what comes after this batch norm, which this network does not have"
+#define CLASSIFIER "a classifier of training"
+
+static const leftover LEFTOVERS[] = {
+    {"*num_batches_tracked", FATE_DROPPED, "a counter of training", 0},
+    {"*.IN.*", FATE_NECK, IBN, 1},
+    {"*.BN.*", FATE_NECK, IBN, 1},
+    {"*NL_[0-9].*", FATE_NECK, "non-local blocks, which the networks here do not have", 1},
+    {"*layer[0-9].*.se.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here do not have", 1},
+    {"*layer[0-9].*.se_module.*", FATE_NECK, "squeeze-excite blocks in a ResNet, which the networks here do not have",
+     1},
+    {"*fc_fusion.*", FATE_NECK, "torchreid's resnet50mid, whose embedding joins features from inside layer4", 1},
+    {"*pool_layer.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
+    {"*gem*.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
+    {"*pool.p", FATE_NECK, "GeM pooling with a learned exponent; this network averages", 0},
+    {"*classifier.add_block.*", FATE_NECK, "layumi's linear layer and batch norm: the embedding is what comes "
+     "after", 0},
+    {"*classifier.classifier.*", FATE_DROPPED, CLASSIFIER, 0},
+    {"*bottleneck.*", FATE_NECK, BNNECK, 0},
+    {"*bnneck.*", FATE_NECK, BNNECK, 0},
+    {"*fc.[0-9].*", FATE_NECK, "a linear layer and batch norm before the classifier (torchreid's fc512): the embedding "
+     "is what comes after", 0},
+    {"*fc.[0-9][0-9].*", FATE_NECK, "linear layers before the classifier: the embedding is what comes after", 0},
+    {"*embedding*", FATE_NECK, "a layer after the trunk: the embedding may be what comes after it", 0},
+    {"*heads.weight", FATE_DROPPED, CLASSIFIER, 0},
+    {"*classifier*", FATE_DROPPED, CLASSIFIER, 0},
+    {"*fc.weight", FATE_DROPPED, CLASSIFIER, 0},
+    {"*fc.bias", FATE_DROPPED, CLASSIFIER, 0},
+    {"*last_linear.*", FATE_DROPPED, CLASSIFIER, 0},
+    {"pixel_mean", FATE_DROPPED, "preprocessing, which is the preset's", 0},
+    {"pixel_std", FATE_DROPPED, "preprocessing, which is the preset's", 0},
+    {"n_averaged", FATE_DROPPED, "a counter of training", 0},
+    {"*criterion*", FATE_DROPPED, "a loss of training", 0},
+    {"*loss*", FATE_DROPPED, "a loss of training", 0},
+};
+
+/* What stands behind the trunk, whatever stands before its name: the first row whose tensor the network has. */
+static const struct {
+    const char *pattern, *name;
+} NECKS[] = {
+    {"*heads.pool_layer.p", "pool_layer.p"}, /* fast-reid; its bottleneck.0 used to be called bnneck */
+    {"*heads.bottleneck.0.weight", "reduction.weight"}, /* with EMBEDDING_DIM; the batch norm is then bottleneck.1 */
+    {"*heads.bottleneck.1.weight", "bottleneck.weight"},
+    {"*heads.bottleneck.1.bias", "bottleneck.bias"},
+    {"*heads.bottleneck.1.running_mean", "bottleneck.running_mean"},
+    {"*heads.bottleneck.1.running_var", "bottleneck.running_var"},
+    {"*bottleneck.0.weight", "bottleneck.weight"},
+    {"*bottleneck.0.bias", "bottleneck.bias"},
+    {"*bottleneck.0.running_mean", "bottleneck.running_mean"},
+    {"*bottleneck.0.running_var", "bottleneck.running_var"},
+    {"*bnneck.weight", "bottleneck.weight"},
+    {"*bnneck.bias", "bottleneck.bias"},
+    {"*bnneck.running_mean", "bottleneck.running_mean"},
+    {"*bnneck.running_var", "bottleneck.running_var"},
+    {"*bottleneck.weight", "bottleneck.weight"},
+    {"*bottleneck.bias", "bottleneck.bias"},
+    {"*bottleneck.running_mean", "bottleneck.running_mean"},
+    {"*bottleneck.running_var", "bottleneck.running_var"},
+    {"*classifier.add_block.0.weight", "classifier.add_block.0.weight"}, /* layumi, beside the trunk's prefix */
+    {"*classifier.add_block.0.bias", "classifier.add_block.0.bias"},
+    {"*classifier.add_block.1.weight", "classifier.add_block.1.weight"},
+    {"*classifier.add_block.1.bias", "classifier.add_block.1.bias"},
+    {"*classifier.add_block.1.running_mean", "classifier.add_block.1.running_mean"},
+    {"*classifier.add_block.1.running_var", "classifier.add_block.1.running_var"},
+};
+
+/* Names of parts of the trunk. One that the network does not have belongs to another network, which may hold all that
+   this one needs, as ResNet-101 does for ResNet-50: no option accepts that. */
+static const char *const TRUNKS[] = {"layer[0-9].*", "features.*", "blocks.*", "_blocks.*"};
+
+/* PyTorch's own networks have these after the trunk. */
+static const char *const CLASSIFIERS[] = {"fc.weight", "fc.bias", "classifier.1.weight", "classifier.1.bias"};
+
+/* Networks that are met and are not here; the first row that fits is told. */
+static const struct {
+    const char *mark, *without, *what;
+} STRANGERS[] = {
+    {"*relative_position_bias_table", NULL, "a Swin transformer"},
+    {"*visual.transformer.*", NULL, "CLIP"},
+    {"*cls_token", NULL, "a vision transformer"},
+    {"*class_token", NULL, "a vision transformer"},
+    {"*attn.qkv.weight", NULL, "a vision transformer"},
+    {"*conv2.0.gate.fc1.weight", NULL, "OSNet"},
+    {"*layer1.0.conv2.fc1.weight", NULL, "ResNeSt"},
+    {"*layer1.0.prelu.weight", NULL, "an ArcFace ResNet"},
+    {"*body.0.res_layer.*", NULL, "an ArcFace ResNet"},
+    {"*repeat_1.0.branch0.*", NULL, "FaceNet (Inception-ResNet)"},
+    {"*layer3.35.conv1.weight", NULL, "ResNet-152"},
+    {"*layer3.22.conv1.weight", NULL, "ResNet-101"},
+    {"*layer4.0.conv1.weight", "*layer4.0.conv3.weight", "ResNet-18 or ResNet-34"},
+    {"*blocks.0.0.conv.weight", NULL, "EfficientNetV2 (MiewID is one)"},
+    {"*blocks.0.0.conv_exp.weight", NULL, "EfficientNetV2 (MiewID is one)"},
+    {"*features.1.0.block.0.0.weight", "*features.1.0.block.1.fc1.weight", "EfficientNetV2"},
+    {"*features.1.0.layer_scale", NULL, "ConvNeXt"},
+    {"*features.1.block.0.0.weight", NULL, "MobileNetV3"},
+    {"*blocks.1.0.conv_pw.weight", "*blocks.1.0.se.conv_reduce.weight", "MobileNetV3 or a relative"},
+    {"*features.3.squeeze.weight", NULL, "SqueezeNet"},
+    {"*stage2.0.branch1.0.weight", NULL, "ShuffleNetV2"},
+    {"*trunk_output.block1.*", NULL, "RegNet"},
+    {"*features.denseblock1.*", NULL, "DenseNet"},
+    {"*stage2.0.branches.*", NULL, "HRNet"},
+    {"*stages.0.blocks.0.*", NULL, "ConvNeXt or a relative"},
+    {"*downsample_layers.0.0.weight", NULL, "ConvNeXt"},
+    {"*Mixed_5b.*", NULL, "Inception"},
+    {"*features.1.conv.0.0.weight", NULL, "MobileNetV2"},
+    {"*features.0.weight", NULL, "VGG, AlexNet or a relative"},
+};
+
+/* Groups of tensors, when several fit as well: these first, in this order; weight averages after all others. */
+static const char *const FAVOURITES[] = {"", "state_dict", "model_state_dict", "model", "net", "network", "params"};
+static const char *const AVERAGES[] = {"*ema*", "*teacher*", "*momentum*", "*average*", "*swa*"};
+
+/* --- renaming ----------------------------------------------------------------------------------------------------- */
+
+enum { MAX_NUMBERS = 4 };
+
+/* 1 if name fits: its numbers and where the rest begins. */
+static int fits(const char *pattern, const char *name, long *numbers, const char **rest) {
+    int n = 0;
+    for (; *pattern && *pattern != '*'; pattern++) {
+        if (*pattern == '#') {
+            char *end;
+            if (*name < '0' || *name > '9' || n == MAX_NUMBERS) return 0;
+            numbers[n++] = strtol(name, &end, 10);
+            if (end - name > 4) return 0;
+            name = end;
+        } else if (*pattern != *name++) {
+            return 0;
+        }
+    }
+    *rest = name;
+    return *pattern == '*' || !*name;
+}
+
+static char *rewrite(const rule *rules, const char *name) {
+    long numbers[MAX_NUMBERS];
+    const char *rest;
+    text out = TEXT_INIT;
+    for (; rules->from; rules++) {
+        if (!fits(rules->from, name, numbers, &rest)) continue;
+        int n = 0;
+        for (const char *to = rules->to; *to; to++) {
+            if (*to == '*') text_puts(&out, rest);
+            else if (*to != '#') text_putc(&out, *to);
+            else {
+                text_printf(&out, "%ld", numbers[n++] + (to[1] == '+'));
+                to += to[1] == '+';
+            }
+        }
+        return out.s;
+    }
+    return must_copy(name, strlen(name));
+}
+
+/* Stage and place of block `number`, in torchvision's order: from the names that the network wants. */
+static int find_block(const network *n, long number, long *stage, long *place) {
+    long seen = -1;
+    for (long s = 1; s < 9; s++)
+        for (long b = 0; b < 99; b++) {
+            char start[64];
+            snprintf(start, sizeof start, "features.%ld.%ld.block.", s, b);
+            size_t len = strlen(start), low = 0, high = n->count;
+            while (low < high) { /* the first name that is not before it */
+                size_t middle = low + (high - low) / 2;
+                if (strcmp(n->wants[middle].name, start) < 0) low = middle + 1;
+                else high = middle;
+            }
+            if (low == n->count || strncmp(n->wants[low].name, start, len) != 0) break;
+            *stage = s - 1;
+            *place = b;
+            if (++seen == number) return 1;
+        }
+    return 0;
+}
+
+/* Torchvision's name for a name without prefix. */
+static char *canonical(const layout *l, const network *n, const char *name) {
+    long stage, place;
+    size_t len = l->flat ? strlen(l->flat) : 0;
+    if (len && strncmp(name, l->flat, len) == 0) {
+        char *end, staged[MAX_NAME + 64];
+        long number = strtol(name + len, &end, 10);
+        if (end - name - (ptrdiff_t)len > 4 || !find_block(n, number, &stage, &place))
+            return must_copy(name, strlen(name));
+        snprintf(staged, sizeof staged, "%s%ld.%ld%s", l->flat, stage, place, end);
+        return rewrite(l->rules, staged);
+    }
+    return rewrite(l->rules, name);
+}
+
+/* --- one group, one layout, one network --------------------------------------------------------------------------- */
+
+static int by_wanted_name(const void *a, const void *b) {
+    return strcmp(((const want *)a)->name, ((const want *)b)->name);
+}
+
+static const want *find_want(const network *n, const char *name) {
+    want key;
+    key.name = (char *)name; /* bsearch only compares */
+    return n->count ? bsearch(&key, n->wants, n->count, sizeof key, by_wanted_name) : NULL;
+}
+
+static void add_shape(char *out, size_t size, const uint64_t *shape, int ndim) {
+    size_t at = (size_t)snprintf(out, size, "[");
+    for (int i = 0; i < ndim && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%llu", i ? ", " : "", (unsigned long long)shape[i]);
+    if (at < size) snprintf(out + at, size - at, "]");
+}
+
+/* The same sides in the same order, when those of length 1 are left out. */
+static int same_but_ones(const tensor *t, const want *w) {
+    int i = 0, k = 0;
+    for (;;) {
+        while (i < t->ndim && t->shape[i] == 1) i++;
+        while (k < w->ndim && w->shape[k] == 1) k++;
+        if (i == t->ndim || k == w->ndim) return i == t->ndim && k == w->ndim;
+        if (t->shape[i++] != w->shape[k++]) return 0;
+    }
+}
+
+static fate compare_shape(const tensor *t, const want *w, char *note, size_t size) {
+    char have[120], need[120];
+    uint64_t count = 1;
+    for (int i = 0; i < w->ndim; i++) count *= w->shape[i];
+    if (t->ndim == w->ndim && memcmp(t->shape, w->shape, (size_t)t->ndim * sizeof *t->shape) == 0) return FATE_USED;
+    add_shape(need, sizeof need, w->shape, w->ndim);
+    if (t->ndim < 0) snprintf(have, sizeof have, "%llu values", (unsigned long long)t->count);
+    else add_shape(have, sizeof have, t->shape, t->ndim);
+    if (t->count == count && (t->ndim < 0 || same_but_ones(t, w))) {
+        snprintf(note, size, "%s to %s", have, need);
+        return FATE_RESHAPED;
+    }
+    snprintf(note, size, "shape is %s, %s is needed", have, need);
+    return FATE_MISMATCHED;
+}
+
+static fate compare_wanted(const tensor *t, const want *w, char *note, size_t size) {
+    static const char *const good[] = {"F32", "F16", "BF16", "F64"};
+    if (t->opaque) {
+        snprintf(note, size, "is %.120s, which has no plain values", t->opaque);
+        return FATE_MISMATCHED;
+    }
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+        if (t->type->name && strcmp(t->type->name, good[i]) == 0) return compare_shape(t, w, note, size);
+    snprintf(note, size, "its values are %s; float32, float16, bfloat16 or float64 is needed", t->type->torch);
+    return FATE_MISMATCHED;
+}
+
+/* What belongs to PyTorch's network but not to the embedding: small enough to go along. */
+static int is_carried(const checkpoint *c, const network *n, const tensor *t, const char *name) {
+    size_t len = strlen(name), tail = strlen("num_batches_tracked");
+    if (t->opaque || t->ndim < 0 || !t->type->name) return 0;
+    if (t->count > c->storages[t->storage].bytes / (uint64_t)t->type->bytes) return 0; /* a view that repeats values */
+    if (len > tail && strcmp(name + len - tail, "num_batches_tracked") == 0) {
+        text mean = TEXT_INIT;
+        text_add(&mean, name, len - tail);
+        text_puts(&mean, "running_mean");
+        int known = find_want(n, mean.s) != NULL;
+        text_free(&mean);
+        return known && t->count == 1;
+    }
+    for (size_t i = 0; i < sizeof CLASSIFIERS / sizeof *CLASSIFIERS; i++)
+        if (strcmp(name, CLASSIFIERS[i]) == 0) return 1;
+    return 0;
+}
+
+static const leftover *find_leftover(const char *name) {
+    for (size_t i = 0; i < sizeof LEFTOVERS / sizeof *LEFTOVERS; i++)
+        if (fnmatch(LEFTOVERS[i].pattern, name, 0) == 0) return &LEFTOVERS[i];
+    return NULL;
+}
+
+static void judge(const checkpoint *c, const network *n, mapped *m, int inside) {
+    m->wanted = find_want(n, m->name);
+    if (m->wanted) {
+        m->what = compare_wanted(m->from, m->wanted, m->note, sizeof m->note);
+        return;
+    }
+    const leftover *l = find_leftover(m->from->name);
+    m->what = is_carried(c, n, m->from, m->name) ? FATE_CARRIED : l ? l->what : FATE_UNKNOWN;
+    if (l && m->what != FATE_CARRIED) snprintf(m->note, sizeof m->note, "%s", l->meaning);
+    for (size_t i = 0; i < sizeof TRUNKS / sizeof *TRUNKS && m->what == FATE_UNKNOWN && inside; i++)
+        m->trunk |= fnmatch(TRUNKS[i], m->name, 0) == 0;
+}
+
+static int by_mapped_name(const void *a, const void *b) {
+    const mapped *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->from->name, y->from->name);
+}
+
+static void find_missing(mapping *m) {
+    size_t i = 0;
+    m->missing = must_alloc(m->network->count * sizeof *m->missing);
+    for (size_t k = 0; k < m->network->count; k++) { /* both are sorted by name */
+        const want *w = &m->network->wants[k];
+        while (i < m->count && strcmp(m->at[i].name, w->name) < 0) i++;
+        if (i == m->count || strcmp(m->at[i].name, w->name) != 0) m->missing[m->missing_count++] = w;
+    }
+}
+
+/* The name that the network has for a tensor behind the trunk, or NULL. */
+static const char *neck_name(const network *n, const char *name) {
+    for (size_t i = 0; i < sizeof NECKS / sizeof *NECKS; i++)
+        if (fnmatch(NECKS[i].pattern, name, 0) == 0 && find_want(n, NECKS[i].name)) return NECKS[i].name;
+    return NULL;
+}
+
+static void mapping_build(mapping *m, const checkpoint *c, const layout *l, const char *prefix, const network *n) {
+    size_t cap = 0, len = strlen(prefix);
+    m->layout = l->name;
+    m->network = n;
+    snprintf(m->prefix, sizeof m->prefix, "%s", prefix);
+    for (size_t i = 0; i < c->groups[m->group].tensors; i++) {
+        const tensor *t = &c->tensors[c->groups[m->group].first + i];
+        int inside = strncmp(t->name, prefix, len) == 0;
+        GROW(m->at, m->count, cap);
+        mapped *one = &m->at[m->count++];
+        memset(one, 0, sizeof *one);
+        one->from = t;
+        const char *neck = neck_name(n, t->name);
+        one->name = neck ? must_copy(neck, strlen(neck))
+                  : inside ? canonical(l, n, t->name + len) : must_copy(t->name, strlen(t->name));
+        judge(c, n, one, inside);
+        m->by_fate[one->what]++;
+    }
+    if (m->count) qsort(m->at, m->count, sizeof *m->at, by_mapped_name);
+    find_missing(m);
+}
+
+void mapping_free(mapping *m) {
+    for (size_t i = 0; i < m->count; i++) free(m->at[i].name);
+    free(m->at);
+    free(m->missing);
+    text_free(&m->problem);
+    memset(m, 0, sizeof *m);
+}
+
+/* --- the best of all ---------------------------------------------------------------------------------------------- */
+
+/* Tensors of the network that the file does not have as they are needed. */
+static size_t lacking(const mapping *m) { return m->missing_count + m->by_fate[FATE_MISMATCHED]; }
+
+static size_t difference(const mapping *m) {
+    return lacking(m) + m->by_fate[FATE_UNKNOWN] + m->by_fate[FATE_NECK];
+}
+
+static int matches_any(const checkpoint *c, int group, const char *pattern) {
+    if (strncmp(pattern, "key:", 4) == 0) {
+        for (size_t i = 0; i < c->key_count; i++)
+            if (strcmp(c->keys[i], pattern + 4) == 0) return 1;
+        return 0;
+    }
+    const tensor *t = c->tensors + c->groups[group].first;
+    for (size_t i = 0; i < c->groups[group].tensors; i++)
+        if (fnmatch(pattern, t[i].name, 0) == 0) return 1;
+    return 0;
+}
+
+static int rank_of(const char *path, const char *prefix) {
+    const char *last = strrchr(path, '.');
+    last = last ? last + 1 : path;
+    for (size_t i = 0; i < sizeof AVERAGES / sizeof *AVERAGES; i++)
+        if (fnmatch(AVERAGES[i], path, 0) == 0 || fnmatch(AVERAGES[i], prefix, 0) == 0) return 100;
+    for (size_t i = 0; i < sizeof FAVOURITES / sizeof *FAVOURITES; i++)
+        if (strcmp(last, FAVOURITES[i]) == 0) return (int)i;
+    return 50;
+}
+
+/* "model.": where the anchor stands at the end of a name, what is before it. NULL: it does not. */
+static char *prefix_of(const char *name, const char *anchor) {
+    size_t n = strlen(name), a = strlen(anchor);
+    if (n < a || strcmp(name + n - a, anchor) != 0 || (n > a && name[n - a - 1] != '.') || n - a >= 64) return NULL;
+    return must_copy(name, n - a);
+}
+
+static int is_asked_for(const char *key, const char *path, const char *prefix) {
+    size_t n = strlen(prefix);
+    if (!key || strcmp(key, path) == 0) return 1;
+    return n > 0 && strlen(key) == n - 1 && strncmp(key, prefix, n - 1) == 0;
+}
+
+static void note_other(mapping *m, const char *path, const char *prefix) {
+    size_t at = strlen(m->others);
+    snprintf(m->others + at, sizeof m->others - at, "%s%.80s%s%.80s", at ? ", " : "", path, *path && *prefix ? " " : "",
+             prefix);
+}
+
+typedef struct search {
+    const checkpoint *c;
+    const network *networks;
+    size_t count;
+    const char *asked, *key;
+    mapping *best;
+    int found, tries;
+} search;
+
+enum { MAX_TRIES = 64 }; /* places where a network could stand, so that no file makes this slow */
+
+static void try_network(search *s, int group, const layout *l, const char *prefix, const network *n) {
+    mapping m;
+    const char *path = s->c->groups[group].path;
+    memset(&m, 0, sizeof m);
+    m.group = group;
+    mapping_build(&m, s->c, l, prefix, n);
+    mapping *b = s->best;
+    size_t mine = difference(&m), best = s->found ? difference(b) : SIZE_MAX;
+    int same_place = s->found && b->group == group && strcmp(b->prefix, prefix) == 0;
+    int rank = rank_of(path, prefix), best_rank = s->found ? rank_of(s->c->groups[b->group].path, b->prefix) : 0;
+    if (mine < best || (mine == best && !same_place && rank < best_rank)) {
+        if (s->found && mine == best) note_other(&m, s->c->groups[b->group].path, b->prefix);
+        mapping_free(b);
+        *b = m;
+        s->found = 1;
+    } else {
+        if (mine == best && !same_place) note_other(b, path, prefix);
+        mapping_free(&m);
+    }
+}
+
+static void try_layout(search *s, const tensor *t, const layout *l) {
+    char *prefix = prefix_of(t->name, l->anchor);
+    if (prefix && is_asked_for(s->key, s->c->groups[t->group].path, prefix) && s->tries++ < MAX_TRIES)
+        for (size_t i = 0; i < s->count; i++)
+            if (!s->asked || strcmp(s->asked, s->networks[i].name) == 0)
+                try_network(s, t->group, l, prefix, &s->networks[i]);
+    free(prefix);
+}
+
+/* The name of a known network whose tensors stand in a group, or NULL. */
+static const char *stranger(const checkpoint *c, int group) {
+    for (size_t i = 0; i < sizeof STRANGERS / sizeof *STRANGERS; i++)
+        if (matches_any(c, group, STRANGERS[i].mark) &&
+            !(STRANGERS[i].without && matches_any(c, group, STRANGERS[i].without)))
+            return STRANGERS[i].what;
+    return NULL;
+}
+
+/* Why nothing fits. */
+static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) {
+    for (size_t g = 0; g < c->group_count; g++) {
+        const char *what = stranger(c, (int)g);
+        if (what) return refuse(why, "these are the tensors of %s, which is not among the networks here", what);
+    }
+    if (best)
+        return refuse(why, "of the %zu tensors that %s needs, %zu are missing or of another shape, and no other "
+                      "network fits better", best->network->count, best->network->name, lacking(best));
+    return refuse(why, "its %zu tensors (\"%.100s\", ...) are called as in no network that is known here",
+                  c->tensor_count, c->tensors[0].name);
+}
+
+/* The listed network that a rule makes of this one, and that has as many tensors, or NULL. */
+static const network *variant_of(const network *n, const rule *rules, const network *networks, size_t count) {
+    long numbers[MAX_NUMBERS];
+    const char *rest;
+    const network *found = NULL;
+    while (rules->from && !fits(rules->from, n->name, numbers, &rest)) rules++;
+    if (!rules->from) return NULL;
+    char *name = rewrite(rules, n->name);
+    for (size_t k = 0; k < count && !found; k++)
+        if (strcmp(networks[k].name, name) == 0 && networks[k].count == n->count) found = &networks[k];
+    free(name);
+    return found;
+}
+
+static void find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
+                        const char *file) {
+    for (size_t i = 0; i < sizeof ORIGINS / sizeof *ORIGINS; i++) {
+        const origin *o = &ORIGINS[i];
+        int good = 1;
+        for (int k = 0; k < 2 && o->marks[k]; k++) good = good && matches_any(c, m->group, o->marks[k]);
+        if (o->arch && fnmatch(o->arch, c->arch ? c->arch : file, 0) != 0) good = 0;
+        if (!good || (o->without && matches_any(c, m->group, o->without))) continue;
+        m->origin = o->name;
+        m->preset = o->preset;
+        m->preset_why = o->preset_why;
+        m->last_stride = o->last_stride;
+        if (!o->differs) return;
+        const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count);
+        if (variant) m->network = variant;
+        else snprintf(m->differs, sizeof m->differs, "%s; %s does not do that", o->differs, m->network->name);
+        return;
+    }
+}
+
+/* The first reason why the mapping cannot be used whatever the options are. */
+static void find_problem(mapping *m, const checkpoint *c) {
+    for (size_t i = 0; i < m->count; i++) {
+        const leftover *l = m->at[i].what == FATE_NECK ? find_leftover(m->at[i].from->name) : NULL;
+        if (!l || !l->fatal) continue;
+        text_printf(&m->problem, "%s: %s", m->at[i].from->name, l->meaning);
+        return;
+    }
+    for (size_t i = 0; i < m->count; i++) {
+        const char *what = m->at[i].trunk ? stranger(c, m->group) : NULL;
+        if (!m->at[i].trunk) continue;
+        text_printf(&m->problem, "%s: %s has no such layer; the file holds %s", m->at[i].from->name, m->network->name,
+                    what ? what : "another network");
+        return;
+    }
+    for (size_t i = 1; i < m->count; i++)
+        if (m->at[i].wanted && m->at[i].wanted == m->at[i - 1].wanted) {
+            text_printf(&m->problem, "\"%s\" and \"%s\" both are %s", m->at[i - 1].from->name, m->at[i].from->name,
+                        m->at[i].name);
+            return;
+        }
+    for (size_t i = 0; i < m->count; i++)
+        if (m->at[i].what == FATE_MISMATCHED) {
+            text_printf(&m->problem, "tensor %s: %s (network %s)", m->at[i].from->name, m->at[i].note,
+                        m->network->name);
+            return;
+        }
+    if (m->missing_count)
+        text_printf(&m->problem, "tensor %s is missing%s (network %s)", m->missing[0]->name,
+                    m->missing_count > 1 ? ", and others" : "", m->network->name);
+}
+
+int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
+                 const char *key, const char *file, text *why) {
+    search s = {c, networks, count, asked, key, m, 0, 0};
+    memset(m, 0, sizeof *m);
+    for (size_t i = 0; i < c->tensor_count; i++)
+        for (size_t k = 0; k < sizeof LAYOUTS / sizeof *LAYOUTS; k++) try_layout(&s, &c->tensors[i], &LAYOUTS[k]);
+    if (!s.found && key) return refuse(why, "no network stands under the key \"%.200s\"", key);
+    if (!s.found || (lacking(m) * 2 > m->network->count && !asked)) {
+        refuse_stranger(c, s.found ? m : NULL, why);
+        mapping_free(m);
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof KNOWN_FILES / sizeof *KNOWN_FILES; i++)
+        if (fnmatch(KNOWN_FILES[i].pattern, file, 0) == 0) {
+            m->preset = KNOWN_FILES[i].preset;
+            m->preset_why = KNOWN_FILES[i].why;
+        }
+    const char *preset = m->preset, *preset_why = m->preset_why;
+    find_origin(m, c, networks, count, asked, file);
+    if (preset) m->preset = preset, m->preset_why = preset_why;
+    find_problem(m, c);
+    if (m->differs[0] && !asked && !m->problem.len)
+        text_printf(&m->problem, "%s; --net %s converts it all the same", m->differs, m->network->name);
+    return 1;
+}

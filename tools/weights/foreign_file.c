@@ -1,0 +1,206 @@
+/* Checkpoints that torch.save did not write: safetensors, and the text form .wts of tensorrtx and FastRT. */
+#include "weights/checkpoint.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- safetensors: u64 header length, JSON, data ------------------------------------------------------------------- */
+
+static int integer(json *j, uint64_t *n) {
+    double value;
+    if (!json_number(j, &value)) return 0;
+    if (!(value >= 0 && value <= 9007199254740992.0 && value == (double)(uint64_t)value))
+        return json_fail(j, "a whole number is expected here");
+    *n = (uint64_t)value;
+    return 1;
+}
+
+static int integers(json *j, uint64_t *numbers, int most, int *count) {
+    *count = 0;
+    for (json_array(j); json_item(j);) {
+        if (*count == most) return json_fail(j, "the list is too long");
+        if (!integer(j, &numbers[(*count)++])) return 0;
+    }
+    return !j->error[0];
+}
+
+typedef struct header {
+    checkpoint *c;
+    json j;
+    uint64_t data_at;
+    text key, name, value;
+    text *why;
+} header;
+
+static int header_metadata(header *h) {
+    for (json_object(&h->j); json_key(&h->j, &h->key);) {
+        if (!json_string(&h->j, &h->value)) return 0;
+        char **to = strcmp(h->key.s, "reid.preset") == 0        ? &h->c->preset
+                    : strcmp(h->key.s, "reid.last_stride") == 0 ? &h->c->last_stride
+                    : strcmp(h->key.s, "reid.network") == 0     ? &h->c->network
+                                                                : NULL;
+        if (!to) continue;
+        free(*to);
+        *to = must_copy(h->value.s, h->value.len);
+    }
+    return !h->j.error[0];
+}
+
+/* {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]} */
+static int header_tensor(header *h, tensor *t) {
+    uint64_t range[2] = {0, 0}, bytes;
+    int count = 0, seen = 0;
+    for (json_object(&h->j); json_key(&h->j, &h->key);) {
+        int field = strcmp(h->key.s, "dtype") == 0 ? 1 : strcmp(h->key.s, "shape") == 0 ? 2
+                  : strcmp(h->key.s, "data_offsets") == 0 ? 4 : 0;
+        if (!field || seen & field) return json_fail(&h->j, "each tensor has dtype, shape and data_offsets, once");
+        seen |= field;
+        if (field == 1) {
+            if (!json_string(&h->j, &h->value)) return 0;
+            t->type = dtype_named(h->value.s);
+            if (!t->type) return json_fail(&h->j, "an unknown dtype");
+        } else if (field == 2 ? !integers(&h->j, t->shape, MAX_DIMS, &t->ndim) : !integers(&h->j, range, 2, &count)) {
+            return 0;
+        }
+    }
+    if (h->j.error[0]) return 0;
+    if (seen != 7 || count != 2) return json_fail(&h->j, "each tensor has dtype, shape and data_offsets, once");
+    uint64_t size = h->c->source.size - h->data_at;
+    if (!set_contiguous(t) || !checked_mul(t->count, (uint64_t)t->type->bytes, &bytes) || range[0] > range[1] ||
+        range[1] - range[0] != bytes)
+        return json_fail(&h->j, "the tensor's bytes do not fit its shape");
+    if (range[1] > size)
+        return json_fail(&h->j, "the tensor's bytes reach past the end; was it downloaded completely?");
+    GROW(h->c->storages, h->c->storage_count, h->c->storage_cap);
+    t->storage = h->c->storage_count++;
+    storage *s = &h->c->storages[t->storage];
+    memset(s, 0, sizeof *s);
+    s->at = h->data_at + range[0];
+    s->bytes = bytes;
+    return 1;
+}
+
+static int header_entries(header *h) {
+    int all = add_group(h->c, ""), good = 1;
+    for (json_object(&h->j); good && json_key(&h->j, &h->name);) {
+        tensor t;
+        if (strcmp(h->name.s, "__metadata__") == 0) {
+            good = header_metadata(h);
+            continue;
+        }
+        memset(&t, 0, sizeof t);
+        t.group = all;
+        if (h->name.len > MAX_NAME) return json_fail(&h->j, "a name is too long");
+        if (!header_tensor(h, &t)) return 0;
+        t.name = must_copy(h->name.s, h->name.len);
+        good = add_tensor(h->c, &t, h->why);
+        if (!good) free(t.name);
+    }
+    return good && json_end(&h->j);
+}
+
+int read_safetensors(checkpoint *c, text *why) {
+    unsigned char start[8];
+    header h;
+    if (!source_read(&c->source, 0, start, sizeof start, why)) return 0;
+    uint64_t length = le64(start);
+    if (length > c->source.size - 8 || length > MAX_HEADER)
+        return refuse(why, "a safetensors header of %llu bytes in a file of %llu; was it downloaded completely?",
+                      (unsigned long long)length, (unsigned long long)c->source.size);
+    char *bytes = must_alloc((size_t)length);
+    memset(&h, 0, sizeof h);
+    h.c = c;
+    h.why = why;
+    h.data_at = 8 + length;
+    snprintf(c->format, sizeof c->format, "safetensors");
+    int good = source_read(&c->source, 8, bytes, (size_t)length, why);
+    if (good) {
+        json_begin(&h.j, bytes, (size_t)length);
+        good = header_entries(&h);
+        if (h.j.error[0])
+            good = refuse(why, "safetensors header: %s%s%.200s%s", h.j.error, h.name.s ? " (tensor \"" : "",
+                          h.name.s ? h.name.s : "", h.name.s ? "\")" : "");
+    }
+    free(bytes);
+    text_free(&h.key);
+    text_free(&h.name);
+    text_free(&h.value);
+    return good;
+}
+
+/* --- .wts: the number of tensors, then lines of name, number of values, values in hexadecimal ----------------------
+   Shapes are not in the file: ndim is -1 until a network says what they are. */
+
+static int is_space(int c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+
+/* The next word in out, 0 at the end of the text. `at` is where it starts. */
+static int next_word(cursor *c, text *out, uint64_t *at) {
+    int byte;
+    text_clear(out);
+    do {
+        *at = cursor_at(c);
+        byte = cursor_next(c);
+    } while (is_space(byte));
+    for (; byte >= 0 && !is_space(byte) && out->len <= MAX_NAME; byte = cursor_next(c)) text_putc(out, byte);
+    return out->len > 0;
+}
+
+static int is_hex(const char *s) {
+    size_t n = strspn(s, "0123456789abcdefABCDEF");
+    return n > 0 && n <= 8 && !s[n];
+}
+
+static int wts_tensor(checkpoint *c, cursor *in, text *word, uint64_t number, text *why) {
+    uint64_t at, end;
+    long long count = 0;
+    tensor t;
+    memset(&t, 0, sizeof t);
+    if (!next_word(in, word, &at)) return refuse(why, "tensor %llu is missing; was the file downloaded completely?",
+                                                 (unsigned long long)number);
+    if (word->len > MAX_NAME || strlen(word->s) != word->len)
+        return refuse(why, "tensor %llu has an impossible name", (unsigned long long)number);
+    t.name = must_copy(word->s, word->len);
+    int good = next_word(in, word, &at) && parse_int(word->s, 0, 1LL << 40, &count);
+    if (!good) refuse(why, "tensor \"%.200s\" has no number of values", t.name);
+    end = cursor_at(in);
+    uint64_t start = end;
+    for (long long i = 0; i < count && good; i++) {
+        good = next_word(in, word, &at) && is_hex(word->s);
+        if (!good) refuse(why, "tensor \"%.200s\": value %lld of %lld is not a hexadecimal word", t.name, i, count);
+        end = cursor_at(in);
+    }
+    if (good) {
+        GROW(c->storages, c->storage_count, c->storage_cap);
+        storage *s = &c->storages[c->storage_count];
+        memset(s, 0, sizeof *s);
+        s->at = start;
+        s->bytes = end - start;
+        t.storage = c->storage_count++;
+        t.type = dtype_named("F32");
+        t.ndim = -1;
+        t.count = (uint64_t)count;
+        t.is_text = 1;
+        good = add_tensor(c, &t, why);
+    }
+    if (!good) free(t.name);
+    return good;
+}
+
+int read_wts(checkpoint *c, text *why) {
+    cursor *in = must_alloc(sizeof *in);
+    text word = TEXT_INIT;
+    uint64_t at;
+    long long count = 0;
+    cursor_begin(in, &c->source, 0, c->source.size, why);
+    int good = next_word(in, &word, &at) && parse_int(word.s, 1, 1 << 24, &count);
+    if (!good) refuse(why, "text that starts with a number, as .wts does, but not with a number of tensors");
+    snprintf(c->format, sizeof c->format, ".wts text");
+    add_group(c, "");
+    for (long long i = 0; i < count && good; i++) good = wts_tensor(c, in, &word, (uint64_t)i, why);
+    if (good && next_word(in, &word, &at)) good = refuse(why, "text follows the last of %lld tensors", count);
+    text_free(&word);
+    free(in);
+    return good;
+}

@@ -1,0 +1,66 @@
+#include "weights/networks.h"
+
+#include "base/say.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct collection {
+    network *to;
+    size_t cap;
+} collection;
+
+/* A file without tensors lacks them all; the note of each says "shape [64, 3, 7, 7] is needed". */
+static void add_want(const char *name, reid_tensor_status status, const char *note, void *user) {
+    collection *c = user;
+    const char *at = note ? strchr(note, '[') : NULL;
+    if (status != REID_TENSOR_MISSING || !at) return;
+    GROW(c->to->wants, c->to->count, c->cap);
+    want *w = &c->to->wants[c->to->count++];
+    memset(w, 0, sizeof *w);
+    w->name = must_copy(name, strlen(name));
+    while (*at != ']' && w->ndim < MAX_DIMS) {
+        char *end;
+        w->shape[w->ndim++] = strtoull(at + 1, &end, 10);
+        if (end == at + 1) die("networks: cannot read the shape of %s: %s", name, note);
+        at = *end == ',' ? end + 1 : end;
+    }
+}
+
+static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }
+
+static void add_network(networks *all, const char *name, reid_head head) {
+    static const char nothing[] = "\2\0\0\0\0\0\0\0{}";
+    reid_desc desc = REID_INIT;
+    network n;
+    collection c = {&n, 0};
+    memset(&n, 0, sizeof n);
+    desc.weights_data = nothing;
+    desc.weights_size = sizeof nothing - 1;
+    desc.network = name;
+    desc.head = head;
+    reid_check_weights(&desc, add_want, &c, NULL); /* fails, of course */
+    if (!n.count) return;
+    snprintf(n.name, sizeof n.name, "%s", name);
+    qsort(n.wants, n.count, sizeof *n.wants, by_name);
+    GROW(all->at, all->count, all->cap);
+    all->at[all->count++] = n;
+}
+
+void networks_list(networks *all) {
+    memset(all, 0, sizeof *all);
+    for (int i = 0; reid_network_name(i); i++) {
+        add_network(all, reid_network_name(i), REID_HEAD_NONE);
+        add_network(all, reid_network_name(i), REID_HEAD_FILE);
+    }
+}
+
+void networks_free(networks *all) {
+    for (size_t i = 0; i < all->count; i++) {
+        for (size_t k = 0; k < all->at[i].count; k++) free(all->at[i].wants[k].name);
+        free(all->at[i].wants);
+    }
+    free(all->at);
+    memset(all, 0, sizeof *all);
+}

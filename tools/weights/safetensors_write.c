@@ -1,0 +1,78 @@
+#include "weights/safetensors_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int by_size_and_name(const void *a, const void *b) {
+    const outgoing *x = a, *y = b;
+    int size = y->from->type->bytes - x->from->type->bytes;
+    return size ? size : strcmp(x->name, y->name);
+}
+
+static void add_metadata(text *header, const char *const *metadata) {
+    if (!metadata[0]) return;
+    text_puts(header, "\"__metadata__\":{");
+    for (int i = 0; metadata[i]; i += 2) {
+        if (i) text_putc(header, ',');
+        text_json(header, metadata[i]);
+        text_putc(header, ':');
+        text_json(header, metadata[i + 1]);
+    }
+    text_puts(header, "},");
+}
+
+static void add_numbers(text *header, const uint64_t *numbers, int count) {
+    for (int i = 0; i < count; i++) text_printf(header, "%s%llu", i ? "," : "", (unsigned long long)numbers[i]);
+}
+
+/* Length and JSON, padded with spaces to a multiple of eight. */
+static int make_header(text *header, const outgoing *tensors, size_t count, const char *const *metadata, text *why) {
+    uint64_t range[2] = {0, 0};
+    text_add(header, "\0\0\0\0\0\0\0\0{", 9);
+    add_metadata(header, metadata);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t bytes;
+        if (!checked_mul(tensors[i].from->count, (uint64_t)tensors[i].from->type->bytes, &bytes) ||
+            bytes > UINT64_MAX / 4 - range[1])
+            return refuse(why, "tensor \"%.200s\": its size overflows", tensors[i].name);
+        range[0] = range[1];
+        range[1] += bytes;
+        if (i) text_putc(header, ',');
+        text_json(header, tensors[i].name);
+        text_printf(header, ":{\"dtype\":\"%s\",\"shape\":[", tensors[i].from->type->name);
+        add_numbers(header, tensors[i].shape, tensors[i].ndim);
+        text_puts(header, "],\"data_offsets\":[");
+        add_numbers(header, range, 2);
+        text_puts(header, "]}");
+    }
+    text_putc(header, '}');
+    while (header->len % 8) text_putc(header, ' ');
+    for (int i = 0; i < 8; i++) header->s[i] = (char)((uint64_t)(header->len - 8) >> 8 * i & 255);
+    return 1;
+}
+
+typedef struct target {
+    pending *file;
+    uint64_t at;
+    text *why;
+} target;
+
+static int put(void *user, const void *bytes, size_t size) {
+    target *t = user;
+    if (interrupted()) return refuse(t->why, "interrupted");
+    if (!pending_write(t->file, bytes, size, (size_t)t->at, t->why)) return 0;
+    t->at += size;
+    return 1;
+}
+
+int safetensors_write(pending *p, const checkpoint *c, outgoing *tensors, size_t count, const char *const *metadata,
+                      uint64_t *size, text *why) {
+    text header = TEXT_INIT;
+    target t = {p, 0, why};
+    if (count) qsort(tensors, count, sizeof *tensors, by_size_and_name);
+    int good = make_header(&header, tensors, count, metadata, why) && put(&t, header.s, header.len);
+    for (size_t i = 0; i < count && good; i++) good = checkpoint_values(c, tensors[i].from, put, &t, why);
+    text_free(&header);
+    *size = t.at;
+    return good;
+}

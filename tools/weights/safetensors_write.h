@@ -1,0 +1,20 @@
+/* Writes a safetensors file: header first, then the values as the checkpoint delivers them. */
+#ifndef REID_TOOLS_SAFETENSORS_WRITE_H
+#define REID_TOOLS_SAFETENSORS_WRITE_H
+
+#include "weights/checkpoint.h"
+#include "base/files.h"
+
+typedef struct outgoing {
+    const char *name;
+    const tensor *from;
+    int ndim;
+    uint64_t shape[MAX_DIMS];
+} outgoing;
+
+/* Sorts the tensors (large elements first, then by name, so that all are aligned) and writes them to p. metadata: keys
+   and values in turn, ending with NULL. *size becomes the file's. Returns 0 with the reason in why. */
+int safetensors_write(pending *p, const checkpoint *c, outgoing *tensors, size_t count, const char *const *metadata,
+                      uint64_t *size, text *why);
+
+#endif

@@ -1,0 +1,455 @@
+/* What the symbolic values of a pickle mean to torch: which of them are storages, which are tensors, and how they are
+   called. The names of classes below are compared, never imported. */
+#include "weights/checkpoint.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_NESTING = 32, /* of dicts in dicts, and of modules in a whole pickled model */
+    MAX_WRAPS = 8   /* of calls around a tensor, such as Parameter(...) */
+};
+
+/* --- storages ----------------------------------------------------------------------------------------------------- */
+
+const dtype *torch_storage_type(const pickle *p, pickle_ref type, text *why) {
+    static const char *const modules[] = {"torch", "torch.cuda", "torch.storage"};
+    for (const dtype *d = DTYPES; d->bytes; d++)
+        for (size_t i = 0; i < sizeof modules / sizeof *modules; i++)
+            if (pickle_is_global(p, type, modules[i], d->storage)) return d;
+    text name = TEXT_INIT;
+    pickle_describe(p, type, &name);
+    refuse(why, "a storage is of an unknown type: %.200s", name.s);
+    text_free(&name);
+    return NULL;
+}
+
+/* ('storage', type, key, location, elements[, view]) */
+static int is_storage_id(const pickle *p, pickle_ref ref) {
+    const pickle_value *id = pickle_as(p, ref, PICKLE_ID);
+    return id && pickle_as(p, id->as.has.args, PICKLE_TUPLE) &&
+           pickle_is_text(p, pickle_item(p, id->as.has.args, 0), "storage");
+}
+
+static int add_storage(checkpoint *c, const pickle *p, pickle_ref args, text *why) {
+    const pickle_value *key = pickle_as(p, pickle_item(p, args, 2), PICKLE_TEXT);
+    const pickle_value *count = pickle_as(p, pickle_item(p, args, 4), PICKLE_INT);
+    uint64_t bytes;
+    if (!key || !count) return refuse(why, "a storage in the pickle has no key or no size");
+    const char *name = p->bytes + key->as.string[0].at;
+    size_t len = key->as.string[0].len;
+    if (len > MAX_NAME || memchr(name, 0, len)) return refuse(why, "a storage in the pickle has an impossible key");
+    const dtype *type = torch_storage_type(p, pickle_item(p, args, 1), why);
+    if (!type) return 0;
+    if (count->as.integer < 0 || !checked_mul((uint64_t)count->as.integer, (uint64_t)type->bytes, &bytes))
+        return refuse(why, "storage \"%.*s\" has %lld elements", (int)len, name, (long long)count->as.integer);
+    GROW(c->storages, c->storage_count, c->storage_cap);
+    storage *s = &c->storages[c->storage_count++];
+    memset(s, 0, sizeof *s);
+    s->key = must_copy(name, len);
+    s->bytes = bytes;
+    s->element = type->bytes;
+    return 1;
+}
+
+static int by_key(const void *a, const void *b) { return strcmp(((const storage *)a)->key, ((const storage *)b)->key); }
+
+int torch_storages(checkpoint *c, const pickle *p, text *why) {
+    size_t kept = 0;
+    for (size_t i = 0; i < p->value_count; i++)
+        if (is_storage_id(p, (pickle_ref)i) && !add_storage(c, p, p->values[i].as.has.args, why)) return 0;
+    if (c->storage_count) qsort(c->storages, c->storage_count, sizeof *c->storages, by_key);
+    for (size_t i = 0; i < c->storage_count; i++) {
+        storage *s = &c->storages[i];
+        if (kept && by_key(s, s - (i - kept + 1)) == 0) { /* tensors that share it */
+            int same = s->bytes == c->storages[kept - 1].bytes;
+            if (!same) return refuse(why, "storage \"%.200s\" has two different sizes", s->key);
+            free(s->key);
+            s->key = NULL;
+            continue;
+        }
+        storage one = *s;
+        s->key = NULL;
+        c->storages[kept++] = one;
+    }
+    c->storage_count = kept;
+    return 1;
+}
+
+storage *torch_storage(checkpoint *c, const char *key, size_t len) {
+    storage wanted;
+    if (len > MAX_NAME || memchr(key, 0, len) || !c->storage_count) return NULL;
+    wanted.key = must_copy(key, len);
+    storage *found = bsearch(&wanted, c->storages, c->storage_count, sizeof wanted, by_key);
+    free(wanted.key);
+    return found;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+/* What a call in the pickle means for a tensor: its arguments are a view of a storage, or it wraps another call. */
+typedef enum meaning {
+    PLAIN,       /* storage, offset, size, stride, ... */
+    WITH_DTYPE,  /* the same, and the dtype at [6] */
+    FIRST,       /* the tensor is argument 0 */
+    FUNCTION,    /* argument 0 is called with argument 2 */
+    SOMEWHERE    /* the tensor is among the arguments or in the state */
+} meaning;
+
+static const struct {
+    const char *module, *name;
+    meaning what;
+} CALLS[] = {
+    {"torch._utils", "_rebuild_tensor_v2", PLAIN},
+    {"torch._utils", "_rebuild_tensor", PLAIN},
+    {"torch._utils", "_rebuild_tensor_v3", WITH_DTYPE},
+    {"torch._utils", "_rebuild_parameter", FIRST},
+    {"torch._utils", "_rebuild_parameter_with_state", FIRST},
+    {"torch._tensor", "_rebuild_from_type_v2", FUNCTION},
+    {"torch._tensor", "_rebuild_from_type", FUNCTION},
+    {"torch.tensor", "_rebuild_from_type", FUNCTION},
+    {"torch.nn.parameter", "Parameter", SOMEWHERE},
+    {"torch.autograd.variable", "Variable", SOMEWHERE},
+};
+
+enum { ENTERED = 1, NO_MODEL = 2 };
+
+typedef struct state {
+    checkpoint *c;
+    const pickle *p;
+    known_tensor *known;
+    size_t known_count;
+    unsigned char *seen; /* for each value: ENTERED, NO_MODEL */
+    text *why;
+} state;
+
+static int call_meaning(const pickle *p, pickle_ref callable) {
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        if (pickle_is_global(p, callable, CALLS[i].module, CALLS[i].name)) return (int)CALLS[i].what;
+    return -1;
+}
+
+/* A tuple of integers, or torch.Size of one, that are not negative. */
+static int read_sides(const pickle *p, pickle_ref ref, uint64_t *sides, int *count) {
+    const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
+    if (v && pickle_is_global(p, v->as.has.callable, "torch", "Size")) ref = pickle_item(p, v->as.has.args, 0);
+    v = pickle_as(p, ref, PICKLE_TUPLE);
+    if (!v || v->count > MAX_DIMS) return 0;
+    *count = (int)v->count;
+    int i = 0;
+    for (uint32_t cell = v->as.has.first; cell; cell = p->cells[cell].next) {
+        const pickle_value *side = pickle_as(p, p->cells[cell].value, PICKLE_INT);
+        if (!side || side->as.integer < 0) return 0;
+        sides[i++] = (uint64_t)side->as.integer;
+    }
+    return 1;
+}
+
+/* The dtype torch.float32 and the like; NULL if it is another. */
+static const dtype *read_dtype(const pickle *p, pickle_ref ref) {
+    for (const dtype *d = DTYPES; d->bytes; d++)
+        if (pickle_is_global(p, ref, "torch", d->torch)) return d;
+    return NULL;
+}
+
+/* The storage that a tensor names, and, in legacy streams, the part of it: (key, offset, elements). */
+static int read_storage(state *st, pickle_ref ref, tensor *t, uint64_t *base) {
+    const pickle *p = st->p;
+    if (!is_storage_id(p, ref)) return refuse(st->why, "tensor \"%.200s\" has no storage", t->name);
+    pickle_ref args = pickle_at(p, ref)->as.has.args;
+    pickle_string key = pickle_at(p, pickle_item(p, args, 2))->as.string[0];
+    const storage *s = torch_storage(st->c, p->bytes + key.at, key.len);
+    t->type = torch_storage_type(p, pickle_item(p, args, 1), st->why);
+    if (!s || !t->type) return refuse(st->why, "tensor \"%.200s\" has no storage", t->name);
+    t->storage = (size_t)(s - st->c->storages);
+    const pickle_value *view = pickle_as(p, pickle_item(p, args, 5), PICKLE_TUPLE);
+    *base = 0;
+    if (!view) return 1;
+    const pickle_value *offset = pickle_as(p, pickle_item(p, pickle_item(p, args, 5), 1), PICKLE_INT);
+    if (!offset || offset->as.integer < 0)
+        return refuse(st->why, "tensor \"%.200s\" looks at an impossible part of its storage", t->name);
+    *base = (uint64_t)offset->as.integer;
+    return 1;
+}
+
+static int read_view(state *st, pickle_ref args, int with_dtype, tensor *t) {
+    const pickle *p = st->p;
+    int strides;
+    uint64_t base, elements = 1;
+    if (!read_storage(st, pickle_item(p, args, 0), t, &base)) return 0;
+    const pickle_value *offset = pickle_as(p, pickle_item(p, args, 1), PICKLE_INT);
+    if (!offset || offset->as.integer < 0 || (uint64_t)offset->as.integer > UINT64_MAX - base)
+        return refuse(st->why, "tensor \"%.200s\" has an impossible offset", t->name);
+    t->offset = base + (uint64_t)offset->as.integer;
+    if (!read_sides(p, pickle_item(p, args, 2), t->shape, &t->ndim) ||
+        !read_sides(p, pickle_item(p, args, 3), t->stride, &strides) || strides != t->ndim)
+        return refuse(st->why, "tensor \"%.200s\" has an impossible shape or stride (at most %d dimensions)", t->name,
+                      MAX_DIMS);
+    for (int i = 0; i < t->ndim; i++)
+        if (!checked_mul(elements, t->shape[i], &elements))
+            return refuse(st->why, "tensor \"%.200s\": its size overflows", t->name);
+    t->count = elements;
+    if (!with_dtype) return 1;
+    const dtype *type = read_dtype(p, pickle_item(p, args, 6));
+    if (!type) return refuse(st->why, "tensor \"%.200s\" has an unknown dtype", t->name);
+    t->type = type;
+    return 1;
+}
+
+static int by_id(const void *a, const void *b) {
+    return strcmp(((const known_tensor *)a)->id, ((const known_tensor *)b)->id);
+}
+
+/* A tensor outside the pickle, as in tar files: its id is a text or a number. */
+static const known_tensor *find_known(const state *st, pickle_ref ref) {
+    const pickle_value *id = pickle_as(st->p, ref, PICKLE_ID);
+    text name = TEXT_INIT;
+    if (!id || !st->known_count) return NULL;
+    const pickle_value *v = pickle_at(st->p, id->as.has.args);
+    if (v->kind == PICKLE_TEXT) text_add(&name, st->p->bytes + v->as.string[0].at, v->as.string[0].len);
+    else if (v->kind == PICKLE_INT) text_printf(&name, "%lld", (long long)v->as.integer);
+    known_tensor wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.id = name.s;
+    const known_tensor *found = name.s ? bsearch(&wanted, st->known, st->known_count, sizeof wanted, by_id) : NULL;
+    text_free(&name);
+    return found;
+}
+
+static pickle_ref find_inside(const state *st, pickle_ref container);
+
+/* The call or the id that makes a tensor, inside what wraps it; 0 if ref is no tensor. `args` of a call. */
+static pickle_ref find_maker(const state *st, pickle_ref ref, int *what, pickle_ref *args) {
+    const pickle *p = st->p;
+    for (int i = 0; i < MAX_WRAPS && ref; i++) {
+        const pickle_value *v = pickle_at(p, ref);
+        *what = -1;
+        if (v->kind == PICKLE_ID) return find_known(st, ref) ? ref : 0;
+        if (v->kind != PICKLE_OBJECT) return 0;
+        pickle_ref callable = v->as.has.callable;
+        *args = v->as.has.args;
+        *what = call_meaning(p, callable);
+        if (*what == FUNCTION) {
+            callable = pickle_item(p, *args, 0);
+            *args = pickle_item(p, *args, 2);
+            *what = *args && callable ? call_meaning(p, callable) : -1;
+        }
+        if (*what == PLAIN || *what == WITH_DTYPE) return ref;
+        if (*what == FIRST) ref = pickle_item(p, *args, 0);
+        else if (*what == SOMEWHERE) ref = find_inside(st, *args) ? find_inside(st, *args)
+                                                                   : find_inside(st, v->as.has.state);
+        else return 0;
+    }
+    return 0;
+}
+
+/* The first of a few items that could make a tensor. */
+static pickle_ref find_inside(const state *st, pickle_ref container) {
+    const pickle *p = st->p;
+    for (uint32_t i = 0; container && i < 4; i++) {
+        pickle_ref item = pickle_item(p, container, i);
+        if (!item) return 0;
+        const pickle_value *v = pickle_at(p, item);
+        if (v->kind == PICKLE_OBJECT && call_meaning(p, v->as.has.callable) >= 0) return item;
+        if (v->kind == PICKLE_ID && find_known(st, item)) return item;
+    }
+    return 0;
+}
+
+/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS. */
+static int is_other_tensor(const pickle *p, pickle_ref ref) {
+    text name = TEXT_INIT;
+    const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
+    if (!v) return 0;
+    pickle_describe(p, v->as.has.callable, &name);
+    int other = strstr(name.s, "._rebuild_") || strstr(name.s, "multiarray._reconstruct");
+    text_free(&name);
+    return other;
+}
+
+/* 1: added to *group, which is made if it is -1; 0: not a tensor; -1: an error, in why. */
+static int take_tensor(state *st, pickle_ref ref, int *group, const text *path, const text *name) {
+    tensor t;
+    int what = -1, good = 1;
+    pickle_ref args = 0, maker = find_maker(st, ref, &what, &args);
+    if (!maker && !is_other_tensor(st->p, ref)) return 0;
+    memset(&t, 0, sizeof t);
+    if (name->len > MAX_NAME || memchr(name->s, 0, name->len)) {
+        refuse(st->why, "a tensor has a name of more than %d bytes, or with a zero byte in it", MAX_NAME);
+        return -1;
+    }
+    if (maker && what < 0) t = find_known(st, maker)->what;
+    if (*group < 0) *group = add_group(st->c, path->s);
+    if (*group < 0) {
+        refuse(st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
+        return -1;
+    }
+    t.name = must_copy(name->s, name->len);
+    t.group = *group;
+    if (maker && what >= 0) {
+        good = read_view(st, args, what == WITH_DTYPE, &t);
+    } else if (!maker) {
+        text class = TEXT_INIT;
+        pickle_describe(st->p, ref, &class);
+        t.opaque = class.s;
+    }
+    if (good && add_tensor(st->c, &t, st->why)) return 1;
+    free(t.name);
+    free(t.opaque);
+    return -1;
+}
+
+/* --- the walk: dicts, lists and whole models, with a stack of our own --------------------------------------------- */
+
+typedef struct frame {
+    pickle_ref container;
+    uint32_t cell, index; /* the next one, and its place */
+    int group;            /* -1: none yet */
+    int in_model;         /* it is a part of a pickled module, not a dict of its own */
+    size_t path, name;    /* how much of walk.path and walk.name belongs to it */
+} frame;
+
+typedef struct walk {
+    state *st;
+    frame frames[MAX_NESTING];
+    int depth;
+    text path; /* of keys, to the group */
+    text name; /* of modules, inside a whole pickled model */
+} walk;
+
+/* Asked once for each object: its state may be long, and the object may stand in many places. */
+static int is_model(const state *st, pickle_ref ref) {
+    const pickle_value *v = pickle_as(st->p, ref, PICKLE_OBJECT);
+    if (!v || !v->as.has.state || st->seen[ref] & NO_MODEL) return 0;
+    if (st->seen[ref] || pickle_key(st->p, v->as.has.state, "_modules")) return 1;
+    st->seen[ref] |= NO_MODEL;
+    return 0;
+}
+
+static int is_container(const pickle_value *v) {
+    return v->kind == PICKLE_DICT || v->kind == PICKLE_LIST || v->kind == PICKLE_TUPLE ||
+           (v->kind == PICKLE_OBJECT && v->count);
+}
+
+/* Goes into a container, once: what is met again is the same tensors under another name. */
+static int enter(walk *w, pickle_ref ref, int group, int in_model) {
+    for (int i = 0; i < w->depth; i++)
+        if (w->frames[i].container == ref) return refuse(w->st->why, "a container in the pickle contains itself");
+    if (w->depth == MAX_NESTING || w->st->seen[ref] & ENTERED) return 1;
+    if (w->path.len > MAX_NAME || w->name.len > MAX_NAME) return 1;
+    w->st->seen[ref] |= ENTERED;
+    uint32_t first = pickle_at(w->st->p, ref)->as.has.first;
+    w->frames[w->depth++] = (frame){ref, first, 0, group, in_model, w->path.len, w->name.len};
+    return 1;
+}
+
+/* The dicts of a module: its own tensors and its children. group -1: it is the outermost. */
+static int enter_model(walk *w, pickle_ref ref, int group) {
+    static const char *const parts[] = {"_modules", "_buffers", "_parameters"}; /* the last is walked first */
+    const pickle *p = w->st->p;
+    if (w->st->seen[ref] & ENTERED || w->depth + 3 > MAX_NESTING) return 1;
+    w->st->seen[ref] |= ENTERED;
+    if (group < 0) {
+        text class = TEXT_INIT;
+        group = add_group(w->st->c, w->path.s);
+        if (group < 0) return refuse(w->st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
+        pickle_describe(p, ref, &class);
+        w->st->c->groups[group].model = class.s;
+    }
+    for (int i = 0; i < 3; i++) {
+        pickle_ref part = pickle_key(p, pickle_at(p, ref)->as.has.state, parts[i]);
+        if (part && is_container(pickle_at(p, part)) && !enter(w, part, group, 1)) return 0;
+    }
+    return 1;
+}
+
+static void add_key(const pickle *p, pickle_ref key, uint32_t index, text *out) {
+    const pickle_value *v = pickle_at(p, key);
+    uint32_t len = v->as.string[0].len <= MAX_NAME ? v->as.string[0].len : MAX_NAME + 1;
+    if (!key) text_printf(out, "%lu", (unsigned long)index);
+    else if (v->kind == PICKLE_TEXT || v->kind == PICKLE_BYTES) text_add(out, p->bytes + v->as.string[0].at, len);
+    else if (v->kind == PICKLE_INT) text_printf(out, "%lld", (long long)v->as.integer);
+    else text_puts(out, "?");
+}
+
+static void cut(text *t, size_t len) {
+    t->len = len;
+    t->s[len] = 0;
+}
+
+/* An item of _parameters, _buffers or _modules. */
+static int visit_in_model(walk *w, const frame *f, pickle_ref key, pickle_ref item) {
+    int group = f->group;
+    add_key(w->st->p, key, f->index, &w->name);
+    if (!is_model(w->st, item)) return take_tensor(w->st, item, &group, &w->path, &w->name) >= 0;
+    text_putc(&w->name, '.');
+    return enter_model(w, item, group);
+}
+
+static int visit_item(walk *w, frame *f, pickle_ref key, pickle_ref item) {
+    const pickle *p = w->st->p;
+    add_key(p, key, f->index, &w->name);
+    int taken = take_tensor(w->st, item, &f->group, &w->path, &w->name);
+    if (taken) return taken > 0;
+    if (w->path.len) text_putc(&w->path, '.');
+    text_add(&w->path, w->name.s, w->name.len);
+    cut(&w->name, 0);
+    if (is_model(w->st, item)) return enter_model(w, item, -1);
+    return !is_container(pickle_at(p, item)) || enter(w, item, -1, 0);
+}
+
+/* The next item of the container on top of the stack. */
+static int visit(walk *w) {
+    frame *f = &w->frames[w->depth - 1];
+    if (!f->cell) {
+        w->depth--;
+        return 1;
+    }
+    const pickle_cell *cell = &w->st->p->cells[f->cell];
+    cut(&w->path, f->path);
+    cut(&w->name, f->name);
+    f->cell = cell->next;
+    int good = f->in_model ? visit_in_model(w, f, cell->key, cell->value) : visit_item(w, f, cell->key, cell->value);
+    f->index++;
+    return good;
+}
+
+static void note_keys(checkpoint *c, const pickle *p) {
+    const pickle_value *root = pickle_as(p, p->root, PICKLE_DICT);
+    for (uint32_t cell = root ? root->as.has.first : 0; cell && c->key_count < 64; cell = p->cells[cell].next) {
+        const pickle_value *key = pickle_as(p, p->cells[cell].key, PICKLE_TEXT);
+        if (!key || key->as.string[0].len > MAX_NAME) continue;
+        GROW(c->keys, c->key_count, c->key_cap);
+        c->keys[c->key_count++] = must_copy(p->bytes + key->as.string[0].at, key->as.string[0].len);
+    }
+    const pickle_value *arch = pickle_as(p, pickle_key(p, p->root, "arch"), PICKLE_TEXT);
+    if (arch && arch->as.string[0].len <= MAX_NAME)
+        c->arch = must_copy(p->bytes + arch->as.string[0].at, arch->as.string[0].len);
+}
+
+int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why) {
+    state st = {c, p, known, known_count, must_alloc(p->value_count), why};
+    walk w;
+    int what, good = 1;
+    pickle_ref args;
+    memset(&w, 0, sizeof w);
+    memset(st.seen, 0, p->value_count);
+    w.st = &st;
+    text_puts(&w.path, "");
+    text_puts(&w.name, "");
+    note_keys(c, p);
+    if (find_maker(&st, p->root, &what, &args)) good = refuse(why, "a single tensor, not the state_dict of a network");
+    else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);
+    else if (is_container(pickle_at(p, p->root))) good = enter(&w, p->root, -1, 0);
+    while (good && w.depth) good = visit(&w);
+    if (good && !c->tensor_count) {
+        text class = TEXT_INIT;
+        pickle_describe(p, p->root, &class);
+        good = refuse(why, "there are no tensors in it: the pickle holds %.200s", class.s);
+        text_free(&class);
+    }
+    free(st.seen);
+    text_free(&w.path);
+    text_free(&w.name);
+    return good;
+}
