@@ -74,7 +74,7 @@ tensor() { # tensor PART TEXT: the cases of kernels_PART with this text in their
         bisect
 }
 says 0 '1 of *1 cases right$' tensor bytes 'INT8 stem'
-says 0 '1 of *1 cases right$' tensor wgmma 'layer1.1.conv2, 3 of 12x10, tile 64x64 groups 1 resident 0 pair 0 split 4'
+says 0 '1 of *1 cases right$' tensor wgmma 'layer3.1.conv3, 3 of 3x3, tile 128x64 groups 2 resident 0 pair 0 split 4'
 says 0 '1 of *1 cases right$' tensor wgmma 'maxpool, 3 of 11x9'
 says 0 '3 of *3 cases right$' tensor conv 'reid_conv_f16 3x3 relu'
 
@@ -115,7 +115,7 @@ first_mode() ( # first_mode WORD: that the settings must have to work
     . tools/gpu/bench.sh
     embed() { case "$*,$net $with" in *cpu* | *"$needed"*) return 0 ;; *) return 124 ;; esac; }
     cd "$dir" || exit 1
-    rm -f "$dir"/mode.*
+    rm -f "$dir"/mode.* && results=bench
     nets='resnet50 efficientnet_b0' pictures='' failures=0
     choose_modes
     echo "works:$nets; modes: $(cat "$dir/mode.resnet50"), $(cat "$dir/mode.efficientnet_b0")"

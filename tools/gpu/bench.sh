@@ -1,5 +1,6 @@
 # bench.sh: reid bench in all its cells, in the first mode that works; cold and cached starts; exact search; A and B.
-# Lines of bench.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check; common.sh says what is set.
+# Lines of bench.jsonl, ab.jsonl and tune.jsonl: {"in": GROUP, "is": CELL}. Parts of tools/gpu_check;
+# common.sh says what is set.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # bench_cells NET SIZE PRECISION PEAK_GFLOPS OPTION...: adds cells to the group $group
@@ -14,12 +15,12 @@ bench_cells() {
     fi
     set -- "$@" ${gflops:+--peak-gflops "$gflops"} ${gbs:+--peak-gbs "$gbs"} $pack
     rm -f "$work/bench.json"
-    if limited 90 "$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")" env $with $reid bench \
+    if limited 90 "$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")$version" env $with $reid bench \
         -m "build/gpu/$net.safetensors" --device cuda --size "$size" --precision "$precision" "$@" \
         --output "$work/bench.json"; then
         sed -n 's/^ *\({"net".*}\),\{0,1\}$/{"in": "'"$group"'", "is": \1}/p' "$work/bench.json" |
-            tee "$work/cells" >> "$out/bench.jsonl"
-        table_of_cells "$work/cells" >> "$out/bench.txt"
+            tee "$work/cells" >> "$out/$results.jsonl"
+        table_of_cells "$work/cells" >> "$out/$results.txt"
     else
         failures=$((failures + 1))
         return 1
@@ -52,8 +53,8 @@ choose_mode() {
     for settings in '' REID_CLUSTERS=0 REID_PDL=0 'REID_CLUSTERS=0 REID_PDL=0' REID_WGMMA=0 \
         'REID_WGMMA=0 REID_PDL=0'; do
         if works "$1" "$settings"; then good=true word=works; else good=false word='does not work'; fi
-        line bench "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"settings\": \"$settings\", \"works\": $good}}"
-        table bench "$1, mode \"${settings:-default}\": $word"
+        line $results "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"settings\": \"$settings\", \"works\": $good}}"
+        table $results "$1, mode \"${settings:-default}\": $word"
         with=''
         [ $good = true ] || continue
         echo "$settings" > "$work/mode.$1"
@@ -101,19 +102,19 @@ starts_of() {
     mkdir "$work/cache"
     cold=$(one_start "$work/cache" "$1") cached=$(one_start "$work/cache" "$1")
     [ -n "$cached" ] || { failures=$((failures + 1)); return; }
-    line bench "{\"in\": \"starts\", \"is\": {\"net\": \"$1\", \"precision\": \"fp16\", \"batch\": 1, \
+    line $results "{\"in\": \"starts\", \"is\": {\"net\": \"$1\", \"precision\": \"fp16\", \"batch\": 1, \
 \"cold_ms\": $cold, \"cached_ms\": $cached}}"
-    table bench "$(printf '%-20s first start %s ms, later ones %s ms' "$1" "$cold" "$cached")"
+    table $results "$(printf '%-20s first start %s ms, later ones %s ms' "$1" "$cold" "$cached")"
 }
 
 # Exact search in a million rows of 512: cells, and lines of the table.
 bench_search() {
     if limited 120 search build/gpu/search bench reid_kernels.cu 1000000 512 "${gbs:-0}" "${half:-0}" 1 32 1000 \
         > "$work/search"; then
-        sed 's/^ *\({.*}\),\{0,1\}$/{"in": "search", "is": \1}/' "$work/search" >> "$out/bench.jsonl"
+        sed 's/^ *\({.*}\),\{0,1\}$/{"in": "search", "is": \1}/' "$work/search" >> "$out/$results.jsonl"
         tr -d '{}",:' < "$work/search" |
             awk '{ printf "search %sx%s fp16, %d queries: %.3f ms, rows at %s GB/s\n", $2, $4, $8, $12, $14 }' \
-                >> "$out/bench.txt"
+                >> "$out/$results.txt"
     else
         failures=$((failures + 1))
     fi
@@ -122,7 +123,7 @@ bench_search() {
 # The same for calls with one picture, or a few.
 bench_latency() {
     group=latency
-    table bench "with --latency:"
+    table $results "with --latency:"
     for net in $nets; do
         for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,8 --latency; done
     done
@@ -132,7 +133,7 @@ bench_latency() {
 bench_without() {
     more=REID_$1=0 group=$2
     shift 2
-    table bench "with $more:"
+    table $results "with $more:"
     for net in resnet50 efficientnet_b0; do
         [ -f "$work/mode.$net" ] && [ -z "$(cat "$work/mode.$net")" ] || continue
         bench_cells "$net" 224x224 fp16 "$half" --batches "$@"
@@ -144,14 +145,14 @@ bench_without() {
 part_tune() {
     [ -z "$emulator" ] || skip 'times on the emulator would mean nothing'
     nets=resnet50
-    need_bench
+    need_bench tune
     group=tuned
     mkdir -p "$work/tiles"
     export REID_CACHE_DIR="$work/tiles"
     limited 330 'resnet50 fp16 --tune' $reid bench --tune -m build/gpu/resnet50.safetensors --precision fp16 \
         > "$out/tiles.txt" || failures=$((failures + 1))
     cp "$work/tiles/tiles" "$out/tiles" 2>/dev/null
-    table bench "with measured tiles:"
+    table $results "with measured tiles:"
     bench_cells resnet50 224x224 fp16 "$half" --batches 1,8,32,128,256 --ops
     profile_slowest
     return $((failures > 0))
@@ -160,16 +161,17 @@ part_tune() {
 # The five operations of a batch of 256 that take longest, by the hardware's counters.
 profile_slowest() {
     command -v ncu >/dev/null || { echo 'no ncu here'; return; }
-    limited 150 'resnet50 fp16 ncu' ncu --clock-control none --set basic --section SpeedOfLight \
+    limited 150 'resnet50 fp16 ncu' ncu --clock-control none --target-processes all --set basic --section SpeedOfLight \
         --section MemoryWorkloadAnalysis --section WarpStateStats --kernel-name regex:reid_conv \
         --launch-count 40 --csv --page raw env REID_SYNC=1 $reid bench -m build/gpu/resnet50.safetensors \
         --device cuda --precision fp16 --batches 256 --rounds 1 > "$out/ncu.csv" || failures=$((failures + 1))
 }
 
-need_bench() {
+need_bench() { # need_bench PART: whose results these are
+    results=$1
     need_command
     need_pictures 64
-    reid=build/reid failures=0 with='' more='' group=cells
+    reid=build/reid failures=0 with='' more='' version='' group=cells
     gbs=$(value copy_kernel) half=$(value wgmma_n256_shared) single=$(value ffma)
     [ -n "$half" ] || half=$(value mma_m16n8k16)
     gbs=${gbs:+$(awk "BEGIN { print 1000 * $gbs }")} half=${half:+$(awk "BEGIN { print 1000 * $half }")}
@@ -179,7 +181,7 @@ need_bench() {
 part_bench() {
     [ -z "$emulator" ] || [ -n "${BENCH_EMULATED-}" ] || skip 'times on the emulator would mean nothing'
     nets=${BENCH_EMULATED:-$networks}
-    need_bench
+    need_bench bench
     [ -z "$emulator" ] || head -n 2 "$pictures" > "$pictures.few"
     [ -z "$emulator" ] || mv "$pictures.few" "$pictures"
     choose_modes
@@ -205,7 +207,7 @@ part_bench() {
     for net in $nets; do
         for size in 224x224 256x128; do bench_cells "$net" $size fp32 "$single" --batches 1,8,32 --rounds 5; done
     done
-    [ ! -x build/gpu/ceilings ] || line bench "{\"in\": \"driver\", \"is\": $(build/gpu/ceilings --start)}"
+    [ ! -x build/gpu/ceilings ] || line $results "{\"in\": \"driver\", \"is\": $(build/gpu/ceilings --start)}"
     return $((failures > 0))
 }
 
@@ -215,12 +217,12 @@ part_ab() {
     [ -n "$other" ] || skip 'which version is A? --before DIR is missing'
     [ -f "$other/Makefile" ] || skip "$other is no checkout: it has no Makefile"
     nets='resnet50 efficientnet_b0'
-    need_bench
+    need_bench ab
     (cd "$other" && ${MAKE:-make} -s -j"$(cores)" build/reid) || exit 1
     for round in 1 2 3; do
         for group in before after; do
-            reid=build/reid packed=$pack
-            [ $group = after ] || reid=$other/build/reid pack=''
+            reid=build/reid packed=$pack version=''
+            [ $group = after ] || reid=$other/build/reid pack='' version=' before'
             for net in $nets; do
                 bench_cells "$net" 224x224 fp16 "$half" --batches 1,256 --ops
                 bench_cells "$net" 224x224 fp16 "$half" --batches 1 --latency

@@ -135,6 +135,7 @@ part_correct() {
     few=$work/few
     head -n 2 "$pictures" > "$few"
     failures=0 with='' ended=0
+    if [ -z "$emulator" ] || [ "${REID_EMULATOR_SUMS-}" = tensor ]; then check_predicted; fi
     for net in $nets; do
         for size in $sizes; do
             precision=fp32
@@ -147,7 +148,6 @@ part_correct() {
             [ -n "$emulator" ] || check_int8
         done
     done
-    [ -z "$emulator" ] || [ "${REID_EMULATOR_SUMS-}" = tensor ] && check_predicted
     said=$(limited 120 search build/gpu/search check reid_kernels.cu 2>&1)
     status=$? net=search size=- precision=fp16
     record 'hits as on the CPU' $status "$said"

@@ -22,15 +22,15 @@ whole_lines() { grep '^{.*}$' "$1"; }
 # array FILE: its lines, with commas
 array() { sed 's/^/    /; $!s/$/,/' "$1"; }
 
-# group NAME: the lines of bench.jsonl that are in it
-group_of() { whole_lines "$out/bench.jsonl" | sed -n "s/^{\"in\": \"$1\", \"is\": \(.*\)}\$/\1/p" > "$out/group.part"; }
+# group_of PART NAME: the part's lines that are in it
+group_of() { whole_lines "$out/$1.jsonl" | sed -n "s/^{\"in\": \"$2\", \"is\": \(.*\)}\$/\1/p" > "$out/group.part"; }
 
-json_of_bench() {
+json_of_bench() { # bench, ab, tune
     head_of_json
-    group_of driver
+    group_of "$1" driver
     printf '  "driver_start": %s' "$(tail -n 1 "$out/group.part" | grep . || echo '{}')"
     for group in modes starts cells latency without_wgmma without_pdl without_clusters tuned before after search; do
-        group_of $group
+        group_of "$1" $group
         name=$group
         case $group in modes | starts | cells | search) ;; *) name=cells_$group ;; esac
         printf ',\n  "%s": [\n' $name
@@ -68,10 +68,9 @@ json_of_bisect() {
 
 # assemble PART: PART.json from PART.jsonl
 assemble() {
-    case $1 in ab | tune) set -- bench ;; esac # they add groups to it
     [ -s "$out/$1.jsonl" ] || return 0
     case $1 in
-    bench) json_of_bench ;;
+    bench | ab | tune) json_of_bench "$1" ;;
     ceilings) json_of_ceilings ;;
     bisect) json_of_bisect ;;
     correct | modes | prepare) json_of_checks "$1" ;;
