@@ -90,7 +90,7 @@ install: build/reid build/reid.1 build/reid.bash
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
 
 ## make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
-## make check            the tests that have changed inputs since they last passed; check-all: all of them, with everything
+## make check            the tests whose inputs have changed since they passed; check-all: all of them, with everything
 check:
 	sh tests/run --changed
 check-all:

@@ -43,8 +43,8 @@ bug() { # bug WHAT FUNCTION SED_SCRIPT: t_ops must notice
     if CMOCKA_TEST_ABORT=1 timeout 60 "$out/bug/t_ops" "$2" > "$out/log" 2>&1; then bad "$1: $2 passes"; else good; fi
 }
 
-build t_ops "$out" -O1
-build t_int8 "$out" -O1
+build t_ops "$out" -O0
+build t_int8 "$out" -O0
 notices t_ops test_conv_1x1
 notices t_ops test_conv_windows
 notices t_ops test_grid

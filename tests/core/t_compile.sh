@@ -61,10 +61,15 @@ for compiler in 'gcc g++' 'clang clang++'; do
     # Some of gcc's warnings need the optimiser, and unused functions a whole compilation: once for each language is
     # enough, and with the code for particular processors, most of the time, for one of them in its turn.
     case $cc in gcc) for_c=-O2 for_cxx=-O1 ;; clang) for_c=-O0 for_cxx=-O0 ;; esac
+    case $cc in gcc) static=-O1 ;; clang) static=-O0 ;; esac
+    REID_SHARE=4
     my_turn && part= || part=-DREID_NO_VECTORS
     for std in c99 c11 gnu17; do
         flags="-std=$std $warnings $c_warnings -I$root"
-        case $std in c99) whole="$for_c $part" unused="-O1 $part" ;; *) whole=-fsyntax-only unused=-fsyntax-only ;; esac
+        case $std in
+        c99) whole="$for_c $part" unused="$static $part" ;;
+        *) whole=-fsyntax-only unused=-fsyntax-only ;;
+        esac
         compiles "$cc $std, declarations" $cc $flags -c header.c -o header.o
         start=$(date +%s%N)
         compiles "$cc $std, implementation" $cc $flags $whole -c implementation.c -o implementation.o
@@ -75,7 +80,7 @@ for compiler in 'gcc g++' 'clang clang++'; do
     for std in c++11 c++20; do
         flags="-std=$std $warnings -I$root"
         case $std in
-        c++11) whole="$for_cxx $part" unused="-O1 $part" ;;
+        c++11) whole="$for_cxx $part" unused="$static $part" ;;
         *) whole=-fsyntax-only unused=-fsyntax-only ;;
         esac
         compiles "$cxx $std, declarations" $cxx $flags -c header.cpp -o header.o
@@ -175,8 +180,8 @@ fi
 
 # --- musl ---
 if command -v musl-gcc >/dev/null; then
-    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -DREID_NO_VECTORS -static -DMAIN=main -I"$root" \
-        static.c -o musl -lm
+    compiles 'musl, static' musl-gcc -std=c99 $warnings $c_warnings -O1 -DREID_NO_VECTORS -static -DMAIN=main \
+        -I"$root" static.c -o musl -lm
     compiles 'musl program runs' ./musl
 else
     skip 'no musl-gcc here (musl-tools): static musl is left out'

@@ -28,7 +28,7 @@ nothing() {
 }
 
 printf '#define REID_IMPLEMENTATION\n#include "reid.h"\n' > "$dir/all.c"
-cc -std=c99 -O2 -I. -c "$dir/all.c" -o "$dir/all.o" || exit 1
+cc -std=c99 -O1 -I. -c "$dir/all.c" -o "$dir/all.o" || exit 1
 nm -g --defined-only "$dir/all.o" | awk '{print $3}' | sort > "$dir/defined"
 
 # --- the object file ---

@@ -195,8 +195,8 @@ try "an old GPU" good ${E}_ARCH=70 '' query REID_ERR_DEVICE "arch=sm_70"
 # The first start of each compiler fills the cache for the later ones.
 try "the emulator" good '' mapped=libnvrtc-builtins.so.13.0 cuda REID_OK "compiling" "NVRTC 13.0"
 my_turn && nvrtc12=1 || nvrtc12= # whose kernels would be compiled, for one more cache
-[ -z "$nvrtc12" ] || try "the driver of 12.4 with NVRTC 12" both "${E}_DRIVER_VERSION=12040 ${E}_NVRTC_VERSION=12.8" '' cuda REID_OK \
-    "NVRTC 12.8"
+[ -z "$nvrtc12" ] || try "the driver of 12.4 with NVRTC 12" both \
+    "${E}_DRIVER_VERSION=12040 ${E}_NVRTC_VERSION=12.8" '' cuda REID_OK "NVRTC 12.8"
 collect
 try "GPU 1 of 2" good ${E}_DEVICES=2 index=1 cuda REID_OK "GPU 1" "!compiling"
 try "NVRTC 12 only" only12 ${E}_NVRTC_VERSION=12.8 '' query REID_OK "path=$stubs/only12/libnvrtc.so.12"

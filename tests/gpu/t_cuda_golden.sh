@@ -1,9 +1,9 @@
 #!/bin/sh
 # Multi-scale ResNet-50 and EfficientNet on the CUDA executor against PyTorch's float64, on the emulator.
 #
-#   sh tests/gpu/t_cuda_golden.sh                multi-scale ResNet-50 and EfficientNet-B0 at their smallest size, in FP16
-#                                                and FP32, and one more network or size of those below
-#   REID_ALL=1 sh tests/gpu/t_cuda_golden.sh     every golden in both, and the networks that differ from these in a detail
+#   sh tests/gpu/t_cuda_golden.sh                multi-scale ResNet-50 and EfficientNet-B0 at their smallest size, in
+#                                                FP16 and FP32, and one more network or size of those below
+#   REID_ALL=1 sh tests/gpu/t_cuda_golden.sh     every golden in both, and networks that differ from these in a detail
 cd "$(dirname "$0")/../.." || exit 1
 out=build/tests/t_cuda_golden
 . tests/gpu/cuda_lib.sh

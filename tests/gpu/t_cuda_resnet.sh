@@ -1,8 +1,8 @@
 #!/bin/sh
 # ResNet-50 on the CUDA executor against PyTorch's float64, on the emulator.
 #
-#   sh tests/gpu/t_cuda_resnet.sh                the smallest golden in FP16, FP32 and in FP16 for latency, and one of the
-#                                                others in FP16
+#   sh tests/gpu/t_cuda_resnet.sh                the smallest golden in FP16, FP32 and in FP16 for latency, and one of
+#                                                the others in FP16
 #   REID_ALL=1 sh tests/gpu/t_cuda_resnet.sh     every golden in both, and in both for latency
 cd "$(dirname "$0")/../.." || exit 1
 out=build/tests/t_cuda_resnet

@@ -27,11 +27,11 @@ collect
 for part in $parts; do
     archs="75 90" # no others have code of their own but for the convolutions'
     case $part in conv) archs="75 80 90" ;; wgmma | bytes) archs=90 ;; esac
-    for arch in $archs; do job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"; done
-    case $part in
-    wgmma | bytes) ! my_turn || job "kernels_$part: every access checked" env REID_EMULATOR_CHECK=1 "$out/kernels_$part" ;;
-    *) job "kernels_$part: checking every access" env REID_EMULATOR_CHECK=1 "$out/kernels_$part" ;;
-    esac
+    for arch in $archs; do
+        [ $arch = 90 ] || my_turn || continue
+        job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"
+    done
+    ! my_turn || job "kernels_$part: every access checked" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
 done
 collect
 
@@ -122,7 +122,8 @@ plant image "a pixel lost at a row's end" 's/if (x >= width) x -= width, y++;/if
 plant image "a border one column off" 's/inside % COLUMNS - BORDER_X/inside % COLUMNS - BORDER_X + 1/'
 plant pack "a product rounded twice" 's/(float)__dmul_rn((double)from\[i\], \(.*\)) : from/from[i] * (float)\1 : from/'
 plant rest "a NaN that a later number covers" 's/a > b || a != a ? a : b/a > b ? a : b/'
-plant rest "the last column of a depthwise window" 's/for (int kx = 0; kx < KW; kx++) {$/for (int kx = 0; kx < KW - 1; kx++) {/'
+plant rest "the last column of a depthwise window" \
+    's/for (int kx = 0; kx < KW; kx++) {$/for (int kx = 0; kx < KW - 1; kx++) {/'
 plant rest "a row's sum from right to left, for small batches" 's/values\[ox \* SPREAD/values[(OW - 1 - ox) * SPREAD/'
 plant rest "a row's sum before its outputs are there" \
     '/^#if SPREAD/,/^#else/ s/^    __syncthreads();$//' REID_EMULATOR_CHECK=1

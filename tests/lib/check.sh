@@ -5,12 +5,12 @@
 #     . tests/lib/check.sh
 #
 # REID_ALL=1 (sh tests/run --all) asks for everything. Otherwise a test may do a part of its work in each run: `my_turn`
-# is true for one in REID_SHARE of the things that it is asked about, and REID_SEED, which tests/run takes from the
+# is true for one in REID_SHARE (6) of the things that it is asked about, and REID_SEED, which tests/run takes from the
 # number of commits, says for which ones, so that successive commits have everything between them.
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
 passed=0 failed=0 skipped=0
-: "${REID_ALL:=0}" "${REID_SEED:=0}" "${REID_SHARE:=4}"
+: "${REID_ALL:=0}" "${REID_SEED:=0}" "${REID_SHARE:=6}"
 
 good() { passed=$((passed + 1)); }
 bad() { # bad TEXT: with the end of the log, where the test keeps one as $log
@@ -42,8 +42,8 @@ say_left_out() { # say_left_out WHAT
 }
 
 # --- jobs: commands side by side ---
-# job NAME COMMAND...: in the background, REID_JOBS of them at a time (2); `collect` waits, counts what has come out, and
-# names what took more than 3 s of CPU time. A job that ends with 77 was skipped.
+# job NAME COMMAND...: in the background, REID_JOBS of them at a time (2); `collect` waits, counts what has come out,
+# and names what took more than 3 s of CPU time. A job that ends with 77 was skipped.
 jobs=0
 said=
 job() {
