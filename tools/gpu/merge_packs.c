@@ -4,7 +4,7 @@
      ./merge_packs OUT PACK... */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
-#include "reid.h"
+#include "../../reid.h"
 
 enum { MOST = 65536 };
 

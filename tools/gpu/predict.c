@@ -9,7 +9,7 @@
    are those of reid__pace in reid.h; others are for somebody else. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
-#include "reid.h"
+#include "../../reid.h"
 
 /* Data sheets; products: pairs of halves a clock and multiprocessor, summed in FP32. */
 typedef struct chip {

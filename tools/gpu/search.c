@@ -10,7 +10,7 @@
    of the two. The first query's hits are compared with the CPU's. */
 #define REID_STATIC
 #define REID_IMPLEMENTATION
-#include "reid.h"
+#include "../../reid.h"
 
 enum { TOP = 10, ROUNDS = 9, MOST_QUERIES = 4096 };
 

@@ -8,7 +8,7 @@
    (BATCH, dim) float32. REID_CPU_ISA limits the instruction set, as always.
    Exit status: 0, also when the answer was "refused WHY"; 2 wrong use. */
 #define REID_IMPLEMENTATION
-#include "reid.h"
+#include "../../reid.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #define REID_STATIC
 #define REID_NO_CUDA
 #define REID_IMPLEMENTATION
-#include "reid.h"
+#include "../../reid.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 
