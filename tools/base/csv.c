@@ -48,7 +48,7 @@ static int field(csv *c) {
     }
     if (c->at < c->len && !c->text[c->at]) return fail(c, "a zero byte");
     text_putc(&c->cells, 0);
-    return 1;
+    return text_failed(&c->cells) ? fail(c, "out of memory") : 1;
 }
 
 /* Steps over LF, CRLF or CR; 0 when none of them is there. */

@@ -1,36 +1,41 @@
 #include "base/text.h"
 
-#include "base/say.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void *must_realloc(void *block, size_t size) {
-    void *grown = realloc(block, size ? size : 1);
-    if (!grown) die("out of memory (%zu bytes)", size);
-    return grown;
+/* What a text holds that could not grow; it is never written to and has no capacity. */
+static char out_of_memory[] = "out of memory";
+
+int text_failed(const text *t) { return t->s == out_of_memory; }
+
+int text_no_memory(text *t) {
+    text_free(t);
+    t->s = out_of_memory;
+    t->len = sizeof out_of_memory - 1;
+    return 0;
 }
 
-void *must_alloc(size_t size) { return must_realloc(NULL, size); }
-
-char *must_copy(const char *s, size_t len) {
-    char *copy = must_alloc(len + 1);
-    memcpy(copy, s, len);
-    copy[len] = 0;
-    return copy;
-}
-
-static void reserve(text *t, size_t more) {
-    if (t->cap - t->len > more) return;
-    while (t->cap - t->len <= more) t->cap = t->cap ? t->cap * 2 : 64;
-    t->s = must_realloc(t->s, t->cap);
+/* Room for `more` bytes and the 0 behind them. */
+static int reserve(text *t, size_t more) {
+    size_t cap = t->cap;
+    if (text_failed(t)) return 0;
+    if (cap - t->len > more) return 1;
+    while (cap - t->len <= more) {
+        if (cap > SIZE_MAX / 4) return text_no_memory(t);
+        cap = cap ? cap * 2 : 64;
+    }
+    char *grown = realloc(t->s, cap);
+    if (!grown) return text_no_memory(t);
+    t->s = grown;
+    t->cap = cap;
+    return 1;
 }
 
 void text_add(text *t, const void *bytes, size_t len) {
-    reserve(t, len);
+    if (!reserve(t, len)) return;
     if (len) memcpy(t->s + t->len, bytes, len);
     t->len += len;
     t->s[t->len] = 0;
@@ -49,8 +54,7 @@ void text_printf(text *t, const char *format, ...) {
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (n > 0) {
-        reserve(t, (size_t)n);
+    if (n > 0 && reserve(t, (size_t)n)) {
         vsnprintf(t->s + t->len, (size_t)n + 1, format, again);
         t->len += (size_t)n;
     }
@@ -58,12 +62,13 @@ void text_printf(text *t, const char *format, ...) {
 }
 
 void text_clear(text *t) {
+    if (text_failed(t)) t->s = NULL;
     t->len = 0;
     if (t->s) t->s[0] = 0;
 }
 
 void text_free(text *t) {
-    free(t->s);
+    if (!text_failed(t)) free(t->s);
     memset(t, 0, sizeof *t);
 }
 
@@ -140,19 +145,39 @@ void text_id_line(text *t, const char *s) {
     text_putc(t, '\n');
 }
 
+/* The next character of s as it may be shown; returns how many bytes of s it was. */
+static size_t visible_character(const char *s, char out[8], size_t *len) {
+    unsigned char c = (unsigned char)*s;
+    int n = utf8_length(s);
+    int c1 = n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0; /* the 8-bit control characters */
+    const char *word = c == '\n' ? "\\n" : c == '\t' ? "\\t" : c == '\r' ? "\\r" : NULL;
+    if (word) *len = (size_t)snprintf(out, 8, "%s", word);
+    else if (n == 0 || c < 0x20 || c == 0x7F) *len = (size_t)snprintf(out, 8, "\\x%02x", c);
+    else if (c1) *len = (size_t)snprintf(out, 8, "\\u%04x", (unsigned)(unsigned char)s[1]);
+    else memcpy(out, s, *len = (size_t)n);
+    return n ? (size_t)n : 1;
+}
+
 void text_visible(text *t, const char *s) {
+    char one[8];
+    size_t len;
     while (*s) {
-        unsigned char c = (unsigned char)*s;
-        int n = utf8_length(s);
-        int c1 = n == 2 && c == 0xC2 && (unsigned char)s[1] < 0xA0; /* the 8-bit control characters */
-        if (c == '\n') text_puts(t, "\\n");
-        else if (c == '\t') text_puts(t, "\\t");
-        else if (c == '\r') text_puts(t, "\\r");
-        else if (n == 0 || c < 0x20 || c == 0x7F) text_printf(t, "\\x%02x", c);
-        else if (c1) text_printf(t, "\\u%04x", (unsigned)(unsigned char)s[1]);
-        else text_add(t, s, (size_t)n);
-        s += n ? n : 1;
+        s += visible_character(s, one, &len);
+        text_add(t, one, len);
     }
+}
+
+size_t visible(char *out, size_t size, const char *s) {
+    char one[8];
+    size_t at = 0, len;
+    while (*s) {
+        s += visible_character(s, one, &len);
+        if (len >= size - at) break;
+        memcpy(out + at, one, len);
+        at += len;
+    }
+    out[at] = 0;
+    return at;
 }
 
 void text_floats(text *t, const float *values, int count) {
