@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "weights/checkpoint_open.h"
 #include "weights/dialects.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE = 4096 }; /* bytes of a message */
+enum { MESSAGE = 4096 }; /* bytes */
 
 static int verbosity;
 
@@ -33,7 +33,7 @@ void progress_hide(void) {
 }
 
 static void print_line(const char *format, va_list args) {
-    char line[LINE]; /* no allocation: also used to report that there is no memory */
+    char line[MESSAGE]; /* no allocation: also used to report that there is no memory */
     vsnprintf(line, sizeof line, format, args);
     if (listener.buffer) {
         size_t room = listener.size - listener.len;
@@ -71,10 +71,10 @@ void say_listen(char *buffer, size_t size) {
 }
 
 const char *shown(const char *name) {
-    static __thread char ring[4][LINE];
+    static __thread char ring[4][MESSAGE];
     static __thread unsigned turn;
     char *to = ring[turn++ % 4];
-    visible(to, LINE, name);
+    visible(to, MESSAGE, name);
     return to;
 }
 
