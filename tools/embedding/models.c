@@ -21,7 +21,7 @@ int model_create(model *m, const reid_desc *desc) {
     reid_desc own = *desc;
     own.error = &m->error;
     memset(m, 0, sizeof *m);
-    m->weights = own.weights;
+    m->weights = own.weights ? own.weights : "weights in memory";
     m->result = reid_create(&own, &m->ctx);
     if (m->result == REID_OK) reid_query_desc(m->ctx, &m->info);
     return m->result == REID_OK;

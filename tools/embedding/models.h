@@ -9,7 +9,7 @@
 typedef struct model {
     reid_ctx *ctx;
     reid_info info;
-    const char *weights;
+    const char *weights; /* what messages call them: the file */
     reid_result result; /* of the last call */
     reid_error error;
 } model;
