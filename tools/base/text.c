@@ -41,6 +41,11 @@ void text_add(text *t, const void *bytes, size_t len) {
     t->s[t->len] = 0;
 }
 
+void text_join(text *t, const text *more) {
+    if (text_failed(more)) text_no_memory(t);
+    else if (more->len) text_add(t, more->s, more->len);
+}
+
 void text_puts(text *t, const char *s) { text_add(t, s, strlen(s)); }
 
 void text_putc(text *t, int c) {

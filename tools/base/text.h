@@ -21,6 +21,8 @@ int text_failed(const text *t);
 int text_no_memory(text *t);
 
 void text_add(text *t, const void *bytes, size_t len);
+/* What another text holds; when that one has failed, so has this. */
+void text_join(text *t, const text *more);
 void text_puts(text *t, const char *s);
 void text_putc(text *t, int c);
 void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -267,11 +267,12 @@ static void json_of(const bench *b, text *out) {
     text_json(out, b->info.chip);
     text_puts(out, ",\n  \"driver\": ");
     text_json(out, driver.s ? driver.s : "");
+    if (text_failed(&driver)) text_no_memory(out);
     text_printf(out, ",\n  \"versions\": {\"reid\": \"%s\", \"compiler\": ", reid_version_string());
     text_json(out, __VERSION__);
     text_printf(out, "},\n  \"rounds\": %d,\n  \"ceilings\": {\"gflops\": %.6g, \"gbs\": %.6g},\n  \"cells\": [\n",
                 b->o->rounds, b->peak_gflops, b->peak_gbs);
-    text_add(out, b->cells.s, b->cells.len);
+    text_join(out, &b->cells);
     text_puts(out, "\n  ]\n}\n");
     text_free(&driver);
 }

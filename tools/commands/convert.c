@@ -161,6 +161,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     text name = TEXT_INIT;
     int n = 0;
     text_visible(&name, base_name(v->in));
+    if (text_failed(&name)) return text_no_memory(&v->why);
     metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
     if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
     if (v->last_stride) metadata[n++] = "reid.last_stride", metadata[n++] = stride;

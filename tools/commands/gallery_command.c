@@ -213,6 +213,7 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
         if (i) text_puts(t, ", ");
         text_json(t, meta->model[i].fingerprint);
     }
+    if (text_failed(damage)) text_no_memory(t);
     text_puts(t, "], \"threshold\": ");
     if (isnan(meta->threshold)) text_puts(t, "null");
     else text_printf(t, "%.9g", meta->threshold);
@@ -222,7 +223,8 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
         text line = TEXT_INIT;
         text_add(&line, at, n);
         if (at != damage->s) text_puts(t, ", ");
-        text_json(t, line.s);
+        if (text_failed(&line)) text_no_memory(t);
+        else text_json(t, line.s);
         text_free(&line);
         at += n + 1;
     }
@@ -230,7 +232,7 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
 }
 
 static void plain_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
-    if (damage->len) text_add(t, damage->s, damage->len);
+    text_join(t, damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
     if (r->unused) text_printf(t, ", %llu of them left by an interrupted writer", (unsigned long long)r->unused);

@@ -99,6 +99,7 @@ static void add_names(exporting *e, const char *key, const char *(*name)(const s
         store_item item = store_at(e->store, i);
         text_puts(&e->buffer, i ? ",\n    " : "\n    ");
         text_json(&e->buffer, name(&item, &scratch));
+        if (text_failed(&scratch)) text_no_memory(&e->buffer);
     }
     text_putc(&e->buffer, ']');
     text_free(&scratch);

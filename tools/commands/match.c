@@ -103,7 +103,7 @@ static int width_of(const char *s) {
 static void add_cell(text *t, const char *s, int width) {
     text cell = TEXT_INIT;
     text_visible(&cell, s);
-    text_puts(t, cell.s ? cell.s : "");
+    text_join(t, &cell);
     for (int n = width_of(cell.s ? cell.s : ""); n < width + 2; n++) text_putc(t, ' ');
     text_free(&cell);
 }

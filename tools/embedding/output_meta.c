@@ -90,8 +90,8 @@ void output_meta_json(const output_facts *f, const output_request *o, text *out)
     add_name(out, "category", o->category);
     if (o->min_conf >= 0) text_printf(out, ", \"min_conf\": %.9g", o->min_conf);
     text_puts(out, "},\n  \"failures\": [");
-    if (f->failed) text_add(out, f->failures.s, f->failures.len);
+    text_join(out, &f->failures);
     text_puts(out, f->failed ? "\n  ],\n  \"identities\": [" : "],\n  \"identities\": [");
-    if (f->rows) text_add(out, f->identities.s, f->identities.len);
+    text_join(out, &f->identities);
     text_puts(out, f->rows ? "\n  ]\n}\n" : "]\n}\n");
 }
