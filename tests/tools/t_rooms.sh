@@ -27,7 +27,9 @@ misplaced() {
 includes() {
     for room in $rooms; do
         [ ! -d "$room" ] || ls "$room"/*.[ch]
-    done | xargs grep -H '^ *# *include *"' | sed -n 's/^\([^/]*\)\(\/[^:]*\):[^"]*"\([^"]*\)".*/\1\2 \1 \3/p' | grep -v ' reid\.h$'
+    done | xargs grep -H '^ *# *include *"' |
+        sed -n 's/^\([^/]*\)\(\/[^:]*\):[^"]*"\([^"]*\)".*/\1\2 \1 \3/p' |
+        grep -v ' reid\.h$'
 }
 
 # A file includes its own room or rooms before it.

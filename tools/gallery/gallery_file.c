@@ -218,8 +218,9 @@ static int read_parts(gallery_file *f, const char *path, meta *m, text *name, te
     text content = TEXT_INIT;
     int has_ids = !ends(path, ".jsonl");
     int good = read_side_file(path, ".meta.json", name, &content, why);
-    if (!good && !text_failed(why)) text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
-                           strrchr(path, '.'));
+    if (!good && !text_failed(why))
+        text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
+                    strrchr(path, '.'));
     good = good && read_meta(&content, f, m, why);
     if (good && m->raw) {
         text_clear(name);

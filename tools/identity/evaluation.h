@@ -28,7 +28,7 @@ typedef enum leave_out { LEAVE_OUT_AUTO, LEAVE_OUT_CAMERA, LEAVE_OUT_PICTURE } l
 /* How to measure. */
 typedef struct evaluation_rules {
     double threshold;        /* above which two are one individual; NAN: the best for these pictures */
-    leave_out leave_out;     /* what a query is not compared with, beside itself; auto: its camera where all are known */
+    leave_out leave_out;     /* what a query is not compared with; auto: its camera where all are known */
     int rerank, k1, k2;      /* k-reciprocal re-ranking, see rerank.h */
     double lambda;
     int expand;              /* query expansion with so many rows; 0: none */

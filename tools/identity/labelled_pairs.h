@@ -24,7 +24,7 @@ typedef struct pair_rules {
     reid_isa isa;
 } pair_rules;
 
-/* These two return 0 after saying that there is no memory, or without a word when interrupted(); free it in any case. */
+/* Both return 0 after saying that there is no memory, or without a word when interrupted(); free p in any case. */
 
 /* Every query with every gallery picture, none with itself, no two distractors. */
 int pairs_of_set(labelled_pairs *p, const eval_set *set, const pair_rules *o);

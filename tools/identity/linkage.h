@@ -26,8 +26,8 @@ typedef struct clustering {
     int chosen; /* 1: the threshold with the best ARI on these very pictures, an upper bound */
 } clustering;
 
-/* The clusters at the threshold, NAN: at the best one. identity[i] < identities. Returns 0 after saying that there is no
-   memory. */
+/* The clusters at the threshold, NAN: at the best one. identity[i] < identities. Returns 0 after saying that
+   there is no memory. */
 int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_t identities, double threshold);
 
 /* Adjusted Rand index (Hubert and Arabie 1985) from counts of pairs: together in both, in the clusters, in the

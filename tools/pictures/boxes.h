@@ -11,8 +11,8 @@ typedef struct box_file {
     double min_conf;             /* NAN: whatever the detector's confidence is */
 } box_file;
 
-/* Appends the boxes of a file to list; paths in it start from root (NULL: the working directory). Returns 0 after saying
-   what is wrong. */
+/* Appends the boxes of a file to list; paths in it start from root (NULL: the working directory). Returns 0 after
+   saying what is wrong. */
 int boxes_read(inputs *list, const box_file *file, const char *root);
 
 /* The box of `in` in whole pixels of its upright picture. Fractions are rounded at both edges, half to even, as

@@ -1,6 +1,6 @@
 /* A checkpoint of any kind as a list of named tensors, of which nothing has been believed that was not checked: every
-   tensor's values lie in the file. Nothing is executed, whatever the file says. checkpoint_open.h makes one from a file;
-   the readers of the formats put it together with the functions at the end of this page. */
+   tensor's values lie in the file. Nothing is executed, whatever the file says. checkpoint_open.h makes one from a
+   file; the readers of the formats put it together with the functions at the end of this page. */
 #ifndef REID_TOOLS_CHECKPOINT_H
 #define REID_TOOLS_CHECKPOINT_H
 

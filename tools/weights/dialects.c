@@ -584,7 +584,8 @@ static void try_network(search *s, int group, const layout *l, const char *prefi
 
 static void try_layout(search *s, const tensor *t, const layout *l) {
     char prefix[PREFIX];
-    if (prefix_of(t->name, l->anchor, prefix) && is_asked_for(s->key, s->c->groups[t->group].path, prefix) && s->tries++ < MAX_TRIES)
+    if (prefix_of(t->name, l->anchor, prefix) && is_asked_for(s->key, s->c->groups[t->group].path, prefix) &&
+        s->tries++ < MAX_TRIES)
         for (size_t i = 0; i < s->count; i++)
             if (!s->asked || strcmp(s->asked, s->networks[i].name) == 0)
                 try_network(s, t->group, l, prefix, &s->networks[i]);

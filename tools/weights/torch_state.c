@@ -262,8 +262,8 @@ static pickle_ref find_inside(const state *st, pickle_ref container) {
     return 0;
 }
 
-/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS. -1: there
-   is no memory to find out. */
+/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS.
+   -1: there is no memory to find out. */
 static int is_other_tensor(const pickle *p, pickle_ref ref) {
     text name = TEXT_INIT;
     const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
@@ -467,7 +467,8 @@ int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t kn
     text_puts(&w.path, "");
     text_puts(&w.name, "");
     if (!note_keys(c, p) || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
-    else if (find_maker(&st, p->root, &what, &args)) good = refuse(why, "a single tensor, not the state_dict of a network");
+    else if (find_maker(&st, p->root, &what, &args))
+        good = refuse(why, "a single tensor, not the state_dict of a network");
     else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);
     else if (is_container(pickle_at(p, p->root))) good = enter(&w, p->root, -1, 0);
     while (good && w.depth) good = visit(&w);
