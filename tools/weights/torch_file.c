@@ -368,7 +368,8 @@ static int tar_tensor(checkpoint *c, part *in, const tar_types *types, known_lis
     if (!pickle_read(&p, &c->source, in->at, in->end, why)) return 0; /* (key, storage's key, type) */
     char *id = key_text(&p, pickle_item(&p, p.root, 0), why), *key = key_text(&p, pickle_item(&p, p.root, 1), why);
     storage *s = id && key ? torch_storage(c, key, strlen(key)) : NULL;
-    int good = s || refuse(why, "tensor %.100s has no storage", id ? id : "?");
+    int good = s != NULL;
+    if (!good && !text_failed(why)) refuse(why, "tensor %.100s has no storage", id ? id : "?");
     in->at = p.end;
     pickle_close(&p);
     free(key);
