@@ -1,9 +1,10 @@
 /* reid: the command line. One file per command; options.c holds the table that they all share. */
 #include "base/files.h"
-#include "cli/options.h"
 #include "base/say.h"
+#include "cli/options.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +25,14 @@ static const command *find_command(const char *name) {
     for (const command *c = COMMANDS; c->name; c++)
         if (strcmp(c->name, name) == 0) return c;
     return NULL;
+}
+
+/* Ends the program by the signal that arrived, after removing temporary files. */
+static void end_by_signal(int number) {
+    pending_remove_all();
+    signal(number, SIG_DFL);
+    raise(number);
+    _exit(128 + number);
 }
 
 int main(int argc, char **argv) {
@@ -49,6 +58,6 @@ int main(int argc, char **argv) {
         status = o.help ? help_main(&o) : c->run(&o);
     }
     free(o.operands);
-    if (interrupted()) interrupt_exit();
+    if (interrupted()) end_by_signal(interrupted());
     return status;
 }

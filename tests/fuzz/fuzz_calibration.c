@@ -7,6 +7,7 @@
 #include "identity/calibration.c"
 #include "identity/calibration_file.c"
 #include "identity/metrics.c"
+#include "base/memory.c"
 #include "base/text.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"
@@ -18,7 +19,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { (void)format; }
-void die(const char *format, ...) { (void)format, abort(); }
 int interrupted(void) { return 0; }
 const char *shown(const char *name) { return name; }
 const char *reid_version_string(void) { return "fuzz"; }

@@ -9,9 +9,13 @@
    5482 inputs.
    With any compiler, to replay inputs: add tests/fuzz/fuzz_main.c and leave out -fsanitize=fuzzer. */
 #include "weights/checkpoint.c"
+#include "weights/checkpoint_open.c"
+#include "base/clock.c"
+#include "base/crc32.c"
 #include "weights/dialects.c"
 #include "weights/foreign_file.c"
 #include "base/json.c"
+#include "base/memory.c"
 #include "weights/pickle.c"
 #include "base/say.c"
 #include "base/source.c"

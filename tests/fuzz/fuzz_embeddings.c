@@ -13,8 +13,9 @@
 #define MAGIC NPY_MAGIC
 #include "embedding/npy.c"
 #undef MAGIC
+#include "base/memory.c"
 #include "base/text.c"
-#include "embedding/makers.c"
+#include "gallery/makers.c"
 #include "base/when.c"
 #define fail json_fail_at
 #include "base/json.c"
@@ -39,7 +40,6 @@ int file_read(const char *path, size_t limit, int regular_only, text *out, text 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { said += format[0] != 0; }
 void say_warning(const char *format, ...) { (void)format; }
-void die(const char *format, ...) { (void)format, abort(); }
 const char *shown(const char *name) { return name; }
 
 static void split(const uint8_t *data, size_t size) {

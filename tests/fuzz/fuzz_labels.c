@@ -12,6 +12,7 @@
 #include "identity/eval_labels.c"
 #include "base/files.c"
 #include "identity/metrics.c"
+#include "base/memory.c"
 #include "base/text.c"
 #define fail json_fail_at /* some functions of one file have the names of another's */
 #include "base/json.c"
@@ -27,9 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* What the files above call and what is not of interest here; refusals are not printed. */
 void say_error(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
-void die(const char *format, ...) { (void)format, abort(); }
 const char *shown(const char *name) { return name; }
-void inputs_add_path(inputs *list, const char *path) { (void)list, (void)path; }
+int inputs_add_path(inputs *list, const char *path) { return list && path; }
 void inputs_free(inputs *list) { (void)list; }
 int choice_index(const char *choices, const char *value) { return strstr(choices, value) && *value ? 1 : -1; }
 int scores_threads(int wanted) { return wanted; }
@@ -93,8 +93,8 @@ static void try_ids(const text *file) {
     label_set set;
     for (size_t at = 0; at < file->len && count < 64;) {
         size_t n = strcspn(file->s + at, "\n");
-        ids[count] = must_copy(file->s + at, n);
-        identities[count] = must_copy(file->s + at, n / 2);
+        ids[count] = mem_copy(file->s + at, n);
+        identities[count] = mem_copy(file->s + at, n / 2);
         known_row row = {ids[count], identities[count], count % 3 ? "" : "1"};
         rows[count++] = row;
         at += n + 1;
@@ -103,8 +103,9 @@ static void try_ids(const text *file) {
     labels_free(&set);
     for (size_t i = 0; i < count; i++) {
         memset(&set, 0, sizeof set);
-        char *line = must_copy(ids[i], strlen(ids[i]));
-        if (msmt_line(&set, "root", line, 1)) MUST(set.count == 1 && set.at[0].camera && *set.at[0].camera);
+        char *line = mem_copy(ids[i], strlen(ids[i]));
+        int no_memory = 0;
+        if (msmt_line(&set, "root", line, 1, &no_memory)) MUST(set.count == 1 && set.at[0].camera && *set.at[0].camera);
         free(line);
         labels_free(&set);
         free(ids[i]);

@@ -14,7 +14,9 @@ static int no_file(void) {
 }
 #define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
 #include "pictures/inputs.c"
+#include "pictures/collect.c"
 #undef stat
+#include "base/memory.c"
 #include "base/csv.c"
 #define fail when_fail
 #include "base/when.c"
@@ -44,24 +46,25 @@ int stdin_read(size_t limit, text *out, text *why) { return file_read("", limit,
 void say_error(const char *format, ...) { said += format[0] != 0; }
 void say_info(const char *format, ...) { (void)format; }
 void say_warning(const char *format, ...) { (void)format; }
-void die(const char *format, ...) { (void)format, abort(); }
 const char *shown(const char *name) { return name; }
-int boxes_read(inputs *list, const options *o, const char *root) { return !list || !o || !root; }
+int boxes_read(inputs *list, const box_file *file, const char *root) { return !list || !file || !root; }
+int collect_inputs(inputs *list, const options *o) { return !list || !o; }
+decode_settings decoding(const options *o) { return (decode_settings){.threads = o->threads}; }
+double clock_seconds(void) { return 0; }
 void say_gallery_error(const char *path, const char *why) { (void)path, (void)why; }
 gallery_store *gallery_store_change(const char *path) { return path ? NULL : NULL; }
 int gallery_file_is_one(const char *path) { return !path; }
 int gallery_file_read(gallery_file *f, const char *path) { return !f || !path; }
 void gallery_file_free(gallery_file *f) { (void)f; }
 int interrupted(void) { return 0; }
-void interrupt_exit(void) { abort(); }
-int models_open(models *all, const options *o) { return !all || !o; }
+int open_models(models *all, const options *o) { return !all || !o; }
 void models_close(models *all) { (void)all; }
 void makers_of_models(const models *all, store_meta *to) { (void)all, (void)to; }
 int makers_agree(const store_meta *a, const char *from, const store_meta *b, const models *all, const char *what) {
     return !a || !from || !b || !all || !what;
 }
-int stream_run(const stream_job *job) { return !job; }
-void results_begin(int hold) { (void)hold; }
+stream_result stream_run(const stream_job *job) { return job ? STREAM_FAILED : STREAM_INTERRUPTED; }
+int results_begin(int hold) { return !hold; }
 int results_write(const text *t) { return t != NULL; }
 int results_end(int keep) { return keep; }
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {

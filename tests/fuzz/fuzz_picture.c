@@ -17,9 +17,13 @@
 #include "base/files.c"
 #undef fail_errno
 #include "base/text.c"
-#define now say_now
+#include "base/clock.c"
+#include "base/crc32.c"
+#define bytes_of memory_bytes_of
+#include "base/memory.c"
+#undef bytes_of
 #include "base/say.c"
-#undef now
+#include "base/threads.c"
 #include "pictures/decoder_memory.c"
 #include "pictures/exif.c"
 #include "pictures/jpeg.c"

@@ -2,6 +2,7 @@
 #ifndef TEST_ZIP_H
 #define TEST_ZIP_H
 
+#include "base/crc32.h"
 #include "base/text.h"
 #include "weights/zip.h"
 

@@ -2,8 +2,8 @@
    function; query expansion against its definition.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_rerank.c tools/identity/rerank.c tools/identity/scores.c
-      tools/identity/metrics.c tools/base/files.c tools/base/say.c tools/base/text.c -o build/t_rerank -lcmocka -lm
-      -lpthread */
+      tools/identity/metrics.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c
+      tools/base/clock.c tools/base/threads.c -o build/t_rerank -lcmocka -lm -lpthread */
 #include "identity/metrics.h"
 #include "identity/rerank.h"
 
@@ -124,8 +124,7 @@ typedef struct kept {
 
 static void keep(void *user, int thread, size_t query, float *scores) {
     kept *k = user;
-    (void)thread;
-    rerank_row(k->r, query, scores);
+    rerank_row(k->r, thread, query, scores);
     for (size_t g = 0; g < k->galleries; g++) k->distance[query * k->galleries + g] = -scores[g];
 }
 

@@ -1,7 +1,8 @@
 /* t_scores.c: scores against sums in double; the same bits for every place, block, thread count and order of the pair.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_scores.c tools/identity/scores.c tools/base/files.c
-      tools/base/say.c tools/base/text.c -o build/t_scores -lcmocka -lm -lpthread */
+      tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c tools/base/threads.c -o
+      build/t_scores -lcmocka -lm -lpthread */
 #include "identity/scores.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* t_text.c: what a file's name or contents can do to a terminal, a JSON reader and a spreadsheet: nothing.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_text.c tools/base/text.c tools/base/say.c
-      tools/base/csv.c -o build/t_text -lcmocka */
+      tools/base/memory.c tools/base/clock.c tools/base/csv.c -o build/t_text -lcmocka */
 #include "base/csv.h"
 #include "base/say.h"
 #include "base/text.h"

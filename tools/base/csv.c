@@ -48,6 +48,7 @@ static int field(csv *c) {
     }
     if (c->at < c->len && !c->text[c->at]) return fail(c, "a zero byte");
     text_putc(&c->cells, 0);
+    if (text_failed(&c->cells)) return fail(c, "out of memory");
     const char *cell = csv_field(c, c->count - 1);
     if (*cell == '\'' && text_is_formula(cell)) c->start[c->count - 1]++; /* the mark that text_csv has put before it */
     return 1;

@@ -1,5 +1,7 @@
 #include "base/files.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -41,13 +43,18 @@ static int read_all(int fd, size_t size, size_t limit, text *out, text *why) {
     enum { CHUNK = 1 << 16 };
     ssize_t n = 1;
     if (size <= limit && !make_room(out, size, why)) return 0;
-    char *chunk = must_alloc(CHUNK);
+    char *chunk = malloc(CHUNK);
+    if (!chunk) return text_no_memory(why);
     while (n > 0 && size <= limit && out->len <= limit) {
         n = read(fd, chunk, CHUNK);
         if (n > 0) text_add(out, chunk, (size_t)n);
         else if (n < 0 && errno == EINTR && !interrupted()) n = 1;
     }
     free(chunk);
+    if (text_failed(out)) {
+        text_free(out);
+        return text_no_memory(why);
+    }
     if (n < 0) return fail_errno(why, "cannot read");
     if (size <= limit && out->len <= limit) return 1;
     text_clear(why);
@@ -126,12 +133,19 @@ int pending_open(pending *p, const char *path, const char *temp, int keep, text 
     if (result != 0) fail_errno(why, "cannot replace what is left of an interrupted run");
     else if (old == NOT_THERE || (old >= 0 && !keep)) p->fd = open_new(temp, why);
     if (old >= 0 && p->fd != old) close(old); /* no sooner: its lock kept others away */
+    p->path = path ? mem_copy(path, strlen(path)) : NULL;
+    p->temp = mem_copy(temp, strlen(temp));
+    if (!why->len && (!p->temp || (path && !p->path))) {
+        text_no_memory(why);
+        if (p->fd != old) unlink(temp);
+    }
     if (why->len) {
-        if (p->fd >= 0 && p->fd == old) close(old);
+        if (p->fd >= 0) close(p->fd);
+        free(p->path);
+        free(p->temp);
+        memset(p, 0, sizeof *p);
         return 0;
     }
-    p->path = path ? must_copy(path, strlen(path)) : NULL;
-    p->temp = must_copy(temp, strlen(temp));
     for (int i = 0; i < MAX_PENDING && p->slot < 0 && !keep; i++)
         if (!to_remove[i]) to_remove[p->slot = i] = p->temp;
     return 1;
@@ -217,7 +231,8 @@ void pending_remove(pending *p) {
 
 void sync_folder_of(const char *path) {
     const char *slash = strrchr(path, '/');
-    char *folder = slash ? must_copy(path, (size_t)(slash - path) + 1) : must_copy(".", 1);
+    char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
+    if (!folder) return; /* as on a file system that refuses it */
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd >= 0) {
         synced(fd); /* some file systems refuse this; the data itself is already safe */
@@ -230,6 +245,10 @@ int file_write(const char *path, const text *content, text *why) {
     text temp = TEXT_INIT;
     pending p;
     text_printf(&temp, "%s.part", path);
+    if (text_failed(content) || text_failed(&temp)) {
+        text_free(&temp);
+        return text_no_memory(why);
+    }
     int good = pending_open(&p, path, temp.s, 0, why);
     if (good) {
         good = pending_write(&p, content->s, content->len, 0, why) && pending_sync(&p, why) && pending_rename(&p, why);
@@ -263,12 +282,4 @@ void interrupt_setup(void) {
     signal(SIGXFSZ, SIG_IGN);
 }
 
-int interrupted(void) { return signal_seen != 0; }
-
-void interrupt_exit(void) {
-    int number = signal_seen;
-    pending_remove_all();
-    signal(number, SIG_DFL);
-    raise(number);
-    _exit(128 + number);
-}
+int interrupted(void) { return signal_seen; }

@@ -53,8 +53,8 @@ void pending_remove_all(void);
 
 /* SIGINT, SIGTERM and SIGHUP ask the program to stop; a second one ends it at once. */
 void interrupt_setup(void);
+/* The signal that asked, 0: none has. Whatever runs long asks for this now and then, stops without a word and tells its
+   caller so; the program ends by that signal when all have returned. */
 int interrupted(void);
-/* Ends the program by the signal that arrived, after removing temporary files. */
-void interrupt_exit(void) __attribute__((noreturn));
 
 #endif

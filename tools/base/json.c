@@ -122,7 +122,7 @@ int json_string(json *j, text *out) {
         text_add(out, j->text + from, j->at - from);
         if (j->at == j->len) break;
         int c = (unsigned char)j->text[j->at++];
-        if (c == '"') return 1;
+        if (c == '"') return text_failed(out) ? json_fail(j, "out of memory") : 1;
         if (c < 0x20) return json_fail(j, "a control character in a string");
         if (!escape(j, out)) return 0;
     }

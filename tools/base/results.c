@@ -9,10 +9,11 @@
 static FILE *held; /* NULL: straight to stdout */
 static int failure; /* errno of the first failed write */
 
-void results_begin(int hold) {
+int results_begin(int hold) {
     failure = 0;
     held = hold ? tmpfile() : NULL;
-    if (hold && !held) die("cannot create a temporary file: %s", strerror(errno));
+    if (hold && !held) say_error("cannot create a temporary file: %s", strerror(errno));
+    return !hold || held;
 }
 
 static int put(FILE *to, const char *bytes, size_t len) {
@@ -22,6 +23,7 @@ static int put(FILE *to, const char *bytes, size_t len) {
 
 int results_write(const text *t) {
     if (!held) progress_hide();
+    if (text_failed(t) && !failure) failure = ENOMEM;
     return put(held ? held : stdout, t->s, t->len);
 }
 
@@ -38,4 +40,9 @@ int results_end(int keep) {
     if (fflush(stdout) != 0 && !failure) failure = errno;
     if (failure && failure != EPIPE) say_error("stdout: cannot write: %s", strerror(failure));
     return !failure;
+}
+
+void results_abandon(void) {
+    if (held) fclose(held);
+    held = NULL;
 }

@@ -4,11 +4,13 @@
 
 #include "base/text.h"
 
-/* hold: keep everything back (in an unnamed file) until results_end. */
-void results_begin(int hold);
+/* hold: keep everything back (in an unnamed file) until results_end. Returns 0 after saying why that cannot be. */
+int results_begin(int hold);
 /* Returns 0 when stdout cannot take more; results_end says why. */
 int results_write(const text *t);
 /* keep = 0 drops what was held back. Returns 0 after a write error, which it reports unless the reader just left. */
 int results_end(int keep);
+/* After a signal: drops what was held back and leaves stdout as it is. */
+void results_abandon(void);
 
 #endif

@@ -1,15 +1,22 @@
 #include "base/say.h"
 
+#include "base/clock.h"
 #include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+enum { MESSAGE = 4096 }; /* bytes */
+
 static int verbosity;
+
+static __thread struct { /* who listens to this thread */
+    char *buffer;        /* NULL: nobody, it goes to stderr */
+    size_t size, len;
+} listener;
 
 static struct {
     const char *label;
@@ -28,7 +35,7 @@ void progress_hide(void) {
 /* What comes from a file may stand in any message: it is escaped here, if it was not before. A compiler's log has lines
    and tabs of its own. No allocation: also used to report that there is no memory. */
 static void print_line(const char *format, va_list args) {
-    char line[4096], seen[4 * sizeof line + 8], one[8];
+    char line[MESSAGE], seen[4 * sizeof line + 8], one[8];
     size_t len = 0;
     vsnprintf(line, sizeof line, format, args);
     for (const char *s = line; *s;) {
@@ -37,6 +44,12 @@ static void print_line(const char *format, va_list args) {
         s += n;
     }
     seen[len] = 0;
+    if (listener.buffer) {
+        size_t room = listener.size - listener.len;
+        int n = snprintf(listener.buffer + listener.len, room, listener.len ? "\n%s" : "%s", seen);
+        listener.len += n > 0 && (size_t)n < room ? (size_t)n : n > 0 ? room - 1 : 0;
+        return;
+    }
     progress_hide();
     fprintf(stderr, "reid: %s\n", seen);
 }
@@ -59,18 +72,19 @@ void say_info(const char *format, ...) {
     if (verbosity >= SAY_VERBOSE) PRINT_LINE(format);
 }
 
-void die(const char *format, ...) {
-    PRINT_LINE(format);
-    exit(2);
+void say_listen(char *buffer, size_t size) {
+    listener.buffer = buffer;
+    listener.size = size;
+    listener.len = 0;
+    if (buffer) buffer[0] = 0;
 }
 
 const char *shown(const char *name) {
-    static text ring[4];
-    static unsigned turn;
-    text *t = &ring[turn++ % 4];
-    text_clear(t);
-    text_visible(t, name);
-    return t->s ? t->s : "";
+    static __thread char ring[4][MESSAGE];
+    static __thread unsigned turn;
+    char *to = ring[turn++ % 4];
+    visible(to, MESSAGE, name);
+    return to;
 }
 
 void say_log(reid_log_level level, reid_result id, const char *message, void *user) {
@@ -84,25 +98,21 @@ int may_colour(int fd) {
     return isatty(fd) && !(no_colour && *no_colour) && !(term && strcmp(term, "dumb") == 0);
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 void progress_start(const char *label, size_t total) {
     const char *term = getenv("TERM");
+    if (listener.buffer) return;
     memset(&bar, 0, sizeof bar);
     if (verbosity < SAY_NORMAL || total == 0 || !isatty(2) || (term && strcmp(term, "dumb") == 0)) return;
     bar.label = label;
     bar.total = total;
-    bar.started = now();
+    bar.started = clock_seconds();
 }
 
 void progress_update(size_t done, size_t failed) {
     enum { WIDTH = 30 };
     char blocks[WIDTH + 1];
-    double t = now(), pace = (double)done / (t - bar.started + 1e-9);
+    if (listener.buffer) return;
+    double t = clock_seconds(), pace = (double)done / (t - bar.started + 1e-9);
     if (!bar.total || (t - bar.drawn < 0.1 && done < bar.total)) return;
     int filled = (int)(WIDTH * done / bar.total);
     for (int i = 0; i < WIDTH; i++) blocks[i] = i < filled ? '#' : '.';
@@ -116,6 +126,7 @@ void progress_update(size_t done, size_t failed) {
 }
 
 void progress_stop(void) {
+    if (listener.buffer) return;
     progress_hide();
     bar.total = 0;
 }

@@ -1,4 +1,5 @@
-/* Everything that goes to stderr: messages and the progress bar. Only the main thread and the library's log speak. */
+/* Everything that goes to stderr: messages and the progress bar. Of a command only the main thread and the library's
+   log speak. A thread of a program that calls rooms for somebody else, as a server does, listens instead. */
 #ifndef REID_TOOLS_SAY_H
 #define REID_TOOLS_SAY_H
 
@@ -12,10 +13,11 @@ void say_setup(int verbosity);
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* silenced by -q */
 void say_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* with -v */
-/* An error, then exit 2; temporary files are removed. */
-void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* From here on, what this thread says is added to buffer, a line each without "reid: ", as far as it fits; no progress
+   is shown. NULL: to stderr again. Empties the buffer. */
+void say_listen(char *buffer, size_t size);
 
-/* A name as it may be printed; valid for the next few calls. */
+/* A name as it may be printed; valid for the next few calls of this thread. */
 const char *shown(const char *name);
 
 /* For reid_desc.log_fn. */

@@ -1,39 +1,49 @@
 #include "base/text.h"
 
-#include "base/say.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-void *must_realloc(void *block, size_t size) {
-    void *grown = realloc(block, size ? size : 1);
-    if (!grown) die("out of memory (%zu bytes)", size);
-    return grown;
+/* What a text holds that could not grow; it is never written to and has no capacity. */
+static char out_of_memory[] = "out of memory";
+
+int text_failed(const text *t) { return t->s == out_of_memory; }
+
+int text_no_memory(text *t) {
+    text_free(t);
+    t->s = out_of_memory;
+    t->len = sizeof out_of_memory - 1;
+    return 0;
 }
 
-void *must_alloc(size_t size) { return must_realloc(NULL, size); }
-
-char *must_copy(const char *s, size_t len) {
-    char *copy = must_alloc(len + 1);
-    memcpy(copy, s, len);
-    copy[len] = 0;
-    return copy;
-}
-
-static void reserve(text *t, size_t more) {
-    if (t->cap - t->len > more) return;
-    while (t->cap - t->len <= more) t->cap = t->cap ? t->cap * 2 : 64;
-    t->s = must_realloc(t->s, t->cap);
+/* Room for `more` bytes and the 0 behind them. */
+static int reserve(text *t, size_t more) {
+    size_t cap = t->cap;
+    if (text_failed(t)) return 0;
+    if (cap - t->len > more) return 1;
+    while (cap - t->len <= more) {
+        if (cap > SIZE_MAX / 4) return text_no_memory(t);
+        cap = cap ? cap * 2 : 64;
+    }
+    char *grown = realloc(t->s, cap);
+    if (!grown) return text_no_memory(t);
+    t->s = grown;
+    t->cap = cap;
+    return 1;
 }
 
 void text_add(text *t, const void *bytes, size_t len) {
-    reserve(t, len);
+    if (!reserve(t, len)) return;
     if (len) memcpy(t->s + t->len, bytes, len);
     t->len += len;
     t->s[t->len] = 0;
+}
+
+void text_join(text *t, const text *more) {
+    if (text_failed(more)) text_no_memory(t);
+    else if (more->len) text_add(t, more->s, more->len);
 }
 
 void text_puts(text *t, const char *s) { text_add(t, s, strlen(s)); }
@@ -49,8 +59,7 @@ void text_printf(text *t, const char *format, ...) {
     va_copy(again, args);
     int n = vsnprintf(NULL, 0, format, args);
     va_end(args);
-    if (n > 0) {
-        reserve(t, (size_t)n);
+    if (n > 0 && reserve(t, (size_t)n)) {
         vsnprintf(t->s + t->len, (size_t)n + 1, format, again);
         t->len += (size_t)n;
     }
@@ -58,12 +67,13 @@ void text_printf(text *t, const char *format, ...) {
 }
 
 void text_clear(text *t) {
+    if (text_failed(t)) t->s = NULL;
     t->len = 0;
     if (t->s) t->s[0] = 0;
 }
 
 void text_free(text *t) {
-    free(t->s);
+    if (!text_failed(t)) free(t->s);
     memset(t, 0, sizeof *t);
 }
 
@@ -176,6 +186,20 @@ void text_visible(text *t, const char *s) {
         s += visible_character(s, seen);
         text_puts(t, seen);
     }
+}
+
+size_t visible(char *out, size_t size, const char *s) {
+    char one[8];
+    size_t at = 0, len;
+    while (*s) {
+        s += visible_character(s, one);
+        len = strlen(one);
+        if (len >= size - at) break;
+        memcpy(out + at, one, len);
+        at += len;
+    }
+    out[at] = 0;
+    return at;
 }
 
 void text_floats(text *t, const float *values, int count) {

@@ -5,7 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Always 0-terminated once something was added. A zeroed one is empty. Running out of memory ends the program. */
+/* Always 0-terminated once something was added. A zeroed one is empty. When there is no memory to grow, the text
+   becomes the words "out of memory" and stays that until text_clear or text_free: a reason is then true, and whoever
+   stores or sends the text, or uses it as a name, asks text_failed first. */
 typedef struct text {
     char *s;
     size_t len, cap;
@@ -13,7 +15,14 @@ typedef struct text {
 
 #define TEXT_INIT {NULL, 0, 0}
 
+/* 1: memory ran out while it was written. */
+int text_failed(const text *t);
+/* Makes it such a one; always returns 0. For reasons. */
+int text_no_memory(text *t);
+
 void text_add(text *t, const void *bytes, size_t len);
+/* What another text holds; when that one has failed, so has this. */
+void text_join(text *t, const text *more);
 void text_puts(text *t, const char *s);
 void text_putc(text *t, int c);
 void text_printf(text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -35,6 +44,8 @@ void text_id_line(text *t, const char *s);
 void text_visible(text *t, const char *s);
 /* The same for one character at s, which is no 0: in out, and how many bytes of s it takes. */
 int visible_character(const char *s, char out[8]);
+/* The same into an array, cut off where it is full; returns the length. */
+size_t visible(char *out, size_t size, const char *s);
 /* 9 significant digits: enough to read every float32 back. */
 void text_floats(text *t, const float *values, int count);
 
@@ -48,18 +59,5 @@ int parse_int(const char *s, long long lo, long long hi, long long *out);
 int parse_real(const char *s, double lo, double hi, double *out);
 /* 1000, 64K, 512M, 2G: powers of 1024. */
 int parse_bytes(const char *s, size_t *out);
-
-void *must_alloc(size_t size);
-void *must_realloc(void *block, size_t size);
-char *must_copy(const char *s, size_t len);
-
-/* Makes room for one more element of an array that grows by doubling. */
-#define GROW(array, count, cap)                                                                                        \
-    do {                                                                                                               \
-        if ((count) == (cap)) {                                                                                        \
-            (cap) = (cap) ? (cap) * 2 : 16;                                                                            \
-            (array) = must_realloc((array), (cap) * sizeof *(array));                                                  \
-        }                                                                                                              \
-    } while (0)
 
 #endif

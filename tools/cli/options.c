@@ -1,6 +1,6 @@
 #include "cli/options.h"
 
-#include "identity/calibration_file.h"
+#include "base/memory.h"
 #include "base/say.h"
 #include "base/text.h"
 
@@ -59,17 +59,6 @@ static int set_bytes(options *o, const option *spec, void *slot, const char *val
     return parse_bytes(value, (size_t *)slot);
 }
 
-int choice_index(const char *choices, const char *value) {
-    int index = 0;
-    size_t len = strlen(value);
-    for (const char *at = choices; at; index++) {
-        size_t n = strcspn(at, "|");
-        if (n == len && memcmp(at, value, n) == 0) return index;
-        at = at[n] ? at + n + 1 : NULL;
-    }
-    return -1;
-}
-
 /* The position of value in spec->arg plus spec->lo. */
 static int set_choice(options *o, const option *spec, void *slot, const char *value) {
     int index = choice_index(spec->arg, value);
@@ -78,13 +67,19 @@ static int set_choice(options *o, const option *spec, void *slot, const char *va
     return index >= 0;
 }
 
+/* The first n bytes of s, which may be a number; 0 when they are too many for one. */
+static int cut(const char *s, size_t n, char out[256]) {
+    if (n >= 256) return 0;
+    memcpy(out, s, n);
+    out[n] = 0;
+    return 1;
+}
+
 static int split_int(const char *value, char separator, long long lo, long long hi, long long out[2]) {
     const char *second = strchr(value, separator);
-    if (!second) return 0;
-    char *first = must_copy(value, (size_t)(second - value));
-    int good = parse_int(first, lo, hi, &out[0]) && parse_int(second + 1, lo, hi, &out[1]);
-    free(first);
-    return good;
+    char first[256];
+    return second && cut(value, (size_t)(second - value), first) && parse_int(first, lo, hi, &out[0]) &&
+           parse_int(second + 1, lo, hi, &out[1]);
 }
 
 static int set_size(options *o, const option *spec, void *slot, const char *value) {
@@ -142,11 +137,9 @@ static int set_weights(options *o, const option *spec, void *slot, const char *v
     o->weight_count = 0;
     for (const char *at = value; at;) {
         size_t n = strcspn(at, ",");
-        char *number = must_copy(at, n);
-        int good = o->weight_count < MAX_MODELS &&
-                   parse_real(number, (double)spec->lo, (double)spec->hi, &weights[o->weight_count]);
-        free(number);
-        if (!good) return 0;
+        char number[256];
+        if (o->weight_count == MAX_MODELS || !cut(at, n, number) ||
+            !parse_real(number, (double)spec->lo, (double)spec->hi, &weights[o->weight_count])) return 0;
         sum += weights[o->weight_count++];
         at = at[n] ? at + n + 1 : NULL;
     }
@@ -158,11 +151,10 @@ static int set_batches(options *o, const option *spec, void *slot, const char *v
     o->batch_count = 0;
     for (const char *at = value; at;) {
         size_t n = strcspn(at, ",");
-        char *number = must_copy(at, n);
+        char number[256];
         long long batch;
-        int good = o->batch_count < MAX_BATCHES && parse_int(number, spec->lo, spec->hi, &batch);
-        free(number);
-        if (!good) return 0;
+        if (o->batch_count == MAX_BATCHES || !cut(at, n, number) || !parse_int(number, spec->lo, spec->hi, &batch))
+            return 0;
         list[o->batch_count++] = (int)batch;
         at = at[n] ? at + n + 1 : NULL;
     }
@@ -426,7 +418,8 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->fmr = 0.001;
     o->prior = 0.5;
     o->max_pixels = 200000000;
-    o->operands = must_alloc((size_t)(argc + 1) * sizeof *o->operands);
+    o->operands = need_array((size_t)argc + 1, sizeof *o->operands);
+    if (!o->operands) return 0;
     for (int i = 0, plain = 0; i < argc;) {
         int used = 1;
         if (plain || argv[i][0] != '-' || !argv[i][1]) o->operands[o->operand_count++] = argv[i];

@@ -2,13 +2,13 @@
 #ifndef REID_TOOLS_OPTIONS_H
 #define REID_TOOLS_OPTIONS_H
 
+#include "base/choices.h"
 #include "reid.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MAX_MODELS = 2, MAX_BATCHES = 32, MAX_DEVICE_INDEX = 1023 };
-#define PRECISIONS "fp32|fp16|bf16|int8"
+enum { MAX_BATCHES = 32, MAX_DEVICE_INDEX = 1023 };
 
 /* What belongs to one -m. */
 typedef struct model_options {
@@ -82,8 +82,6 @@ struct option {
 
 extern const command COMMANDS[];   /* ends with a NULL name */
 extern const option OPTIONS[];     /* ends with a NULL help */
-/* The position of value in "a|b|c", or -1. */
-int choice_index(const char *choices, const char *value);
 /* --device; returns 0 when value names none. */
 int options_device(options *o, const char *value);
 int option_applies(const option *spec, const command *c);

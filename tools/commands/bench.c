@@ -1,11 +1,12 @@
 /* reid bench: how long a network takes here, a call and an operation at a time, and what the machine would allow. */
-#include "embedding/bench_peak.h"
+#include "base/clock.h"
 #include "base/files.h"
-#include "embedding/models.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "base/text.h"
-#include "embedding/tune.h"
+#include "commands/bench_peak.h"
+#include "commands/bench_tune.h"
+#include "commands/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,11 +36,7 @@ typedef struct timing { /* milliseconds a call */
     float *ops;     /* microseconds of each */
 } timing;
 
-static double now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return 1e3 * (double)t.tv_sec + 1e-6 * (double)t.tv_nsec;
-}
+static double now_ms(void) { return 1e3 * clock_seconds(); }
 
 static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -56,12 +53,13 @@ static int failed(bench *b, reid_result r) {
     return r != REID_OK;
 }
 
-static void make_noise(bench *b) {
+static int make_noise(bench *b) {
     size_t each = (size_t)b->info.height * (size_t)b->info.width * 3;
     uint64_t state = 1;
-    b->pixels = must_alloc(each * (size_t)b->most);
-    b->images = must_alloc((size_t)b->most * sizeof *b->images);
-    b->rows = must_alloc((size_t)b->most * (size_t)b->info.dim * sizeof *b->rows);
+    b->pixels = need_array((size_t)b->most, each);
+    b->images = b->pixels ? need_array((size_t)b->most, sizeof *b->images) : NULL;
+    b->rows = b->images ? need_array((size_t)b->most * (size_t)b->info.dim, sizeof *b->rows) : NULL;
+    if (!b->rows) return 0;
     for (size_t i = 0; i < each * (size_t)b->most; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         b->pixels[i] = (unsigned char)(state >> 56);
@@ -70,20 +68,24 @@ static void make_noise(bench *b) {
         reid_image image = {b->pixels + each * (size_t)i, b->info.width, b->info.height, 0, REID_RGB8, NULL};
         b->images[i] = image;
     }
+    return 1;
 }
 
 /* From nothing to the first embedding, each time with a new handle; the last one is kept. */
 static int start(bench *b) {
-    reid_desc desc = model_desc(b->o, &b->o->model[0], &b->error);
+    reid_desc desc = model_desc(b->o, &b->o->model[0], NULL);
+    model m;
     if (!desc.batch) desc.batch = b->most;
-    b->starts = must_alloc((size_t)(b->o->starts + 1) * sizeof *b->starts);
+    b->starts = need_array((size_t)(b->o->starts + 1), sizeof *b->starts);
+    if (!b->starts) return 0;
     for (int i = 0; i < b->o->starts || !b->ctx; i++) {
         reid_destroy(b->ctx);
+        b->ctx = NULL;
         double from = now_ms();
-        if (failed(b, reid_create(&desc, &b->ctx))) return 0;
+        if (!model_open(&m, &desc)) return 0;
         double created = now_ms() - from;
-        reid_query_desc(b->ctx, &b->info);
-        if (!b->images) make_noise(b);
+        b->ctx = m.ctx, b->info = m.info;
+        if (!b->images && !make_noise(b)) return 0;
         from = now_ms(); /* making noise is not part of it */
         if (failed(b, reid_embed_ex(b->ctx, b->images, 1, b->rows, &b->error))) return 0;
         b->starts[i] = created + now_ms() - from;
@@ -94,13 +96,13 @@ static int start(bench *b) {
 
 /* One round is one call, or as many as take 10 ms. */
 static int measure_calls(bench *b, int n, timing *t) {
-    double *rounds = must_alloc((size_t)b->o->rounds * sizeof *rounds), from = now_ms(), took = 0;
-    int warm = 0, good = 1;
+    double *rounds = need_array((size_t)b->o->rounds, sizeof *rounds), from = now_ms(), took = 0;
+    int warm = 0, good = rounds != NULL;
     for (; good && (warm < 2 || took < 200) && took < 5000; warm++) { /* clocks, caches, page tables */
         good = !failed(b, reid_embed_ex(b->ctx, b->images, n, b->rows, &b->error));
         took = now_ms() - from;
     }
-    int calls = took / warm >= 10 ? 1 : (int)(10 * warm / took) + 1;
+    int calls = !good || took / warm >= 10 ? 1 : (int)(10 * warm / took) + 1;
     for (int i = 0; good && i < b->o->rounds; i++) {
         from = now_ms();
         for (int k = 0; good && k < calls; k++)
@@ -265,11 +267,12 @@ static void json_of(const bench *b, text *out) {
     text_json(out, b->info.chip);
     text_puts(out, ",\n  \"driver\": ");
     text_json(out, driver.s ? driver.s : "");
+    if (text_failed(&driver)) text_no_memory(out);
     text_printf(out, ",\n  \"versions\": {\"reid\": \"%s\", \"compiler\": ", reid_version_string());
     text_json(out, __VERSION__);
     text_printf(out, "},\n  \"rounds\": %d,\n  \"ceilings\": {\"gflops\": %.6g, \"gbs\": %.6g},\n  \"cells\": [\n",
                 b->o->rounds, b->peak_gflops, b->peak_gbs);
-    text_add(out, b->cells.s, b->cells.len);
+    text_join(out, &b->cells);
     text_puts(out, "\n  ]\n}\n");
     text_free(&driver);
 }
@@ -298,7 +301,8 @@ static const char *find_peaks(bench *b) {
 static int run_batches(bench *b) {
     timing t = {0, 0, 0, 0, NULL};
     int good = 1;
-    t.ops = must_alloc((size_t)reid_op_count(b->ctx) * sizeof *t.ops);
+    t.ops = need_array((size_t)reid_op_count(b->ctx), sizeof *t.ops);
+    if (!t.ops) return 0;
     columns_of_calls(&b->table);
     for (int i = 0; good && i < b->o->batch_count; i++) {
         int n = b->o->batch_list[i];
@@ -338,7 +342,7 @@ int bench_main(options *o) {
                             : "no model: give its weights with -m FILE");
         return 2;
     }
-    if (o->tune) return tune_main(o);
+    if (o->tune) return bench_tune(o);
     if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
         say_error("%s: %s", shown(o->output), why.s);
         text_free(&why);

@@ -1,11 +1,13 @@
 /* reid calibrate: what does a score mean, and from which one on is it the same individual? */
-#include "identity/calibration_file.h"
 #include "base/files.h"
-#include "gallery/gallery_host.h"
-#include "identity/labelled_pairs.h"
-#include "embedding/ranges.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/calibrate_int8.h"
+#include "commands/requests.h"
+#include "gallery/gallery_host.h"
+#include "identity/calibration_file.h"
+#include "identity/labelled_pairs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,19 +32,22 @@ static int draws_for(const calibrating *k) {
     return k->o->draws ? k->o->draws : fit > 1000 ? 1000 : fit < 200 ? 200 : (int)fit;
 }
 
-static void learn(calibrating *k, score_facts *f, const double *weights) {
+/* 0 after saying that there is no memory, or without a word when interrupted(). */
+static int learn(calibrating *k, score_facts *f, const double *weights) {
     labelled_pairs *p = &k->pairs;
-    scored_pair *sorted = must_alloc((p->count + 1) * sizeof *sorted);
+    scored_pair *sorted = need_array(p->count + 1, sizeof *sorted);
+    if (!sorted) return 0;
     pairs_weigh(p, k->set.makers.models, weights);
     memcpy(sorted, p->at, p->count * sizeof *sorted);
     pairs_sort(sorted, p->count);
     spreads_of(sorted, p->count, &f->genuine, &f->impostor);
     f->points = points_of(sorted, p->count, NULL, k->o->fmr);
-    if (!point_intervals_of(sorted, p->count, p->identities, k->o->fmr, draws_for(k), &f->intervals)) interrupt_exit();
+    int good = point_intervals_of(sorted, p->count, p->identities, k->o->fmr, draws_for(k), &f->intervals);
     f->curve = logistic_fit(sorted, p->count, k->o->prior);
-    isotonic_fit(&f->steps, sorted, p->count, k->o->prior);
+    good = good && isotonic_fit(&f->steps, sorted, p->count, k->o->prior);
     if (f == &k->c.score) rates_at(sorted, p->count, FOREIGN, &k->foreign_fmr, &k->foreign_tmr);
     free(sorted);
+    return good;
 }
 
 /* Shares of the models in the score: as given, else in proportion to what each adds to the odds. */
@@ -112,9 +117,9 @@ static int compute(calibrating *k) {
     for (int m = 0; m < k->set.makers.models && k->set.makers.models > 1; m++) {
         double alone[MAX_MODELS] = {0, 0};
         alone[m] = 1;
-        learn(k, &k->c.each[m], alone);
+        if (!learn(k, &k->c.each[m], alone)) return 0;
     }
-    learn(k, &k->c.score, k->c.weights);
+    if (!learn(k, &k->c.score, k->c.weights)) return 0;
     k->c.threshold = k->c.score.points.threshold;
     if (k->c.score.curve.slope <= 0) {
         say_error("pairs of one identity do not score higher than pairs of two: nothing can be decided with this");
@@ -214,16 +219,14 @@ static int write_into_gallery(const calibrating *k) {
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 static int collect(calibrating *k, int *status) {
     const options *o = k->o;
+    const pair_rules rules = {o->leave_out == LEAVE_OUT_PICTURE, o->threads, (reid_isa)o->isa};
     label_set given;
     pair_table table;
-    if (!o->pairs) {
-        int good = eval_set_open(&k->set, o, NULL, status);
-        if (good) pairs_of_set(&k->pairs, &k->set, o);
-        return good;
-    }
-    int good = pair_table_read(&table, &given, o->pairs, eval_set_folder(o)) &&
-               eval_set_open(&k->set, o, &given, status);
-    if (good) pairs_of_table(&k->pairs, &k->set, &table);
+    labelled_request request;
+    labelled_of(&request, o);
+    if (!o->pairs) return eval_set_open(&k->set, &request.r, NULL, status) && pairs_of_set(&k->pairs, &k->set, &rules);
+    int good = pair_table_read(&table, &given, o->pairs, eval_set_folder(&request.r)) &&
+               eval_set_open(&k->set, &request.r, &given, status) && pairs_of_table(&k->pairs, &k->set, &table);
     labels_free(&given);
     pair_table_free(&table);
     return good;
@@ -233,7 +236,7 @@ int calibrate_main(options *o) {
     calibrating k;
     text why = TEXT_INIT;
     int status = 2;
-    if (o->int8) return ranges_main(o);
+    if (o->int8) return calibrate_int8(o);
     memset(&k, 0, sizeof k);
     k.o = o;
     if (o->pairs && o->labels) {

@@ -1,9 +1,11 @@
 /* reid convert: any checkpoint to safetensors that the library reads, with an account of every tensor. */
-#include "embedding/models.h"
-#include "weights/networks.h"
+#include "base/memory.h"
 #include "base/results.h"
-#include "weights/safetensors_write.h"
 #include "base/say.h"
+#include "commands/requests.h"
+#include "weights/checkpoint_open.h"
+#include "weights/networks.h"
+#include "weights/safetensors_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,8 +111,10 @@ static int is_written(const mapped *m) {
 }
 
 static outgoing *choose_tensors(conversion *v, size_t *count) {
-    outgoing *list = must_alloc(v->map.count * sizeof *list);
+    outgoing *list = mem_array(v->map.count, sizeof *list);
     *count = 0;
+    if (!list) text_no_memory(&v->why);
+    if (!list) return NULL;
     for (size_t i = 0; i < v->map.count; i++) {
         const mapped *m = &v->map.at[i];
         if (!is_written(m)) continue;
@@ -129,22 +133,22 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
 static int check_result(conversion *v, const char *temp) {
     reid_error error;
     reid_desc desc = REID_INIT;
-    reid_ctx *ctx = NULL;
-    reid_info info;
+    model made;
     char found[32];
     desc.weights = temp;
     desc.device = REID_DEVICE_CPU;
     desc.error = &error;
     memset(&error, 0, sizeof error);
     reid_result r = reid_check_weights(&desc, NULL, NULL, found);
-    if (r == REID_OK) r = reid_create(&desc, &ctx);
-    if (r == REID_OK) r = reid_query_desc(ctx, &info);
     if (r == REID_OK) {
-        snprintf(v->fingerprint, sizeof v->fingerprint, "%s", info.fingerprint);
-        snprintf(v->final_preset, sizeof v->final_preset, "%s", info.preset);
+        if (model_create(&made, &desc)) {
+            snprintf(v->fingerprint, sizeof v->fingerprint, "%s", made.info.fingerprint);
+            snprintf(v->final_preset, sizeof v->final_preset, "%s", made.info.preset);
+            model_close(&made);
+            return 1;
+        }
+        error = made.error, r = made.result;
     }
-    reid_destroy(ctx);
-    if (r == REID_OK) return 1;
     const char *reason = reason_of(&error, r);
     size_t n = strlen(temp);
     if (strncmp(reason, temp, n) == 0 && strncmp(reason + n, ": ", 2) == 0) reason += n + 2;
@@ -157,6 +161,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     text name = TEXT_INIT;
     int n = 0;
     text_visible(&name, base_name(v->in));
+    if (text_failed(&name)) return text_no_memory(&v->why);
     metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
     if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
     if (v->last_stride) metadata[n++] = "reid.last_stride", metadata[n++] = stride;
@@ -176,10 +181,10 @@ static int write_out(conversion *v) {
     pending p;
     text temp = TEXT_INIT;
     outgoing *list = choose_tensors(v, &count);
-    int good = checkpoint_verify(&v->from, &v->unchecked, &v->why);
+    int good = list && checkpoint_verify(&v->from, &v->unchecked, &v->why);
     if (good && v->out) {
         text_printf(&temp, "%s.part", v->out);
-        good = pending_open(&p, v->out, temp.s, 0, &v->why);
+        good = text_failed(&temp) ? text_no_memory(&v->why) : pending_open(&p, v->out, temp.s, 0, &v->why);
         if (!good) {
             text reason = TEXT_INIT;
             text_puts(&reason, v->why.s);
@@ -362,7 +367,7 @@ static void say_notes(const conversion *v) {
 static int convert(conversion *v) {
     const options *o = v->o;
     if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
-    networks_list(&v->all);
+    if (!networks_list(&v->all)) return text_no_memory(&v->why);
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
         return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);

@@ -1,10 +1,7 @@
 /* reid embed: pictures to embeddings. */
-#include "pictures/inputs.h"
-#include "embedding/models.h"
-#include "embedding/output.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "embedding/stream.h"
+#include "commands/requests.h"
 
 typedef struct embedding {
     const options *o;
@@ -19,11 +16,6 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     say_error("%s: %s", shown(e->list->at[index].id), why);
     e->strict_failure = e->o->strict;
     return !e->strict_failure && output_failure(e->out, index, why);
-}
-
-static void save(void *user) {
-    embedding *e = user;
-    output_save(e->out);
 }
 
 static int print_summary(const options *o, size_t rows, size_t failed, int dim) {
@@ -61,34 +53,46 @@ static void slice(const options *o, size_t count, size_t *first, size_t *end) {
     *end = count / n * i + count % n * i / n;
 }
 
+/* Everything, into an output that is open; it is closed in any case. The exit status. */
+static int run(embedding *e, models *all) {
+    const options *o = e->o;
+    size_t first, end, done = 0;
+    slice(o, e->list->count, &first, &end);
+    int begun = output_begin(e->out, all, e->list, first, end, &done);
+    if (done) say_info("%zu of %zu inputs were done before", done, end - first);
+    if (!begun) {
+        output_discard(e->out);
+        return 2;
+    }
+    stream_job job = {all, e->list, first + done, end, decoding(o), "embedding", take_row, e};
+    stream_result result = stream_run(&job);
+    if (result == STREAM_INTERRUPTED) output_interrupt(e->out);
+    else if (result == STREAM_FAILED) output_discard(e->out);
+    else return finish(e, end - first, all->dim);
+    return 2;
+}
+
 int embed_main(options *o) {
     inputs list = {0};
     models all;
-    size_t first, end, done = 0;
     int status = 2;
+    const output_request request = output_of(o);
     embedding e = {o, &list, NULL, 0};
     if (!o->operand_count && !o->boxes) {
         say_error("embed: no INPUT; see \"reid help embed\"");
         return 2;
     }
-    e.out = output_open(o);
+    e.out = output_open(&request);
     if (!e.out) return 2;
-    if (!inputs_collect(&list, o)) {
+    if (!collect_inputs(&list, o)) {
         output_discard(e.out);
     } else if (list.count == 0) {
         say_error(o->boxes ? "%s: no boxes" : "%s: no inputs", shown(o->boxes ? o->boxes : "embed"));
         output_discard(e.out);
-    } else if (!models_open(&all, o)) {
+    } else if (!open_models(&all, o)) {
         output_discard(e.out);
     } else {
-        slice(o, list.count, &first, &end);
-        stream_job job = {&all, &list, first, end, o, "embedding", take_row, save, &e};
-        int begun = output_begin(e.out, &all, &list, first, end, &done);
-        if (done) say_info("%zu of %zu inputs were done before", done, end - first);
-        job.first += done;
-        if (begun) stream_run(&job);
-        if (begun) status = finish(&e, end - first, all.dim);
-        else output_discard(e.out);
+        status = run(&e, &all);
         models_close(&all);
     }
     inputs_free(&list);

@@ -1,8 +1,10 @@
 /* reid eval: how well do these embeddings tell individuals apart, and does a faster precision keep that? */
-#include "report/eval_report.h"
-#include "base/files.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/requests.h"
+#include "identity/decision.h"
+#include "report/eval_report.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,22 +17,24 @@ typedef struct way {
     char *name;
     char *operands[2]; /* in the options when the element is a file */
     options o;
+    evaluation_rules rules;
     eval_set set;
     evaluation e;
     double weights[MAX_MODELS];
 } way;
 
 static int open_way(way *w, int *status) {
-    static const double ensemble[MAX_MODELS] = {0.6, 0.4};
     const options *o = &w->o;
-    if (!eval_set_open(&w->set, o, NULL, status)) return 0;
+    labelled_request request;
+    labelled_of(&request, o);
+    w->rules = rules_of(o);
+    if (!eval_set_open(&w->set, &request.r, NULL, status)) return 0;
     if (o->weight_count && o->weight_count != w->set.makers.models) {
         say_error("eval: --weights gives %d value(s) for %d model(s)", o->weight_count, w->set.makers.models);
         return 0;
     }
-    for (int m = 0; m < w->set.makers.models; m++)
-        w->weights[m] = o->weight_count ? o->weights[m] : w->set.makers.models == 1 ? 1.0 : ensemble[m];
-    return evaluate(&w->e, &w->set, o, w->weights);
+    decision_weights(w->weights, w->set.makers.models, o->weights, o->weight_count);
+    return evaluate(&w->e, &w->set, &w->rules, w->weights);
 }
 
 static void close_way(way *w) {
@@ -61,10 +65,10 @@ static int evaluate_one(const options *o) {
     if (open_way(&w, &status)) {
         warn_about(&w.set);
         if (o->json) {
-            report_json(&w.e, &w.set, o, w.weights, &out);
+            report_json(&w.e, &w.set, &w.rules, w.weights, &out);
             text_putc(&out, '\n');
         } else {
-            report_table(&w.e, &w.set, o, &out);
+            report_table(&w.e, &w.set, &w.rules, &out);
         }
         status = !write_out(&out) ? 2 : w.set.failed ? 1 : 0;
     }
@@ -76,8 +80,9 @@ static int evaluate_one(const options *o) {
 
 /* A file of embeddings, PRECISION, DEVICE or DEVICE/PRECISION. */
 static int set_way(way *w, const options *o, const char *name, size_t len) {
-    w->name = must_copy(name, len);
+    w->name = need_copy(name, len);
     w->o = *o;
+    if (!w->name) return 0;
     if (gallery_file_is_one(w->name)) {
         if (o->operand_count > 1) {
             say_error("--compare: beside files there can be one folder");
@@ -94,7 +99,8 @@ static int set_way(way *w, const options *o, const char *name, size_t len) {
         return 0;
     }
     const char *slash = strchr(w->name, '/'), *precision = slash ? slash + 1 : w->name;
-    char *device = must_copy(w->name, slash ? (size_t)(slash - w->name) : len);
+    char *device = need_copy(w->name, slash ? (size_t)(slash - w->name) : len);
+    if (!device) return 0;
     int index = choice_index(PRECISIONS, precision);
     int good = index >= 0 ? !slash || options_device(&w->o, device) : !slash && options_device(&w->o, device);
     if (index >= 0) w->o.precision = REID_FP32 + index;
@@ -158,7 +164,7 @@ static void compared_json(const way *ways, const change *changes, int count, con
         if (i) change_json(&changes[i], t);
         else text_puts(t, "null");
         text_puts(t, ", \"evaluation\": ");
-        report_json(&ways[i].e, &ways[i].set, o, ways[i].weights, t);
+        report_json(&ways[i].e, &ways[i].set, &ways[i].rules, ways[i].weights, t);
         text_putc(t, '}');
     }
     text_puts(t, "\n]}\n");
@@ -168,7 +174,7 @@ static void compared_table(const way *ways, const change *changes, int count, co
     int width = 10;
     for (int i = 0; i < count; i++)
         if ((int)strlen(ways[i].name) > width) width = (int)strlen(ways[i].name);
-    report_table(&ways[0].e, &ways[0].set, o, t);
+    report_table(&ways[0].e, &ways[0].set, &ways[0].rules, t);
     text_printf(t, "\nAgainst %s: change of rank-1 and mAP in percentage points (95 %% interval), lowest cosine, "
                    "limit %g\n", shown(ways[0].name), o->limit);
     for (int i = 1; i < count; i++) change_table(&changes[i], ways[i].name, width, t);
@@ -182,7 +188,7 @@ static int compare(way *ways, int count, const options *o) {
         if (!open_way(&ways[i], &status)) return status;
         warn_about(&ways[i].set);
         if (i && !same_pictures(&ways[0], &ways[i])) return 2;
-        if (i) changes[i] = change_of(&ways[i].e, &ways[0].e, o->limit / 100, draws_of(o));
+        if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->limit / 100, ways[i].rules.draws)) return 2;
         if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
         worst |= ways[i].set.failed || (i && changes[i].fails);
         if (i) free(ways[i].set.rows);
@@ -194,8 +200,8 @@ static int compare(way *ways, int count, const options *o) {
 }
 
 static int evaluate_several(const options *o) {
-    way *ways = must_alloc((MAX_COMPARED + 1) * sizeof *ways);
-    memset(ways, 0, (MAX_COMPARED + 1) * sizeof *ways);
+    way *ways = need_zeroed(MAX_COMPARED + 1, sizeof *ways);
+    if (!ways) return 2;
     int count = parse_ways(ways, o), status = 2;
     if (count > 0) status = compare(ways, count, o);
     for (int i = 0; i < MAX_COMPARED; i++) close_way(&ways[i]);

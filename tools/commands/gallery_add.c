@@ -1,18 +1,19 @@
 /* reid gallery add: pictures, lists of pictures and files of embeddings to templates. */
+#include "base/clock.h"
 #include "base/csv.h"
 #include "base/files.h"
-#include "commands/gallery_command.h"
-#include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "embedding/stream.h"
 #include "base/when.h"
+#include "commands/gallery_command.h"
+#include "commands/requests.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { COMMIT_EVERY = 256 }; /* templates, or what a second brings */
 
@@ -38,16 +39,10 @@ typedef struct adding {
     int broken;
 } adding;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Only what is on disk is reported. */
 static int commit(adding *a) {
     char why[STORE_WHY] = "";
-    a->saved = now();
+    a->saved = clock_seconds();
     if (a->broken || !a->waiting) return !a->broken;
     if (!store_commit(a->store, why)) {
         say_error("%s: %s; it is as it was before, with %zu templates added", shown(a->path), why, a->added);
@@ -84,7 +79,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
         text_json(&a->said, item->identity);
         text_puts(&a->said, "}\n");
     }
-    if (a->o->strict || (a->waiting < COMMIT_EVERY && now() - a->saved < 1)) return 1;
+    if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
     return commit(a);
 }
 
@@ -101,8 +96,6 @@ static int add_picture(void *user, size_t index, const float *row, const char *w
     store_item item = {in->id, in->identity, camera, in->path, time, a->size, a->hash};
     return add_one(a, &item, row);
 }
-
-static void save(void *user) { commit(user); }
 
 /* --- lists -------------------------------------------------------------------------------------------------------- */
 
@@ -140,10 +133,15 @@ static int take_record(const csv *c, const int column[COLUMNS], int columns, inp
     else if (!*path || !*identity) text_printf(why, "line %zu: no path or no identity", c->line);
     else if (*time && !when_parse(time, &to->time)) text_printf(why, "line %zu: \"%.60s\" is no time", c->line, time);
     if (why->len) return 0;
-    input *in = inputs_add(list, path, 0, *id ? id : path);
+    char *who = mem_copy(identity, strlen(identity)), *where = *camera ? mem_copy(camera, strlen(camera)) : NULL;
+    input *in = who && !*camera == !where ? inputs_add(list, path, 0, *id ? id : path) : NULL;
+    if (!in) {
+        free(who), free(where);
+        return text_no_memory(why);
+    }
     free(in->identity);
-    in->identity = must_copy(identity, strlen(identity));
-    if (*camera) to->camera = must_copy(camera, strlen(camera));
+    in->identity = who;
+    to->camera = where;
     return 1;
 }
 
@@ -160,8 +158,8 @@ static int read_list(adding *a, inputs *list) {
         if (csv_record(&c)) good = find_columns(&c, column, &why), columns = c.count;
         else if (!c.error) text_puts(&why, "the list is empty");
         while (good && !why.len && csv_record(&c)) {
-            GROW(a->of, list->count, cap);
-            good = take_record(&c, column, columns, list, &a->of[list->count], &why);
+            good = GROW(a->of, list->count, cap) ? 1 : text_no_memory(&why);
+            good = good && take_record(&c, column, columns, list, &a->of[list->count], &why);
         }
         if (c.error) text_printf(&why, "line %zu: %s", c.line, c.error);
         good = !why.len;
@@ -189,14 +187,15 @@ static int add_pictures(adding *a, const store_meta *meta) {
         say_error("gallery add: --list names the pictures; no others can be given with it");
     else if (!a->o->list && !a->o->operand_count && !a->o->boxes)
         say_error("gallery add: add what? Give pictures, folders, --list, --boxes or a file of embeddings");
-    else if ((a->o->list ? read_list(a, &list) : inputs_collect(&list, a->o)) && models_open(&all, a->o)) {
+    else if ((a->o->list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
-            stream_job job = {&all, &list, 0, list.count, a->o, "adding", add_picture, save, a};
-            if (a->o->strict) job.on_signal = NULL;
+            stream_job job = {&all, &list, 0, list.count, decoding(a->o), "adding", add_picture, a};
             a->list = &list;
-            stream_run(&job);
-            good = 1;
+            stream_result end = stream_run(&job);
+            if (end == STREAM_INTERRUPTED && !a->o->strict) commit(a);
+            if (end == STREAM_FAILED) a->broken = 1;
+            good = end != STREAM_INTERRUPTED;
         }
         models_close(&all);
     }
@@ -243,7 +242,7 @@ static int finish(adding *a, int begun) {
 int gallery_add(options *o, const char *path) {
     adding a;
     memset(&a, 0, sizeof a);
-    a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = now();
+    a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = clock_seconds();
     if (o->time && !when_parse(o->time, &a.time)) {
         say_error("gallery add: --time takes 2024-05-31T06:30:00Z, 2024-05-31 or seconds since 1970, not \"%s\"",
                   shown(o->time));
@@ -253,12 +252,16 @@ int gallery_add(options *o, const char *path) {
     a.store = gallery_store_change(path);
     if (!a.store) return 2;
     store_meta meta = *store_info(a.store);
-    a.half_row = must_alloc((size_t)meta.dim * sizeof *a.half_row);
+    a.half_row = need_array((size_t)meta.dim, sizeof *a.half_row);
+    if (!a.half_row) {
+        store_close(a.store);
+        return 2;
+    }
     results_begin(0);
     for (int i = 0; files && i < o->operand_count; i++)
         if (!add_file(&a, &meta, o->operands[i])) break;
     if (!files) begun = add_pictures(&a, &meta);
-    int status = finish(&a, begun);
+    int status = interrupted() && !files ? 2 : finish(&a, begun);
     text_free(&a.said);
     free(a.half_row);
     store_close(a.store);

@@ -2,11 +2,13 @@
 #include "commands/gallery_command.h"
 
 #include "base/files.h"
-#include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "base/when.h"
+#include "commands/requests.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -40,7 +42,7 @@ static int meta_like(const char *path, store_meta *meta) {
 
 static int meta_of_models(const options *o, store_meta *meta) {
     models all;
-    if (!models_open(&all, o)) return 0;
+    if (!open_models(&all, o)) return 0;
     makers_of_models(&all, meta);
     models_close(&all);
     return 1;
@@ -161,18 +163,18 @@ static void plain_item_line(text *t, const store_item *item) {
 
 static int list_identities(const options *o, const gallery_store *s, text *t) {
     size_t n = store_identity_count(s), count = store_count(s);
-    size_t *first = must_alloc(n * sizeof *first), *templates = must_alloc(n * sizeof *templates);
-    memset(templates, 0, n * sizeof *templates);
-    for (size_t i = 0; i < count; i++)
+    size_t *first = need_array(n, sizeof *first), *templates = first ? need_zeroed(n, sizeof *templates) : NULL;
+    int good = templates != NULL;
+    for (size_t i = 0; i < count && good; i++)
         if (templates[store_identities(s)[i]]++ == 0) first[store_identities(s)[i]] = i;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && good; i++) {
         const char *name = store_at(s, first[i]).identity;
         if (o->json) text_puts(t, "{\"identity\": "), text_json(t, name);
         else text_visible(t, name);
         text_printf(t, o->json ? ", \"templates\": %zu}\n" : "\t%zu\n", templates[i]);
     }
     free(first), free(templates);
-    return 1;
+    return good;
 }
 
 static int list(options *o, const char *path) {
@@ -181,7 +183,7 @@ static int list(options *o, const char *path) {
     int good = s != NULL;
     if (!good) return 2;
     results_begin(0);
-    if (o->identity) list_identities(o, s, &t);
+    if (o->identity) good = list_identities(o, s, &t);
     for (size_t i = 0; !o->identity && good && i < store_count(s); i++) {
         store_item item = store_at(s, i);
         (o->json ? json_item_line : plain_item_line)(&t, &item);
@@ -212,23 +214,26 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
         if (i) text_puts(t, ", ");
         text_json(t, meta->model[i].fingerprint);
     }
+    if (text_failed(damage)) text_no_memory(t);
     text_puts(t, "], \"threshold\": ");
     if (isnan(meta->threshold)) text_puts(t, "null");
     else text_printf(t, "%.9g", meta->threshold);
     text_puts(t, ", \"damage\": [");
     for (const char *at = damage->s; at && *at;) {
         size_t n = strcspn(at, "\n");
-        char *line = must_copy(at, n);
+        text line = TEXT_INIT;
+        text_add(&line, at, n);
         if (at != damage->s) text_puts(t, ", ");
-        text_json(t, line);
-        free(line);
+        if (text_failed(&line)) text_no_memory(t);
+        else text_json(t, line.s);
+        text_free(&line);
         at += n + 1;
     }
     text_puts(t, "]}\n");
 }
 
 static void plain_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
-    if (damage->len) text_add(t, damage->s, damage->len);
+    text_join(t, damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
     if (r->unused) text_printf(t, ", %llu of them left by an interrupted writer", (unsigned long long)r->unused);

@@ -1,11 +1,11 @@
 /* reid gallery export: templates to a file of embeddings, as `reid embed` would have written it. */
 #include "base/files.h"
-#include "commands/gallery_command.h"
-#include "gallery/gallery_host.h"
-#include "embedding/npy.h"
-#include "base/results.h"
+#include "base/memory.h"
 #include "base/say.h"
 #include "base/when.h"
+#include "commands/gallery_command.h"
+#include "embedding/npy.h"
+#include "gallery/gallery_host.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,11 @@ static void jsonl_row(exporting *e, size_t i) {
     text_puts(t, "]}\n");
 }
 
+static int write_buffer(exporting *e, pending *to, size_t at) {
+    if (text_failed(&e->buffer)) return text_no_memory(&e->why);
+    return pending_write(to, e->buffer.s ? e->buffer.s : "", e->buffer.len, at, &e->why);
+}
+
 static int write_data(exporting *e) {
     const store_meta *meta = store_info(e->store);
     size_t dim = (size_t)meta->dim, end = 0;
@@ -72,7 +77,7 @@ static int write_data(exporting *e) {
     for (size_t i = 0; good && i <= store_count(e->store); i++) {
         int last = i == store_count(e->store);
         if (last || e->buffer.len > (size_t)1 << 20) {
-            good = pending_write(&e->data, e->buffer.s ? e->buffer.s : "", e->buffer.len, end, &e->why);
+            good = write_buffer(e, &e->data, end);
             end += e->buffer.len;
             text_clear(&e->buffer);
             if (interrupted()) good = 0, text_clear(&e->why), text_puts(&e->why, "interrupted");
@@ -94,6 +99,7 @@ static void add_names(exporting *e, const char *key, const char *(*name)(const s
         store_item item = store_at(e->store, i);
         text_puts(&e->buffer, i ? ",\n    " : "\n    ");
         text_json(&e->buffer, name(&item, &scratch));
+        if (text_failed(&scratch)) text_no_memory(&e->buffer);
     }
     text_putc(&e->buffer, ']');
     text_free(&scratch);
@@ -139,14 +145,15 @@ static int open_side(exporting *e, pending *p, const char *path, int cut, const 
     text name = TEXT_INIT, temp = TEXT_INIT;
     text_printf(&name, "%.*s%s", (int)strlen(path) - cut, path, ending);
     text_printf(&temp, "%s.part", name.s);
-    int good = pending_open(p, name.s, temp.s, 0, &e->why);
+    int good = text_failed(&name) || text_failed(&temp) ? text_no_memory(&e->why)
+                                                        : pending_open(p, name.s, temp.s, 0, &e->why);
     text_free(&name);
     text_free(&temp);
     return good;
 }
 
 static int write_side(exporting *e, pending *p) {
-    int good = pending_write(p, e->buffer.s ? e->buffer.s : "", e->buffer.len, 0, &e->why) && pending_sync(p, &e->why);
+    int good = write_buffer(e, p, 0) && pending_sync(p, &e->why);
     text_clear(&e->buffer);
     return good;
 }
@@ -184,8 +191,8 @@ int gallery_export(options *o, const char *path) {
     gallery_store *s = gallery_store_open(path, 1);
     if (!s) return 2;
     e.store = s;
-    e.row = must_alloc((size_t)store_info(s)->dim * sizeof *e.row);
-    good = write_all(&e, o->output);
+    e.row = mem_array((size_t)store_info(s)->dim, sizeof *e.row);
+    good = e.row ? write_all(&e, o->output) : text_no_memory(&e.why);
     if (!good) say_error("%s: %s", shown(o->output), e.why.s ? e.why.s : "cannot be written");
     pending_close(&e.data);
     pending_close(&e.ids);

@@ -1,11 +1,13 @@
 /* reid gallery search: who in the gallery is it? Exact, by reid_search. */
 #include "base/files.h"
-#include "commands/gallery_command.h"
-#include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "embedding/stream.h"
+#include "commands/gallery_command.h"
+#include "commands/requests.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
+#include "identity/decision.h"
 
 #include <limits.h>
 #include <math.h>
@@ -39,20 +41,18 @@ typedef struct searching {
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static const char *decide(const searching *s, int q) {
-    if (isnan(s->threshold)) return NULL;
-    return s->found[q] && s->hits[(ptrdiff_t)q * s->what.k].score >= s->threshold ? "match" : "unknown";
+static double best_of(const searching *s, int q) {
+    return s->found[q] ? s->hits[(ptrdiff_t)q * s->what.k].score : 0;
 }
 
 static void json_result(searching *s, int q) {
     const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
-    const char *decision = decide(s, q);
+    const char *decision = decide(s->threshold, s->found[q], best_of(s, q));
     text *t = &s->line;
     text_puts(t, "{\"query\": ");
     text_json(t, s->queries[q].id);
-    text_printf(t, decision ? ", \"decision\": \"%s\"" : ", \"decision\": null", decision);
-    text_printf(t, s->found[q] ? ", \"score\": %.9g" : ", \"score\": null", s->found[q] ? hits[0].score : 0.0);
-    text_printf(t, decision ? ", \"threshold\": %.9g" : ", \"threshold\": null", s->threshold);
+    decision_json(t, decision, s->found[q], best_of(s, q));
+    threshold_json(t, decision, s->threshold);
     text_puts(t, ", \"matches\": [");
     for (int i = 0; i < s->found[q]; i++) {
         store_item item = store_at(s->store, hits[i].row);
@@ -68,7 +68,7 @@ static void json_result(searching *s, int q) {
 /* Columns are separated by tabs; a query without hits has one line, too. */
 static void plain_result(searching *s, int q) {
     const reid_hit *hits = s->hits + (ptrdiff_t)q * s->what.k;
-    const char *decision = decide(s, q);
+    const char *decision = decide(s->threshold, s->found[q], best_of(s, q));
     text *t = &s->line;
     if (!s->header) text_puts(t, decision ? "QUERY\tDECISION\tIDENTITY\tSCORE\tTEMPLATE\n"
                                           : "QUERY\tIDENTITY\tSCORE\tTEMPLATE\n");
@@ -127,17 +127,19 @@ static int refuse(searching *s, const char *id, const char *why) {
     return !s->o->strict;
 }
 
-static int add_query(searching *s, const char *id, const char *camera, const char *picture, const float *row) {
+/* path: of its picture, or NULL. Returns 0 to stop. */
+static int add_query(searching *s, const char *id, const char *camera, const char *path, const float *row) {
     const store_meta *meta = store_info(s->store);
     query *q = &s->queries[s->waiting];
     float *to = s->rows + (ptrdiff_t)s->waiting * meta->dim;
     if (s->o->other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
     for (int m = 0; m < meta->models; m++)
         for (int i = 0; i < meta->model[m].dim; i++) *to++ = (float)(s->weights[m] * *row++);
-    q->id = must_copy(id, strlen(id));
+    q->id = need_copy(id, strlen(id));
+    if (!q->id) return s->broken = 1, 0;
     q->camera = camera;
     q->size = q->hash = 0;
-    if (picture) store_hash_file(picture, &q->size, &q->hash);
+    if (path) store_hash_file(path, &q->size, &q->hash);
     return ++s->waiting < s->most || flush_queries(s);
 }
 
@@ -153,13 +155,15 @@ static int search_pictures(searching *s, const char *path) {
     models all;
     store_meta ours;
     int begun = 0;
-    if (inputs_collect(&list, s->o) && models_open(&all, s->o)) {
+    if (collect_inputs(&list, s->o) && open_models(&all, s->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(store_info(s->store), path, &ours, &all, NULL)) {
-            stream_job job = {&all, &list, 0, list.count, s->o, "searching", take_picture, NULL, s};
+            stream_job job = {&all, &list, 0, list.count, decoding(s->o), "searching", take_picture, s};
             s->list = &list;
-            if (stream_run(&job)) flush_queries(s);
-            begun = 1;
+            stream_result end = stream_run(&job);
+            if (end == STREAM_DONE) flush_queries(s);
+            if (end == STREAM_FAILED) s->broken = 1;
+            begun = end != STREAM_INTERRUPTED;
         }
         models_close(&all);
     }
@@ -195,18 +199,13 @@ static int open_index(searching *s) {
     return r == REID_OK;
 }
 
-static void prepare(searching *s) {
-    static const double default_weights[MAX_MODELS] = {0.6, 0.4};
+/* 0 after saying that there is no memory. */
+static int prepare(searching *s) {
     const options *o = s->o;
     const store_meta *meta = store_info(s->store);
     size_t count = store_count(s->store);
-    for (int i = 0; i < meta->models; i++)
-        s->weights[i] = o->weight_count ? o->weights[i] : meta->models == 1 ? 1.0 : default_weights[i];
-    s->threshold = !isnan(o->threshold) ? o->threshold : meta->threshold;
-    if (isnan(s->threshold) && meta->models > 1) s->threshold = 0.40;
-    if (isnan(s->threshold))
-        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
-                    "calibrated; choose one with --threshold");
+    decision_weights(s->weights, meta->models, o->weights, o->weight_count);
+    s->threshold = decision_threshold(o->threshold, meta->threshold, meta->models);
     s->what.k = o->all_hits || (size_t)o->top_k > count ? count < INT_MAX ? (int)count : INT_MAX : o->top_k;
     s->what.scoring = (reid_scoring)o->by;
     s->what.top = o->best ? o->best : 3;
@@ -216,8 +215,9 @@ static void prepare(searching *s) {
     s->what.exclude_user = s;
     s->most = s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
     if (s->most < 1) s->most = 1;
-    s->rows = must_alloc((size_t)s->most * (size_t)meta->dim * sizeof *s->rows);
-    s->hits = must_alloc((size_t)s->most * (size_t)s->what.k * sizeof *s->hits);
+    s->rows = need_array((size_t)s->most * (size_t)meta->dim, sizeof *s->rows);
+    s->hits = s->rows ? need_array((size_t)s->most * (size_t)s->what.k, sizeof *s->hits) : NULL;
+    return s->hits != NULL;
 }
 
 static int check_options(const options *o, const gallery_store *store, const char *path) {
@@ -238,11 +238,14 @@ static int check_options(const options *o, const gallery_store *store, const cha
 static int search_all(searching *s, const char *path) {
     const options *o = s->o;
     int begun = 0, strict_failure;
-    prepare(s);
-    results_begin(o->strict);
+    if (!prepare(s) || !results_begin(o->strict)) return 2;
     if (o->models) begun = search_pictures(s, path);
     for (int i = 0; !o->models && i < o->operand_count && !(o->strict && s->failed); i++)
         begun |= search_file(s, path, o->operands[i]);
+    if (o->models && interrupted()) {
+        results_abandon();
+        return 2;
+    }
     strict_failure = o->strict && s->failed;
     if (!results_end(!strict_failure && !s->broken) || s->broken) return 2;
     if (strict_failure) say_error("stopped at the first failed query (--strict)");

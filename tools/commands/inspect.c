@@ -1,8 +1,8 @@
 /* reid inspect: what is in a weight file, and what would be made of it. */
-#include "embedding/models.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "base/text.h"
+#include "commands/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,16 +31,21 @@ typedef struct inspection {
     int has_gpu;
     char preset_in_file[64], stride_in_file[16];
     long long file_size;
+    int no_memory;     /* for a tensor's name; told */
     text out;
 } inspection;
 
 static void note_tensor(const char *name, reid_tensor_status status, const char *note, void *user) {
     inspection *in = user;
-    GROW(in->tensors, in->count, in->cap);
+    if (in->no_memory || !NEED(in->tensors, in->count, in->cap)) {
+        in->no_memory = 1;
+        return;
+    }
     tensor *t = &in->tensors[in->count++];
-    t->name = must_copy(name, strlen(name));
-    t->note = must_copy(note ? note : "", note ? strlen(note) : 0);
+    t->name = need_copy(name, strlen(name));
+    t->note = t->name ? need_copy(note ? note : "", note ? strlen(note) : 0) : NULL;
     t->status = status;
+    in->no_memory = !t->note;
     in->by_status[status]++;
 }
 
@@ -53,10 +58,7 @@ static void look(inspection *in) {
         in->preset_in_file[0] = 0;
     if (reid_weights_metadata(&desc, "reid.last_stride", in->stride_in_file, sizeof in->stride_in_file) != REID_OK)
         in->stride_in_file[0] = 0;
-    desc.error = &in->loaded.error;
-    in->loaded.weights = desc.weights;
-    in->loaded.result = reid_create(&desc, &in->loaded.ctx);
-    if (in->loaded.result == REID_OK) reid_query_desc(in->loaded.ctx, &in->loaded.info);
+    model_create(&in->loaded, &desc);
     if (in->o->device == REID_DEVICE_CUDA || strncmp(in->loaded.info.device, "cuda", 4) == 0) {
         reid_error unused; /* reid_create has told what is wrong */
         desc.error = &unused;
@@ -373,6 +375,10 @@ int inspect_main(options *o) {
     in.o = o;
     in.asked = &o->every;
     look(&in);
+    if (in.no_memory) {
+        free_inspection(&in);
+        return 2;
+    }
     if (o->json) print_json(&in);
     else print_text(&in);
     results_begin(0);

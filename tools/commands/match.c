@@ -1,12 +1,12 @@
 /* reid match: compares queries with a gallery and says who they show. */
-#include "identity/calibration_file.h"
 #include "base/files.h"
-#include "gallery/gallery.h"
-#include "pictures/inputs.h"
-#include "embedding/models.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "embedding/stream.h"
+#include "commands/requests.h"
+#include "gallery/makers.h"
+#include "identity/calibration_file.h"
+#include "identity/decision.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -67,25 +67,18 @@ static int rank(matching *m, const input *query, const float *row) {
     return -1;
 }
 
-/* "match", "unknown", or NULL when there is no threshold. */
-static const char *decide(const matching *m, int found) {
-    if (isnan(m->threshold)) return NULL;
-    return found && m->hits[0].score >= m->threshold ? "match" : "unknown";
+static const char *decision_of(const matching *m, int found) {
+    return decide(m->threshold, found, found ? m->hits[0].score : 0);
 }
 
 static void json_result(matching *m, const input *query, int found) {
     text *t = &m->line;
-    const char *decision = decide(m, found);
+    const char *decision = decision_of(m, found);
     text_puts(t, "{\"query\": ");
     text_json(t, query->id);
-    text_puts(t, ", \"decision\": ");
-    if (decision) text_json(t, decision);
-    else text_puts(t, "null");
-    if (found) text_printf(t, ", \"score\": %.9g", m->hits[0].score);
-    else text_puts(t, ", \"score\": null");
+    decision_json(t, decision, found, found ? m->hits[0].score : 0);
     if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->hits[0].score));
-    if (decision) text_printf(t, ", \"threshold\": %.9g", m->threshold);
-    else text_puts(t, ", \"threshold\": null");
+    threshold_json(t, decision, m->threshold);
     text_puts(t, ", \"matches\": [");
     for (int i = 0; i < found; i++) {
         const gallery_image *image = &m->g->at[m->hits[i].row];
@@ -110,7 +103,7 @@ static int width_of(const char *s) {
 static void add_cell(text *t, const char *s, int width) {
     text cell = TEXT_INIT;
     text_visible(&cell, s);
-    text_puts(t, cell.s ? cell.s : "");
+    text_join(t, &cell);
     for (int n = width_of(cell.s ? cell.s : ""); n < width + 2; n++) text_putc(t, ' ');
     text_free(&cell);
 }
@@ -124,7 +117,7 @@ static void add_header(matching *m) {
 
 static void table_result(matching *m, const input *query, int found) {
     text *t = &m->line;
-    const char *decision = decide(m, found);
+    const char *decision = decision_of(m, found);
     int colour = decision && *decision == 'm' && may_colour(1);
     for (int i = 0; i < found; i++) {
         const gallery_image *image = &m->g->at[m->hits[i].row];
@@ -169,10 +162,11 @@ static int open_index(matching *m, gallery *g) {
     const options *o = m->o;
     reid_desc desc = model_desc(o, &o->every, &error);
     size_t columns = (size_t)g->dim, most = (size_t)o->top_k < g->identities ? (size_t)o->top_k : g->identities;
-    m->identities = must_alloc(g->count * sizeof *m->identities);
-    m->row = must_alloc(columns * sizeof *m->row);
     m->most = most ? (int)most : 1;
-    m->hits = must_alloc((size_t)m->most * sizeof *m->hits);
+    m->identities = need_array(g->count, sizeof *m->identities);
+    m->row = m->identities ? need_array(columns, sizeof *m->row) : NULL;
+    m->hits = m->row ? need_array((size_t)m->most, sizeof *m->hits) : NULL;
+    if (!m->hits) return 0;
     for (size_t i = 0; i < g->count; i++) {
         scale_parts(m, g->rows + i * columns, g->rows + i * columns, 0);
         m->identities[i] = (uint32_t)g->at[i].identity_index;
@@ -185,17 +179,9 @@ static int open_index(matching *m, gallery *g) {
 
 /* Weights, threshold and column widths. */
 static void prepare(matching *m) {
-    static const double default_weights[MAX_MODELS] = {0.6, 0.4};
     const options *o = m->o;
-    for (int i = 0; i < o->models; i++)
-        m->weights[i] = m->c ? m->c->weights[i] : o->weight_count ? o->weights[i]
-                                                : o->models == 1  ? 1.0
-                                                                  : default_weights[i];
-    m->threshold = !isnan(o->threshold) ? o->threshold : m->c ? m->c->threshold : m->g->threshold;
-    if (isnan(m->threshold) && o->models > 1) m->threshold = 0.40;
-    if (isnan(m->threshold))
-        say_warning("no decisions: one model has no default threshold, for its scores mean nothing until they are "
-                    "calibrated; choose one with --threshold");
+    decision_weights(m->weights, o->models, m->c ? m->c->weights : o->weights, m->c ? o->models : o->weight_count);
+    m->threshold = decision_threshold(o->threshold, m->c ? m->c->threshold : m->g->threshold, o->models);
     m->query_width = width_of("QUERY");
     m->identity_width = width_of("IDENTITY");
     for (size_t i = 0; i < m->queries->count; i++) {
@@ -211,15 +197,20 @@ static void prepare(matching *m) {
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_job job = {all, m->queries, 0, total, m->o, "matching", take_query, NULL, m};
-    results_begin(m->o->strict);
+    stream_job job = {all, m->queries, 0, total, decoding(m->o), "matching", take_query, m};
+    if (!results_begin(m->o->strict)) return 2;
     if (!m->o->json) {
         add_header(m);
         results_write(&m->line);
         text_clear(&m->line);
     }
-    stream_run(&job);
+    stream_result end = stream_run(&job);
     text_free(&m->line);
+    if (end == STREAM_INTERRUPTED) {
+        results_abandon();
+        return 2;
+    }
+    if (end == STREAM_FAILED) m->broken = 1;
     int strict_failure = m->o->strict && m->failed;
     if (!results_end(!strict_failure && !m->broken) || m->broken) return 2;
     if (strict_failure) {
@@ -244,7 +235,8 @@ static int check_options(const options *o) {
 static int match_with(options *o, models *all, const inputs *queries, const calibration *c) {
     gallery g;
     int status = 2;
-    if (gallery_open(&g, o, all)) {
+    const gallery_request request = gallery_of(o);
+    if (gallery_open(&g, &request, all)) {
         matching m;
         memset(&m, 0, sizeof m);
         m.o = o, m.all = all, m.g = &g, m.queries = queries, m.c = c;
@@ -252,7 +244,7 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         if (open_index(&m, &g)) status = match_all(&m, all);
         reid_index_destroy(m.index);
         free(m.identities), free(m.row), free(m.hits);
-    } else if (o->strict && g.failed) {
+    } else if (o->strict && g.failed && !interrupted()) {
         say_error("stopped at the first failed picture of the gallery (--strict)");
         status = 1;
     }
@@ -266,10 +258,10 @@ int match_main(options *o) {
     models all;
     int status = 2;
     if (!check_options(o)) return 2;
-    if ((!o->calibration || calibration_read(&c, o->calibration)) && inputs_collect(&queries, o)) {
+    if ((!o->calibration || calibration_read(&c, o->calibration)) && collect_inputs(&queries, o)) {
         if (!queries.count) {
             say_error("match: no queries");
-        } else if (models_open(&all, o)) {
+        } else if (open_models(&all, o)) {
             store_meta ours;
             makers_of_models(&all, &ours);
             if (!o->calibration) status = match_with(o, &all, &queries, NULL);

@@ -1,9 +1,8 @@
 /* reid pack: every GPU kernel of a network, compiled for one chip, in one file. A machine that has the file needs no
    NVRTC; this one needs no GPU. */
-#include "embedding/models.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "base/text.h"
+#include "commands/requests.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,20 +24,16 @@ static void note_program(const char *arguments, const void *cubin, size_t bytes,
 /* What the weights decide (network, preset, sizes, head), into a desc that does without them. */
 static int describe(const options *o, reid_desc *desc, reid_info *info, reid_error *error) {
     const model_options *m = o->models ? &o->model[0] : &o->every;
-    reid_ctx *ctx;
+    model own;
     *desc = model_desc(o, m, error);
     desc->weights = NULL;
     if (!o->models) return 1; /* --net says it all */
-    reid_desc loaded = model_desc(o, m, error);
+    reid_desc loaded = model_desc(o, m, NULL);
     loaded.device = REID_DEVICE_CPU;
     loaded.precision = REID_PRECISION_DEFAULT;
-    reid_result r = reid_create(&loaded, &ctx);
-    if (r != REID_OK) {
-        say_model_error(m->weights, error, r);
-        return 0;
-    }
-    reid_query_desc(ctx, info);
-    reid_destroy(ctx);
+    if (!model_open(&own, &loaded)) return 0;
+    *info = own.info;
+    model_close(&own);
     desc->network = info->network, desc->preset = info->preset;
     desc->height = info->height, desc->width = info->width, desc->last_stride = info->last_stride;
     desc->head = strcmp(info->head, "none") == 0 ? REID_HEAD_NONE : REID_HEAD_FILE;

@@ -2,9 +2,9 @@
 #ifndef REID_TOOLS_DEMO_H
 #define REID_TOOLS_DEMO_H
 
-#include "reid.h"
-#include "pictures/picture.h"
 #include "base/text.h"
+#include "pictures/picture.h"
+#include "reid.h"
 
 enum { DEMO_MODELS = 4, DEMO_BEST = 3 };
 
@@ -73,5 +73,9 @@ typedef struct demo {
 void demo_thumbnail(demo_shot *shot, const picture *p);
 /* The page, one file that needs nothing else. */
 void demo_page(const demo *d, text *out);
+
+/* The demo is a program of its own: an error ends it with status 2, and so does the end of memory. */
+void die(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+void *must_alloc(size_t size);
 
 #endif

@@ -4,23 +4,43 @@
 
    FOLDER holds one folder for each individual; pictures below FOLDER/unknown belong to individuals that shall not be
    enrolled. Two -m are an ensemble, 0.6 and 0.4; -c is a network that is only compared with it. */
-#include "demo_program/demo.h"
+#include "base/clock.h"
 #include "base/files.h"
-#include "pictures/inputs.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "demo_program/demo.h"
+#include "pictures/inputs.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { CHUNK = 16, MOST_PIXELS = 200000000 }; /* pictures decoded at a time; pixels in one */
 
-static double seconds(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+void die(const char *format, ...) {
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    say_error("%s", line);
+    pending_remove_all();
+    exit(2);
+}
+
+void *must_alloc(size_t size) {
+    void *block = mem_alloc(size);
+    if (!block) die("out of memory (%zu bytes)", size);
+    return block;
+}
+
+static char *must_copy(const char *s, size_t len) {
+    char *copy = must_alloc(len + 1);
+    memcpy(copy, s, len);
+    copy[len] = 0;
+    return copy;
 }
 
 /* ---- the pictures and their roles -------------------------------------------------------------------------------- */
@@ -28,7 +48,7 @@ static const char UNKNOWN[] = "unknown";
 
 static void add_shot(demo *d, const input *in) {
     const char *label = in->path + strlen(d->folder);
-    GROW(d->shots, d->count, d->cap);
+    if (!GROW(d->shots, d->count, d->cap)) die("out of memory");
     demo_shot *s = &d->shots[d->count++];
     memset(s, 0, sizeof *s);
     s->path = must_copy(in->path, strlen(in->path));
@@ -62,7 +82,7 @@ static void assign_roles(demo *d) {
 
 static void collect(demo *d) {
     inputs list = {NULL, 0, 0};
-    inputs_add_path(&list, d->folder);
+    if (!inputs_add_path(&list, d->folder)) exit(2); /* it has been said */
     for (size_t i = 0; i < list.count; i++) {
         if (list.at[i].failure) die("%s: %s", shown(list.at[i].path), list.at[i].failure);
         add_shot(d, &list.at[i]);
@@ -118,14 +138,14 @@ static int decode(demo *d, size_t at, picture *pictures) {
 static void embed_chunk(demo_model *m, size_t at, const picture *pictures, int n) {
     reid_image images[CHUNK];
     reid_error error = REID_INIT;
-    double start = seconds();
+    double start = clock_seconds();
     for (int i = 0; i < n; i++) {
         reid_image image = {pictures[i].rgb, pictures[i].width, pictures[i].height, 0, REID_RGB8, NULL};
         images[i] = image;
     }
     reid_result result = reid_embed_ex(m->ctx, images, n, m->rows + at * (size_t)m->info.dim, &error);
     if (result != REID_OK) die("%s: %s", m->info.network, error.text[0] ? error.text : reid_result_string(result));
-    m->ms += (seconds() - start) * 1000;
+    m->ms += (clock_seconds() - start) * 1000;
 }
 
 static void embed_all(demo *d) {
@@ -322,6 +342,7 @@ static void write_page(const demo *d, const char *path) {
     pending file;
     demo_page(d, &page);
     text_printf(&temp, "%s.part", path);
+    if (text_failed(&page) || text_failed(&temp)) die("out of memory");
     if (!pending_open(&file, path, temp.s, 0, &why) || !pending_write(&file, page.s, page.len, 0, &why) ||
         !pending_rename(&file, &why))
         die("%s: %s", shown(path), why.s);

@@ -1,38 +1,10 @@
 #include "embedding/models.h"
 
+#include "base/memory.h"
 #include "base/say.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
-    reid_desc desc = REID_INIT;
-    desc.weights = m->weights;
-    desc.network = m->network;
-    desc.preset = m->preset;
-    desc.height = m->height;
-    desc.width = m->width;
-    desc.last_stride = m->last_stride;
-    desc.head = m->head;
-    desc.head_seed = m->head_seed;
-    desc.allow_unused = m->allow_unused;
-    desc.flip = o->flip != 0;
-    desc.raw = o->raw != 0;
-    desc.latency = o->latency != 0;
-    desc.device = (reid_device)o->device;
-    desc.device_index = o->device_index;
-    desc.precision = (reid_precision)o->precision;
-    if (!o->compare || desc.precision == REID_INT8) desc.ranges = m->ranges; /* --compare has several precisions */
-    desc.cpu_isa = (reid_isa)o->isa;
-    desc.batch = o->batch;
-    desc.threads = o->threads;
-    desc.memory_limit = o->memory;
-    desc.kernels_path = o->kernels;
-    desc.kernels_pack = o->pack;
-    desc.log_fn = say_log;
-    desc.error = error;
-    return desc;
-}
 
 const char *reason_of(const reid_error *error, reid_result result) {
     return error->text[0] ? error->text : reid_result_string(result);
@@ -45,27 +17,49 @@ void say_model_error(const char *weights, const reid_error *error, reid_result r
     else say_error("%s: %s", shown(weights), shown(reason));
 }
 
-int models_open(models *all, const options *o) {
+int model_create(model *m, const reid_desc *desc) {
+    reid_desc own = *desc;
+    own.error = &m->error;
+    memset(m, 0, sizeof *m);
+    m->weights = own.weights ? own.weights : "weights in memory";
+    m->result = reid_create(&own, &m->ctx);
+    if (m->result == REID_OK) reid_query_desc(m->ctx, &m->info);
+    return m->result == REID_OK;
+}
+
+int model_open(model *m, const reid_desc *desc) {
+    if (model_create(m, desc)) return 1;
+    say_model_error(m->weights, &m->error, m->result);
+    return 0;
+}
+
+void model_close(model *m) {
+    reid_destroy(m->ctx);
+    m->ctx = NULL;
+}
+
+int models_add(models *all, const reid_desc *desc) {
+    model *m = &all->at[all->count];
+    if (!model_open(m, desc)) return 0;
+    all->count++;
+    all->dim += m->info.dim;
+    if (m->info.batch > all->batch) all->batch = m->info.batch;
+    return 1;
+}
+
+int models_open(models *all, const reid_desc *descs, int count) {
     memset(all, 0, sizeof *all);
-    if (o->models == 0) {
+    if (!count) {
         say_error("no model: give its weights with -m FILE");
         return 0;
     }
-    for (int i = 0; i < o->models; i++) {
-        model *m = &all->at[i];
-        reid_desc desc = model_desc(o, &o->model[i], &m->error);
-        m->weights = desc.weights;
-        m->result = reid_create(&desc, &m->ctx);
-        if (m->result != REID_OK) {
-            say_model_error(m->weights, &m->error, m->result);
+    for (int i = 0; i < count; i++) {
+        if (!models_add(all, &descs[i])) {
             models_close(all);
             return 0;
         }
-        all->count++;
-        reid_query_desc(m->ctx, &m->info);
-        all->dim += m->info.dim;
-        if (m->info.batch > all->batch) all->batch = m->info.batch;
-        if (o->device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* none was asked for by name */
+        const model *m = &all->at[i];
+        if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* not asked for by name */
             say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
         say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d threads, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
@@ -75,14 +69,15 @@ int models_open(models *all, const options *o) {
 }
 
 void models_close(models *all) {
-    for (int i = 0; i < all->count; i++) reid_destroy(all->at[i].ctx);
+    for (int i = 0; i < all->count; i++) model_close(&all->at[i]);
     all->count = 0;
 }
 
 int models_embed(models *all, const reid_image *images, int n, float *rows, text *why) {
     float *part = rows;
     int offset = 0;
-    if (all->count > 1) part = must_alloc((size_t)n * (size_t)all->dim * sizeof *part);
+    if (all->count > 1) part = mem_array((size_t)n * (size_t)all->dim, sizeof *part);
+    if (!part) return text_no_memory(why);
     for (int i = 0; i < all->count; i++) {
         model *m = &all->at[i];
         size_t dim = (size_t)m->info.dim;

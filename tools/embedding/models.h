@@ -1,15 +1,16 @@
-/* The models of a command: opened from its options, asked together, described for output files. */
+/* The models of a command: opened, asked together, described for output files. */
 #ifndef REID_TOOLS_MODELS_H
 #define REID_TOOLS_MODELS_H
 
-#include "cli/options.h"
+#include "base/choices.h"
 #include "base/text.h"
+#include "reid.h"
 
 typedef struct model {
     reid_ctx *ctx;
     reid_info info;
-    const char *weights;
-    reid_result result; /* of reid_create */
+    const char *weights; /* what messages call them: the file */
+    reid_result result; /* of the last call */
     reid_error error;
 } model;
 
@@ -20,15 +21,24 @@ typedef struct models {
     int batch; /* pictures worth collecting */
 } models;
 
-/* What reid_create is asked for. */
-reid_desc model_desc(const options *o, const model_options *m, reid_error *error);
 /* The detail of a failed call, or the text of its code. */
 const char *reason_of(const reid_error *error, reid_result result);
 /* Says it, with the name of the weights if the detail does not begin with that. */
 void say_model_error(const char *weights, const reid_error *error, reid_result result);
 
-/* Opens all of them. Returns 0 after saying which one failed and why. */
-int models_open(models *all, const options *o);
+/* The one way to a handle: reid_create with desc's error in m->error; m->info tells what came of it. Without a word: 0
+   when m->result is not REID_OK. */
+int model_create(model *m, const reid_desc *desc);
+/* The same, after saying why. */
+int model_open(model *m, const reid_desc *desc);
+/* NULL handles are allowed. */
+void model_close(model *m);
+
+/* All of them: `count` descs with the weights' names, at most MAX_MODELS. Returns 0 after saying which one failed and
+   why. */
+int models_open(models *all, const reid_desc *descs, int count);
+/* One more behind those that are open. */
+int models_add(models *all, const reid_desc *desc);
 void models_close(models *all);
 
 /* n rows of all->dim floats, each model's part in its place. The error names the model when there are two. */

@@ -1,10 +1,11 @@
 #include "embedding/output.h"
 
+#include "base/clock.h"
 #include "base/files.h"
-#include "embedding/npy.h"
-#include "embedding/output_meta.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "embedding/npy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef enum kind { TO_STDOUT, NPY, JSONL, CSV } kind;
@@ -21,7 +21,7 @@ typedef enum kind { TO_STDOUT, NPY, JSONL, CSV } kind;
    "failed REASON". It is written after the rows that it speaks of are on disk. "complete SIZE INODE" comes last, before
    FILE.part gets its final name: by it, a run that was killed while names were changed finds its rows again. */
 struct output {
-    const options *o;
+    output_request o;
     kind as;
     pending data, log, ids, meta;
     text data_buffer, log_buffer; /* not yet written */
@@ -36,12 +36,6 @@ struct output {
 size_t output_rows(const output *out) { return out->facts.rows; }
 size_t output_failures(const output *out) { return out->facts.failed; }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static kind kind_of(const char *name) {
     static const char *const endings[] = {NULL, ".npy", ".jsonl", ".csv"};
     for (int k = NPY; k <= CSV; k++) {
@@ -54,12 +48,17 @@ static kind kind_of(const char *name) {
 static int open_files(output *out, const char *path) {
     text part = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
-    int keep = out->o->resume != 0;
+    int keep = out->o.resume != 0;
     int stem = (int)strlen(path) - (out->as == NPY ? 4 : 0); /* crops.npy, crops.ids.txt; but crops.csv.meta.json */
     text_printf(&out->ids_path, "%.*s.ids.txt", stem, path);
     text_printf(&out->meta_path, "%.*s.meta.json", stem, path);
     text_printf(&part, "%s.part", path);
     text_printf(&log, "%s.log", part.s);
+    if (text_failed(&part) || text_failed(&log) || text_failed(&out->ids_path) || text_failed(&out->meta_path)) {
+        text_free(&part);
+        text_free(&log);
+        return text_no_memory(&out->why);
+    }
     int left_over = !keep && stat(log.s, &st) == 0 && st.st_size > 0;
     int good = file_target(out->ids_path.s, &out->why) && file_target(out->meta_path.s, &out->why) &&
                pending_open(&out->data, path, part.s, keep, &out->why) &&
@@ -72,11 +71,11 @@ static int open_files(output *out, const char *path) {
     return good;
 }
 
-output *output_open(const options *o) {
-    output *out = must_alloc(sizeof *out);
-    const char *path = o->output;
-    memset(out, 0, sizeof *out);
-    out->o = o;
+output *output_open(const output_request *o) {
+    output *out = need_zeroed(1, sizeof *out);
+    const char *path = o->path;
+    if (!out) return NULL;
+    out->o = *o;
     if (path && strcmp(path, "-") != 0) {
         out->as = kind_of(path);
         if (out->as == TO_STDOUT) text_puts(&out->why, "the name must end in .npy, .jsonl or .csv");
@@ -108,7 +107,7 @@ void output_drop(output *out) {
 
 void output_discard(output *out) {
     if (out->as == TO_STDOUT) results_end(0);
-    int worth_keeping = out->o->resume && out->log_end > 0;
+    int worth_keeping = out->o.resume && out->log_end > 0;
     (worth_keeping ? pending_close : pending_remove)(&out->log);
     (worth_keeping ? pending_close : pending_remove)(&out->data);
     pending_close(&out->ids);
@@ -116,7 +115,15 @@ void output_discard(output *out) {
     free_output(out);
 }
 
+/* The first thing that went wrong stays: there was no memory for it. */
+static int no_memory(output *out) {
+    if (!out->broken) text_no_memory(&out->why);
+    out->broken = 1;
+    return 0;
+}
+
 static int flush_text(output *out, pending *to, text *buffer, size_t *end) {
+    if (text_failed(buffer)) no_memory(out);
     if (!out->broken && !pending_write(to, buffer->s, buffer->len, *end, &out->why)) out->broken = 1;
     if (!out->broken) *end += buffer->len;
     text_clear(buffer);
@@ -127,13 +134,18 @@ static int flush_text(output *out, pending *to, text *buffer, size_t *end) {
 static int save(output *out) {
     if (!flush_text(out, &out->data, &out->data_buffer, &out->data_end)) return 0;
     if (!out->broken && !pending_sync(&out->data, &out->why)) out->broken = 1;
-    out->saved = now();
+    out->saved = clock_seconds();
     return flush_text(out, &out->log, &out->log_buffer, &out->log_end);
 }
 
-void output_save(void *out) {
-    output *self = out;
-    if (self->as != TO_STDOUT && self->o->resume) save(self);
+void output_interrupt(output *out) {
+    if (out->as == TO_STDOUT) {
+        results_abandon();
+        free_output(out);
+        return;
+    }
+    if (out->o.resume) save(out);
+    output_discard(out);
 }
 
 /* One input is finished: its row ends at the buffer's end, or it failed. */
@@ -143,7 +155,7 @@ static int finish_input(output *out, const char *failed) {
     if (out->as == TO_STDOUT) return 1;
     if (failed) text_puts(&out->log_buffer, "failed "), text_id_line(&out->log_buffer, failed);
     else text_printf(&out->log_buffer, "ok %zu\n", out->data_end + out->data_buffer.len);
-    if (now() - out->saved > every) return save(out);
+    if (clock_seconds() - out->saved > every) return save(out);
     return out->data_buffer.len < block || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
 }
 
@@ -175,6 +187,7 @@ int output_row(output *out, size_t index, const float *row) {
     const models *all = out->facts.all;
     text *t = &out->data_buffer;
     output_facts_row(&out->facts, in);
+    if (!output_facts_whole(&out->facts)) return no_memory(out);
     if (out->as == NPY) text_add(t, row, (size_t)all->dim * sizeof *row);
     else if (out->as == CSV) csv_row(t, in, all->dim, row);
     else json_row(t, in, all, row);
@@ -186,6 +199,7 @@ int output_row(output *out, size_t index, const float *row) {
 
 int output_failure(output *out, size_t index, const char *why) {
     output_facts_failure(&out->facts, &out->facts.list->at[index], why);
+    if (!output_facts_whole(&out->facts)) return no_memory(out);
     return finish_input(out, why);
 }
 
@@ -196,7 +210,7 @@ static void add_prologue(output *out) {
     if (out->as == NPY) {
         npy_header(header, 0, (size_t)out->facts.all->dim);
         text_add(t, header, sizeof header);
-    } else if (out->as == CSV && out->o->shard <= 1) {
+    } else if (out->as == CSV && out->o.shard <= 1) {
         text_puts(t, "path,identity");
         for (int i = 0; i < out->facts.all->dim; i++) text_printf(t, ",e%d", i);
         text_putc(t, '\n');
@@ -224,6 +238,7 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
         if (!end) break;
         text_clear(&line);
         text_add(&line, log->s + at, (size_t)(end - log->s) - at);
+        if (text_failed(&line)) break;
         const input *in = &out->facts.list->at[index];
         if (sscanf(line.s, "ok %zu", &row_end) == 1) {
             if (row_end < out->data_end || row_end > data_size) break;
@@ -239,6 +254,7 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
         index++;
         at = (size_t)(end - log->s) + 1;
     }
+    if (text_failed(&line) || !output_facts_whole(&out->facts)) no_memory(out);
     text_free(&line);
     out->log_end = at;
     return index - out->facts.first;
@@ -295,21 +311,24 @@ static int continue_files(output *out, text *log, size_t head, size_t data_size,
 static int begin_files(output *out, size_t *done) {
     text head = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
-    output_meta_key(&out->facts, out->o, &head);
+    output_meta_key(&out->facts, &out->o, &head);
     add_prologue(out);
-    int good = file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
+    int good = !text_failed(&head) && !text_failed(&out->data_buffer);
+    if (!good) no_memory(out);
+    good = good && file_read(out->log.temp, (size_t)1 << 32, 1, &log, &out->why) && fstat(out->data.fd, &st) == 0;
     int begun = good && log.len && memchr(log.s, '\n', log.len); /* a torn first line: nothing was done */
     if (begun) good = log_is_ours(out, &log, &head);
     int continued = begun && good && continue_files(out, &log, head.len, (size_t)st.st_size, done);
     if (!continued) out->log_end = 0;
-    good = good && pending_cut(&out->data, out->data_end, &out->why) && pending_cut(&out->log, out->log_end, &out->why);
+    good = good && !out->broken && pending_cut(&out->data, out->data_end, &out->why) &&
+           pending_cut(&out->log, out->log_end, &out->why);
     if (good && !continued) {
         text_add(&out->log_buffer, head.s, head.len);
         good = save(out);
     }
     if (!good) {
         say_error("%s: %s", shown(out->data.temp), out->why.len ? out->why.s : "cannot be used");
-        out->log_end = log.len; /* what was there stays there */
+        if (log.len) out->log_end = log.len; /* what was there stays there */
     }
     text_free(&head);
     text_free(&log);
@@ -319,18 +338,19 @@ static int begin_files(output *out, size_t *done) {
 int output_begin(output *out, const models *all, const inputs *list, size_t first, size_t end, size_t *done) {
     *done = 0;
     output_facts_begin(&out->facts, all, list, first, end);
-    out->saved = now();
+    out->saved = clock_seconds();
     if (out->as != TO_STDOUT) return begin_files(out, done);
-    results_begin(out->o->strict);
-    return 1;
+    return results_begin(out->o.strict);
 }
 
 /* Writes `content` beside its final name. */
 static int write_side_file(output *out, pending *p, const char *path, const text *content) {
     text temp = TEXT_INIT;
     text_printf(&temp, "%s.part", path);
-    int good = pending_open(p, path, temp.s, 0, &out->why) &&
-               pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
+    int good = !text_failed(&temp) && !text_failed(content);
+    if (!good) no_memory(out);
+    good = good && pending_open(p, path, temp.s, 0, &out->why) &&
+           pending_write(p, content->s, content->len, 0, &out->why) && pending_sync(p, &out->why);
     text_free(&temp);
     return good;
 }
@@ -350,7 +370,7 @@ static void undo_renames(output *out) {
     pending *const order[] = {&out->data, &out->ids, &out->meta};
     for (int i = 0; i < 3; i++) {
         if (!order[i]->renamed) continue;
-        if (i > 0 || !out->o->resume) unlink(order[i]->path);
+        if (i > 0 || !out->o.resume) unlink(order[i]->path);
         else if (rename(order[i]->path, order[i]->temp) == 0) order[i]->renamed = 0;
     }
 }
@@ -388,7 +408,7 @@ static int log_complete(output *out) {
 static int finish_files(output *out) {
     char header[NPY_HEADER];
     text meta = TEXT_INIT;
-    output_meta_json(&out->facts, out->o, &meta);
+    output_meta_json(&out->facts, &out->o, &meta);
     int good = save(out);
     if (good && out->as == NPY) {
         npy_header(header, out->facts.rows, (size_t)out->facts.all->dim);
@@ -408,7 +428,7 @@ int output_finish(output *out) {
         return good;
     }
     good = !out->broken && finish_files(out);
-    if (!good) say_error("%s: %s", shown(out->o->output), out->why.s);
+    if (!good) say_error("%s: %s", shown(out->o.path), out->why.s);
     (good ? output_drop : output_discard)(out);
     return good;
 }

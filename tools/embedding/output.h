@@ -3,13 +3,12 @@
 #ifndef REID_TOOLS_OUTPUT_H
 #define REID_TOOLS_OUTPUT_H
 
-#include "pictures/inputs.h"
-#include "embedding/models.h"
+#include "embedding/output_meta.h"
 
 typedef struct output output;
 
 /* Checks the name and claims FILE.part. Returns NULL after saying what is wrong. */
-output *output_open(const options *o);
+output *output_open(const output_request *request);
 /* For rows first … end-1 of list. *done rows are there already (--resume). Returns 0 after saying what is wrong. */
 int output_begin(output *out, const models *all, const inputs *list, size_t first, size_t end, size_t *done);
 /* The next input's row, or the reason why it has none. They return 0 when the disk is full; output_finish says so. */
@@ -21,8 +20,8 @@ int output_finish(output *out);
 void output_discard(output *out);
 /* Nothing at all is left behind. */
 void output_drop(output *out);
-/* After a signal: what --resume needs reaches the disk. */
-void output_save(void *out);
+/* After a signal, instead of these: what --resume needs reaches the disk, all else is removed. */
+void output_interrupt(output *out);
 
 size_t output_rows(const output *out);
 size_t output_failures(const output *out);

@@ -30,6 +30,10 @@ void output_facts_free(output_facts *f) {
     text_free(&f->failures);
 }
 
+int output_facts_whole(const output_facts *f) {
+    return !text_failed(&f->ids) && !text_failed(&f->identities) && !text_failed(&f->failures);
+}
+
 /* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
 static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len) {
     const unsigned char *at = bytes;
@@ -51,7 +55,7 @@ static uint64_t hash_inputs(const output_facts *f) {
     return hash;
 }
 
-void output_meta_key(const output_facts *f, const options *o, text *line) {
+void output_meta_key(const output_facts *f, const output_request *o, text *line) {
     text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
                 reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f));
     text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
@@ -70,11 +74,11 @@ static void add_name(text *out, const char *key, const char *value) {
     else text_puts(out, "null");
 }
 
-void output_meta_json(const output_facts *f, const options *o, text *out) {
-    const char *slash = strrchr(o->output, '/');
+void output_meta_json(const output_facts *f, const output_request *o, text *out) {
+    const char *slash = strrchr(o->path, '/');
     text_printf(out, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\"",
                 reid_version_string());
-    add_name(out, "output", slash ? slash + 1 : o->output);
+    add_name(out, "output", slash ? slash + 1 : o->path);
     text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n  \"models\": ", f->rows,
                 f->all->dim, f->end - f->first, f->failed);
     models_json(f->all, out);
@@ -86,8 +90,8 @@ void output_meta_json(const output_facts *f, const options *o, text *out) {
     add_name(out, "category", o->category);
     if (o->min_conf >= 0) text_printf(out, ", \"min_conf\": %.9g", o->min_conf);
     text_puts(out, "},\n  \"failures\": [");
-    if (f->failed) text_add(out, f->failures.s, f->failures.len);
+    text_join(out, &f->failures);
     text_puts(out, f->failed ? "\n  ],\n  \"identities\": [" : "],\n  \"identities\": [");
-    if (f->rows) text_add(out, f->identities.s, f->identities.len);
+    text_join(out, &f->identities);
     text_puts(out, f->rows ? "\n  ]\n}\n" : "]\n}\n");
 }

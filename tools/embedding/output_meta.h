@@ -2,8 +2,19 @@
 #ifndef REID_TOOLS_OUTPUT_META_H
 #define REID_TOOLS_OUTPUT_META_H
 
-#include "pictures/inputs.h"
 #include "embedding/models.h"
+#include "pictures/inputs.h"
+
+/* What the rows are made with, beside the models; output.h has the rest. */
+typedef struct output_request {
+    const char *path;         /* NULL or "-": JSON lines on stdout */
+    int resume, strict;       /* strict: nothing appears before everything has succeeded */
+    int shard, shards;        /* 0: all in one */
+    int flip, raw;            /* as the models have them */
+    long long max_pixels;
+    const char *boxes, *category; /* NULL: whole pictures, all categories */
+    double min_conf;              /* NAN: none was given */
+} output_request;
 
 typedef struct output_facts {
     const models *all;
@@ -16,9 +27,11 @@ void output_facts_begin(output_facts *f, const models *all, const inputs *list, 
 void output_facts_row(output_facts *f, const input *in);
 void output_facts_failure(output_facts *f, const input *in, const char *why);
 void output_facts_free(output_facts *f);
+/* 0 when there was no memory for some of them. */
+int output_facts_whole(const output_facts *f);
 
 /* One line that differs whenever the rows could differ. */
-void output_meta_key(const output_facts *f, const options *o, text *line);
-void output_meta_json(const output_facts *f, const options *o, text *out);
+void output_meta_key(const output_facts *f, const output_request *o, text *line);
+void output_meta_json(const output_facts *f, const output_request *o, text *out);
 
 #endif

@@ -1,10 +1,11 @@
 #include "embedding/pipeline.h"
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "base/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,19 +110,14 @@ static void *work(void *user) {
     return NULL;
 }
 
-static int default_threads(void) {
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 4 ? n : 4;
-}
-
-pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const options *o) {
-    pipeline *p = must_alloc(sizeof *p);
-    int wanted = o->decoders ? o->decoders : default_threads();
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how) {
+    enum { USUAL = 4 };
+    pipeline *p = need_zeroed(1, sizeof *p);
+    int wanted = how->threads ? threads_for(how->threads, MAX_THREADS) : threads_for(0, USUAL);
     sigset_t all, before;
-    memset(p, 0, sizeof *p);
+    if (!p) return NULL;
     p->list = list;
-    p->limits = picture_limits_of(o->max_pixels, wanted);
+    p->limits = picture_limits_of(how->max_pixels, wanted);
     p->at = first;
     p->end = end;
     pthread_mutex_init(&p->lock, NULL);
@@ -130,8 +126,10 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const opt
     pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
     while (p->threads < wanted && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (!p->threads) die("cannot start a thread to decode pictures");
-    return p;
+    if (p->threads) return p;
+    say_error("cannot start a thread to decode pictures");
+    pipeline_stop(p);
+    return NULL;
 }
 
 int pipeline_next(pipeline *p, decoded *out) {

@@ -1,10 +1,10 @@
 #include "embedding/stream.h"
 
-#include "pictures/boxes.h"
 #include "base/files.h"
-#include "embedding/pipeline.h"
+#include "base/memory.h"
 #include "base/say.h"
-#include "base/text.h"
+#include "embedding/pipeline.h"
+#include "pictures/boxes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +16,7 @@ typedef struct batch {
     decoded *pictures;
     size_t count, cap, bytes;
     size_t rows, done, failed;
+    stream_result end; /* STREAM_DONE until something ends it early */
 } batch;
 
 /* One row of the batch: its image for the library, or why there is none. */
@@ -43,12 +44,18 @@ static void describe(const stream_job *job, decoded *d, size_t index, row *r) {
     else r->why = "the box lies outside any picture";
 }
 
+/* Ends the stream; always returns 0. */
+static int end_as(batch *b, stream_result end) {
+    b->end = end;
+    return 0;
+}
+
 static int report(batch *b, size_t index, const float *values, const char *why) {
     b->done++;
     if (!values) b->failed++;
     int go_on = b->job->fn(b->job->user, index, values, why);
     progress_update(b->done, b->failed);
-    return go_on;
+    return go_on || end_as(b, STREAM_STOPPED);
 }
 
 /* Embeds the good ones of rows together. One that the library refuses fails the call, so they are then tried singly:
@@ -56,10 +63,14 @@ static int report(batch *b, size_t index, const float *values, const char *why) 
 static int embed_rows(batch *b, const row *rows, size_t n) {
     models *all = b->job->all;
     size_t good = 0, k = 0, dim = (size_t)all->dim;
-    reid_image *images = must_alloc(n * sizeof *images);
-    float *values = must_alloc(n * dim * sizeof *values);
+    reid_image *images = need_array(n, sizeof *images);
+    float *values = images ? need_array(n * dim, sizeof *values) : NULL;
     text why = TEXT_INIT;
     int go_on = 1;
+    if (!values) {
+        free(images);
+        return end_as(b, STREAM_FAILED);
+    }
     for (size_t i = 0; i < n; i++)
         if (!rows[i].why) images[good++] = rows[i].image;
     int together = !good || models_embed(all, images, (int)good, values, &why);
@@ -78,9 +89,10 @@ static int embed_rows(batch *b, const row *rows, size_t n) {
 
 /* Everything that was collected. */
 static int flush(batch *b) {
-    row *rows = must_alloc(b->rows * sizeof *rows);
+    row *rows = need_array(b->rows, sizeof *rows);
     size_t n = 0, limit = (size_t)b->job->all->batch, at = 0;
     int go_on = 1;
+    if (!rows) return end_as(b, STREAM_FAILED);
     for (size_t p = 0; p < b->count; p++)
         for (size_t i = 0; i < b->pictures[p].count; i++) {
             describe(b->job, &b->pictures[p], b->pictures[p].first + i, &rows[n]);
@@ -94,34 +106,36 @@ static int flush(batch *b) {
     return go_on;
 }
 
-static void collect(batch *b, decoded *d) {
-    GROW(b->pictures, b->count, b->cap);
+/* One more picture; d is taken over or released. */
+static int collect(batch *b, decoded *d) {
+    if (!NEED(b->pictures, b->count, b->cap)) {
+        pipeline_release(b->pipe, d);
+        return end_as(b, STREAM_FAILED);
+    }
     b->pictures[b->count++] = *d;
     b->bytes += d->cost;
     b->rows += d->count;
+    return 1;
 }
 
-int stream_run(const stream_job *job) {
+stream_result stream_run(const stream_job *job) {
     batch b;
     decoded d;
     int go_on = 1;
     memset(&b, 0, sizeof b);
     b.job = job;
-    if (job->first == job->end) return 1;
+    if (job->first == job->end) return STREAM_DONE;
+    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode);
+    if (!b.pipe) return STREAM_FAILED;
     progress_start(job->label, job->end - job->first);
-    b.pipe = pipeline_start(job->list, job->first, job->end, job->o);
     while (go_on && pipeline_next(b.pipe, &d)) {
-        collect(&b, &d);
-        if (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget()) go_on = flush(&b);
+        go_on = collect(&b, &d);
+        if (go_on && (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget())) go_on = flush(&b);
     }
-    if (go_on && !interrupted()) go_on = flush(&b);
+    if (go_on && !interrupted()) flush(&b);
     progress_stop();
-    if (interrupted()) {
-        if (job->on_signal) job->on_signal(job->user);
-        interrupt_exit();
-    }
     for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p]);
     pipeline_stop(b.pipe);
     free(b.pictures);
-    return go_on;
+    return interrupted() ? STREAM_INTERRUPTED : b.end;
 }

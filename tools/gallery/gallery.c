@@ -1,11 +1,11 @@
 #include "gallery/gallery.h"
 
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
-#include "embedding/makers.h"
-#include "base/say.h"
-#include "embedding/stream.h"
-#include "base/text.h"
+#include "gallery/makers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,8 +19,9 @@ static int by_identity_then_place(const void *a, const void *b) {
 }
 
 /* Images of one identity get one index. */
-static void index_identities(gallery *g) {
-    gallery_image **sorted = must_alloc(g->count * sizeof *sorted);
+static int index_identities(gallery *g) {
+    gallery_image **sorted = need_array(g->count, sizeof *sorted);
+    if (!sorted) return 0;
     for (size_t i = 0; i < g->count; i++) sorted[i] = &g->at[i];
     qsort(sorted, g->count, sizeof *sorted, by_identity_then_place);
     for (size_t i = 0; i < g->count; i++) {
@@ -29,12 +30,15 @@ static void index_identities(gallery *g) {
         sorted[i]->identity_index = g->identities - 1;
     }
     free(sorted);
+    return 1;
 }
 
 /* Device and inode of the file behind a row, whose name may end in "#7" for a box. */
-static void find_file(gallery_image *image, const char *path) {
+static int find_file(gallery_image *image, const char *path) {
     struct stat st;
-    char *name = must_copy(path, strlen(path)), *hash = strrchr(name, '#');
+    char *name = need_copy(path, strlen(path));
+    if (!name) return 0;
+    char *hash = strrchr(name, '#');
     int found = stat(name, &st) == 0;
     if (!found && hash && hash[1] && hash[1 + strspn(hash + 1, "0123456789")] == 0) {
         *hash = 0;
@@ -42,25 +46,42 @@ static void find_file(gallery_image *image, const char *path) {
     }
     free(name);
     image->has_file = found;
-    if (!found) return;
+    if (!found) return 1;
     image->device = st.st_dev;
     image->inode = st.st_ino;
+    return 1;
 }
 
-static void add_image(gallery *g, const char *id, const char *identity, const char *path) {
-    GROW(g->at, g->count, g->cap);
-    gallery_image *image = &g->at[g->count++];
+static void free_image(gallery_image *image) {
+    free(image->path);
+    free(image->identity);
+}
+
+static int add_image(gallery *g, const char *id, const char *identity, const char *path) {
+    if (!NEED(g->at, g->count, g->cap)) return 0;
+    gallery_image *image = &g->at[g->count];
     memset(image, 0, sizeof *image);
-    image->path = must_copy(id, strlen(id));
-    image->identity = must_copy(identity, strlen(identity));
-    find_file(image, path);
+    image->path = need_copy(id, strlen(id));
+    if (image->path) image->identity = need_copy(identity, strlen(identity));
+    int good = image->identity && find_file(image, path);
+    if (!good) free_image(image);
+    g->count += good != 0;
+    return good;
 }
 
 typedef struct enrolment {
     gallery *g;
     const inputs *list;
-    const options *o;
+    int strict, no_memory;
 } enrolment;
+
+/* A row behind the others; its image follows. */
+static int keep_row(gallery *g, const float *row) {
+    size_t dim = (size_t)g->dim;
+    if (g->count == g->rows_cap && !mem_grow(&g->rows, dim * sizeof *g->rows, &g->rows_cap)) return say_no_memory();
+    memcpy(g->rows + g->count * dim, row, dim * sizeof *row);
+    return 1;
+}
 
 static int enrol(void *user, size_t index, const float *row, const char *why) {
     enrolment *e = user;
@@ -69,83 +90,89 @@ static int enrol(void *user, size_t index, const float *row, const char *why) {
     if (!row) {
         say_error("%s: %s", shown(in->id), why);
         g->failed++;
-        return !e->o->strict;
+        return !e->strict;
     }
-    if (g->count == g->rows_cap) {
-        g->rows_cap = g->rows_cap ? g->rows_cap * 2 : 64;
-        g->rows = must_realloc(g->rows, g->rows_cap * (size_t)g->dim * sizeof *g->rows);
+    if (!keep_row(g, row) || !add_image(g, in->id, in->identity, in->path)) {
+        e->no_memory = 1;
+        return 0;
     }
-    memcpy(g->rows + g->count * (size_t)g->dim, row, (size_t)g->dim * sizeof *row);
-    add_image(g, in->id, in->identity, in->path);
     return 1;
 }
 
-static void open_folder(gallery *g, const options *o, models *all) {
-    inputs list = {0};
-    enrolment e = {g, &list, o};
-    inputs_add_path(&list, o->gallery);
-    stream_job job = {all, &list, 0, list.count, o, "gallery", enrol, NULL, &e};
-    stream_run(&job);
-    inputs_free(&list);
-    if (!g->count && !(o->strict && g->failed)) say_error("%s: the gallery is empty", shown(o->gallery));
+/* These return 0 after saying why there is no gallery. */
+
+static int is_filled(const gallery *g, const gallery_request *r) {
+    if (!g->count) say_error("%s: the gallery is empty", shown(r->path));
+    return g->count > 0;
 }
 
-static void open_file(gallery *g, const options *o, const models *all) {
+static int open_folder(gallery *g, const gallery_request *r, models *all) {
+    inputs list = {0};
+    enrolment e = {g, &list, r->strict, 0};
+    int good = inputs_add_path(&list, r->path);
+    if (good) {
+        stream_job job = {all, &list, 0, list.count, r->decode, "gallery", enrol, &e};
+        stream_result end = stream_run(&job);
+        good = end == STREAM_DONE || (end == STREAM_STOPPED && !e.no_memory);
+    }
+    inputs_free(&list);
+    return good && !(r->strict && g->failed) && is_filled(g, r);
+}
+
+static int open_file(gallery *g, const gallery_request *r, const models *all) {
     gallery_file file;
     store_meta ours;
     makers_of_models(all, &ours);
-    if (gallery_file_read(&file, o->gallery) && makers_agree(&file.makers, o->gallery, &ours, all, NULL)) {
-        for (size_t i = 0; i < file.count; i++) add_image(g, file.ids[i], file.identities[i], file.ids[i]);
+    int good = gallery_file_read(&file, r->path) && makers_agree(&file.makers, r->path, &ours, all, NULL);
+    for (size_t i = 0; good && i < file.count; i++)
+        good = add_image(g, file.ids[i], file.identities[i], file.ids[i]);
+    if (good) {
         g->rows = file.rows;
         file.rows = NULL;
-        if (!g->count) say_error("%s: the gallery is empty", shown(o->gallery));
     }
     gallery_file_free(&file);
+    return good && is_filled(g, r);
 }
 
-static void take_store(gallery *g, const gallery_store *s) {
+static int take_store(gallery *g, const gallery_store *s) {
     size_t values = store_count(s) * (size_t)g->dim;
-    g->rows = must_alloc(values * sizeof *g->rows);
+    g->rows = need_array(values, sizeof *g->rows);
+    if (!g->rows) return 0;
     if (store_halves(s)) reid_from_halves(store_halves(s), g->rows, values);
     else if (values) memcpy(g->rows, store_floats(s), values * sizeof *g->rows);
+    g->threshold = store_info(s)->threshold;
     for (size_t i = 0; i < store_count(s); i++) {
         store_item item = store_at(s, i);
-        add_image(g, item.id, item.identity, *item.source ? item.source : item.id);
+        if (!add_image(g, item.id, item.identity, *item.source ? item.source : item.id)) return 0;
     }
-    g->threshold = store_info(s)->threshold;
-}
-
-static void open_store(gallery *g, const options *o, const models *all) {
-    gallery_store *s = gallery_store_open(o->gallery, 1);
-    store_meta ours;
-    makers_of_models(all, &ours);
-    if (s && makers_agree(store_info(s), o->gallery, &ours, all, NULL)) {
-        take_store(g, s);
-        if (!g->count) say_error("%s: the gallery is empty", shown(o->gallery));
-    }
-    store_close(s);
-}
-
-int gallery_open(gallery *g, const options *o, models *all) {
-    struct stat st;
-    memset(g, 0, sizeof *g);
-    g->dim = all->dim;
-    g->threshold = (double)NAN;
-    if (stat(o->gallery, &st) == 0 && S_ISDIR(st.st_mode)) open_folder(g, o, all);
-    else if (store_is_gallery(o->gallery)) open_store(g, o, all);
-    else if (gallery_file_is_one(o->gallery)) open_file(g, o, all);
-    else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
-                   shown(o->gallery));
-    if (!g->count || (o->strict && g->failed)) return 0;
-    index_identities(g);
     return 1;
 }
 
+static int open_store(gallery *g, const gallery_request *r, const models *all) {
+    gallery_store *s = gallery_store_open(r->path, 1);
+    store_meta ours;
+    makers_of_models(all, &ours);
+    int good = s && makers_agree(store_info(s), r->path, &ours, all, NULL) && take_store(g, s) && is_filled(g, r);
+    store_close(s);
+    return good;
+}
+
+int gallery_open(gallery *g, const gallery_request *r, models *all) {
+    struct stat st;
+    int good = 0;
+    memset(g, 0, sizeof *g);
+    g->dim = all->dim;
+    g->threshold = (double)NAN;
+    if (stat(r->path, &st) == 0 && S_ISDIR(st.st_mode)) good = open_folder(g, r, all);
+    else if (store_is_gallery(r->path)) good = open_store(g, r, all);
+    else if (gallery_file_is_one(r->path)) good = open_file(g, r, all);
+    else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
+                   shown(r->path));
+    return good && index_identities(g);
+}
+
 void gallery_close(gallery *g) {
-    for (size_t i = 0; i < g->count; i++) {
-        free(g->at[i].path);
-        free(g->at[i].identity);
-    }
+    for (size_t i = 0; i < g->count; i++) free_image(&g->at[i]);
     free(g->at);
     free(g->rows);
     memset(g, 0, sizeof *g);

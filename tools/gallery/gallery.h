@@ -3,8 +3,7 @@
 #ifndef REID_TOOLS_GALLERY_H
 #define REID_TOOLS_GALLERY_H
 
-#include "pictures/inputs.h"
-#include "embedding/models.h"
+#include "embedding/stream.h"
 
 #include <sys/types.h>
 
@@ -24,8 +23,15 @@ typedef struct gallery {
     double threshold;       /* the gallery's own; NAN: none */
 } gallery;
 
-/* Returns 0 after saying what is wrong. */
-int gallery_open(gallery *g, const options *o, models *all);
+typedef struct gallery_request {
+    const char *path;
+    int strict;             /* the first picture of a folder that fails ends it */
+    decode_settings decode; /* of a folder's pictures */
+} gallery_request;
+
+/* Returns 0 after saying what is wrong, or without a word when interrupted(). Close it in any case: `failed` is told
+   then, too. */
+int gallery_open(gallery *g, const gallery_request *r, models *all);
 void gallery_close(gallery *g);
 
 #endif

@@ -2,9 +2,10 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "embedding/npy.h"
+#include "base/memory.h"
 #include "base/say.h"
 #include "base/when.h"
+#include "embedding/npy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,12 +57,18 @@ static void read_models(json *j, gallery_file *f, meta *m) {
     }
 }
 
+/* One more name behind the others. */
+static int keep_name(json *j, const text *name, char ***names, size_t *count, size_t *cap) {
+    char *copy = GROW(*names, *count, *cap) ? mem_copy(name->s ? name->s : "", name->len) : NULL;
+    if (!copy) return json_fail(j, "out of memory");
+    (*names)[(*count)++] = copy;
+    return 1;
+}
+
 static void read_cameras(json *j, gallery_file *f) {
     text name = TEXT_INIT;
     for (json_array(j); json_item(j);) {
-        if (!json_string(j, &name)) break;
-        GROW(f->cameras, f->camera_count, f->camera_cap);
-        f->cameras[f->camera_count++] = must_copy(name.s ? name.s : "", name.len);
+        if (!json_string(j, &name) || !keep_name(j, &name, &f->cameras, &f->camera_count, &f->camera_cap)) break;
     }
     text_free(&name);
 }
@@ -72,8 +79,8 @@ static void read_times(json *j, gallery_file *f) {
         long long time = STORE_NO_TIME;
         if (!json_string(j, &when)) break;
         if (when.len && !when_parse(when.s, &time)) json_fail(j, "a time that is none");
-        GROW(f->times, f->time_count, f->time_cap);
-        f->times[f->time_count++] = time;
+        if (GROW(f->times, f->time_count, f->time_cap)) f->times[f->time_count++] = time;
+        else json_fail(j, "out of memory");
     }
     text_free(&when);
 }
@@ -81,9 +88,8 @@ static void read_times(json *j, gallery_file *f) {
 static void read_identities(json *j, gallery_file *f) {
     text name = TEXT_INIT;
     for (json_array(j); json_item(j);) {
-        if (!json_string(j, &name)) break;
-        GROW(f->identities, f->identity_count, f->identity_cap);
-        f->identities[f->identity_count++] = must_copy(name.s, name.len);
+        if (!json_string(j, &name) || !keep_name(j, &name, &f->identities, &f->identity_count, &f->identity_cap))
+            break;
     }
     text_free(&name);
 }
@@ -118,12 +124,12 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
 static int read_ids(const text *file, gallery_file *f, text *why) {
     text id = TEXT_INIT;
     int good = 1;
-    for (size_t at = 0; good && at < file->len; at++) {
+    for (size_t at = 0; good && !text_failed(&id) && at < file->len; at++) {
         char c = file->s[at];
         if (c == '\n') {
-            GROW(f->ids, f->id_count, f->id_cap);
-            f->ids[f->id_count++] = must_copy(id.s ? id.s : "", id.len);
-            text_clear(&id);
+            char *copy = GROW(f->ids, f->id_count, f->id_cap) ? mem_copy(id.s ? id.s : "", id.len) : NULL;
+            if (copy) f->ids[f->id_count++] = copy, text_clear(&id);
+            else text_no_memory(&id);
         } else if (c == '\\') {
             c = file->s[++at]; /* the text ends with a 0 */
             good = c == '\\' || c == 'n';
@@ -131,6 +137,10 @@ static int read_ids(const text *file, gallery_file *f, text *why) {
         } else {
             text_putc(&id, c);
         }
+    }
+    if (text_failed(&id)) {
+        text_free(&id);
+        return text_no_memory(why);
     }
     if (!good || id.len) {
         text_clear(why);
@@ -168,6 +178,7 @@ static int read_side_file(const char *path, const char *ending, text *name, text
     int cut = ends(path, ".npy") ? 4 : ends(path, ".fvecs") ? 6 : 0;
     text_clear(name);
     text_printf(name, "%.*s%s", (int)strlen(path) - cut, path, ending);
+    if (text_failed(name)) return text_no_memory(why);
     return file_read(name->s, MAX_SIDE_FILE, 1, content, why);
 }
 
@@ -177,7 +188,8 @@ static int fvecs_read(const text *file, gallery_file *f, text *why) {
     text_clear(why);
     f->count = file->len / row;
     if (file->len % row) text_printf(why, "%zu bytes are no rows of %zu floats", file->len, f->columns);
-    f->rows = must_alloc(f->count * f->columns * sizeof *f->rows);
+    f->rows = mem_array(f->count * f->columns, sizeof *f->rows);
+    if (!f->rows) return text_no_memory(why);
     for (size_t i = 0; i < f->count && !why->len; i++) {
         int32_t dim;
         memcpy(&dim, file->s + i * row, 4);
@@ -207,8 +219,9 @@ static int read_parts(gallery_file *f, const char *path, meta *m, text *name, te
     text content = TEXT_INIT;
     int has_ids = !ends(path, ".jsonl");
     int good = read_side_file(path, ".meta.json", name, &content, why);
-    if (!good) text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
-                           strrchr(path, '.'));
+    if (!good && !text_failed(why))
+        text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
+                    strrchr(path, '.'));
     good = good && read_meta(&content, f, m, why);
     if (good && m->raw) {
         text_clear(name);

@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_GALLERY_FILE_H
 #define REID_TOOLS_GALLERY_FILE_H
 
-#include "embedding/makers.h"
+#include "gallery/makers.h"
 
 typedef struct gallery_file {
     store_meta makers;

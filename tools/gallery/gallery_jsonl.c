@@ -1,6 +1,7 @@
-#include "gallery/gallery_file.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/when.h"
+#include "gallery/gallery_file.h"
 
 #include <string.h>
 
@@ -39,28 +40,35 @@ static void read_line(json *j, gallery_file *f, line *l, size_t at) {
         json_fail(j, "a zero byte in a name");
 }
 
-static char *copy_of(const text *t) { return must_copy(t->s ? t->s : "", t->len); }
+/* A place for the next row, which is not counted yet. */
+static int make_room(gallery_file *f) {
+    return f->count < f->row_cap || mem_grow(&f->rows, f->columns * sizeof *f->rows, &f->row_cap);
+}
+
+static int keep(char ***names, size_t *count, size_t *cap, const text *name) {
+    char *copy = GROW(*names, *count, *cap) ? mem_copy(name->s ? name->s : "", name->len) : NULL;
+    if (copy) (*names)[(*count)++] = copy;
+    return copy != NULL;
+}
+
+static int keep_line(gallery_file *f, const line *l, long long when) {
+    if (!keep(&f->ids, &f->id_count, &f->id_cap, &l->id) ||
+        !keep(&f->identities, &f->identity_count, &f->identity_cap, &l->identity) ||
+        !keep(&f->cameras, &f->camera_count, &f->camera_cap, &l->camera) ||
+        !GROW(f->times, f->time_count, f->time_cap)) return 0;
+    f->times[f->time_count++] = when;
+    f->count++;
+    return 1;
+}
 
 static int take_line(gallery_file *f, json *j, line *l) {
     long long when = STORE_NO_TIME;
     text_clear(&l->id), text_clear(&l->identity), text_clear(&l->camera), text_clear(&l->time);
-    if (f->count == f->row_cap) {
-        f->row_cap = f->row_cap ? f->row_cap * 2 : 64;
-        f->rows = must_realloc(f->rows, f->row_cap * f->columns * sizeof *f->rows);
-    }
+    if (!make_room(f)) return json_fail(j, "out of memory");
     read_line(j, f, l, f->count);
     if (!j->error[0] && l->time.len && !when_parse(l->time.s, &when)) json_fail(j, "a time that is none");
-    if (j->error[0]) return 0;
-    GROW(f->ids, f->id_count, f->id_cap);
-    GROW(f->identities, f->identity_count, f->identity_cap);
-    GROW(f->cameras, f->camera_count, f->camera_cap);
-    GROW(f->times, f->time_count, f->time_cap);
-    f->ids[f->id_count++] = copy_of(&l->id);
-    f->identities[f->identity_count++] = copy_of(&l->identity);
-    f->cameras[f->camera_count++] = copy_of(&l->camera);
-    f->times[f->time_count++] = when;
-    f->count++;
-    return 1;
+    if (!j->error[0] && !keep_line(f, l, when)) json_fail(j, "out of memory");
+    return !j->error[0];
 }
 
 int gallery_jsonl_read(gallery_file *f, const text *content, text *why) {

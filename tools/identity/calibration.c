@@ -1,7 +1,7 @@
 #include "identity/calibration.h"
 
 #include "base/files.h"
-#include "base/text.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -96,10 +96,14 @@ void rates_at(const scored_pair *pairs, size_t count, double threshold, double *
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out) {
     enum { CROSSING, EER, THRESHOLD, TMR, KINDS };
-    double *value = must_alloc((size_t)draws * KINDS * sizeof *value);
-    uint32_t *times = must_alloc((identities + 1) * sizeof *times);
+    double *value = need_array((size_t)draws, KINDS * sizeof *value);
+    uint32_t *times = value ? need_array(identities + 1, sizeof *times) : NULL;
     uint64_t state = 1;
     size_t kept = 0, all = (size_t)draws;
+    if (!times) {
+        free(value);
+        return 0;
+    }
     for (int d = 0; d < draws && !interrupted(); d++) {
         memset(times, 0, (identities + 1) * sizeof *times);
         for (size_t i = 0; i < identities; i++) times[chance_below(&state, identities)]++;
@@ -240,10 +244,11 @@ typedef struct step {
     double sum, weight; /* of what is in it: probability is sum / weight */
 } step;
 
-void isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior) {
+int isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior) {
     double n[2] = {0, 0};
     size_t steps = 0;
-    step *s = must_alloc((count + 1) * sizeof *s);
+    step *s = need_array(count + 1, sizeof *s);
+    if (!s) return 0;
     for (size_t i = 0; i < count; i++) n[pairs[i].a == pairs[i].b]++;
     for (size_t i = count; i-- > 0;) { /* from the lowest score; equal scores are one step */
         int genuine = pairs[i].a == pairs[i].b;
@@ -268,14 +273,16 @@ void isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double pr
         s[kept++] = now;
     }
     f->count = 0;
-    f->score = must_alloc((2 * kept + 1) * sizeof *f->score);
-    f->probability = must_alloc((2 * kept + 1) * sizeof *f->probability);
-    for (size_t i = 0; i < kept; i++)
+    f->score = need_array(2 * kept + 1, sizeof *f->score);
+    f->probability = f->score ? need_array(2 * kept + 1, sizeof *f->probability) : NULL;
+    int good = f->probability != NULL;
+    for (size_t i = 0; i < kept && good; i++)
         for (int end = 0; end < (s[i].last > s[i].first ? 2 : 1); end++) {
             f->score[f->count] = end ? s[i].last : s[i].first;
             f->probability[f->count++] = s[i].sum / s[i].weight;
         }
     free(s);
+    return good;
 }
 
 double isotonic_at(const isotonic *f, double score) {

@@ -35,7 +35,8 @@ typedef struct point_intervals {
 } point_intervals;
 
 /* 95 % intervals by drawing identities with replacement: a genuine pair counts as often as its identity was drawn, an
-   impostor pair as the product of both. Returns 0 after a signal. */
+   impostor pair as the product of both. Returns 0 after saying that there is no memory, or without a
+   word when interrupted(). */
 int point_intervals_of(const scored_pair *pairs, size_t count, size_t identities, double fmr, int draws,
                        point_intervals *out);
 
@@ -69,7 +70,8 @@ typedef struct isotonic {
     size_t count;
 } isotonic;
 
-void isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior);
+/* Returns 0 after saying that there is no memory. */
+int isotonic_fit(isotonic *f, const scored_pair *pairs, size_t count, double prior);
 double isotonic_at(const isotonic *f, double score);
 void isotonic_free(isotonic *f);
 

@@ -1,7 +1,9 @@
 #include "identity/calibration_file.h"
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "reid.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -113,7 +115,10 @@ static void read_list(json *j, double **values, size_t *count) {
             json_fail(j, "too many steps");
             return;
         }
-        GROW(*values, *count, cap);
+        if (!GROW(*values, *count, cap)) {
+            json_fail(j, "out of memory");
+            return;
+        }
         if (!json_number(j, &(*values)[*count])) return;
         ++*count;
     }

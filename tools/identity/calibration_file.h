@@ -2,11 +2,10 @@
 #ifndef REID_TOOLS_CALIBRATION_FILE_H
 #define REID_TOOLS_CALIBRATION_FILE_H
 
-#include "identity/calibration.h"
-#include "gallery/gallery_file.h"
+#include "base/choices.h"
 #include "base/json.h"
-
-#define CALIBRATION_METHODS "logistic|isotonic"
+#include "gallery/gallery_store.h"
+#include "identity/calibration.h"
 
 /* What is known about one kind of score: a model's cosine, or the weighted sum of two. */
 typedef struct score_facts {
@@ -21,7 +20,7 @@ typedef struct calibration {
     store_meta makers;
     double weights[MAX_MODELS];
     score_facts each[MAX_MODELS], score; /* of each model when there are two; of the score that is compared */
-    int method;                          /* which map is meant: 0 logistic, 1 isotonic */
+    int method;                          /* which map is meant: a place in CALIBRATION_METHODS */
     double fmr, threshold, prior;
     uint64_t genuine, impostor, every_genuine, every_impostor; /* pairs used, and pairs that there were */
     size_t identities;
@@ -37,6 +36,5 @@ int calibration_read_json(calibration *c, json *j);
 /* Returns 0 after saying what is wrong; free it in any case. */
 int calibration_read(calibration *c, const char *path);
 void calibration_free(calibration *c);
-
 
 #endif

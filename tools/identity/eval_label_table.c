@@ -1,8 +1,9 @@
 /* Labels as CSV: a header that names path, identity and perhaps camera and role, in any order. */
 #include "base/csv.h"
-#include "identity/eval_labels.h"
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "identity/eval_labels.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@ char *label_path(const char *path, const char *root) {
     text full = TEXT_INIT;
     if (root && *path != '/') labels_join(&full, root, path);
     else text_puts(&full, path);
+    if (text_failed(&full)) text_free(&full);
     return full.s;
 }
 
@@ -34,9 +36,13 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
         return;
     }
     char *id = label_path(path, r->root);
-    labelled *l = labels_add(r->set, id, identity, strlen(identity));
+    labelled *l = id ? labels_add(r->set, id, identity, strlen(identity)) : NULL;
     free(id);
-    if (*camera) l->camera = must_copy(camera, strlen(camera));
+    if (l && *camera) l->camera = mem_copy(camera, strlen(camera));
+    if (!l || (*camera && !l->camera)) {
+        text_no_memory(why);
+        return;
+    }
     int both = !*role || strcmp(role, "both") == 0;
     l->query = both || strcmp(role, "query") == 0;
     l->gallery = both || strcmp(role, "gallery") == 0;

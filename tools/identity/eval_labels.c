@@ -1,8 +1,9 @@
 #include "identity/eval_labels.h"
 
 #include "base/files.h"
-#include "pictures/inputs.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "pictures/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +11,24 @@
 
 static const size_t MAX_LABEL_FILE = (size_t)1 << 32;
 
-labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len) {
-    GROW(set->at, set->count, set->cap);
-    labelled *l = &set->at[set->count++];
-    memset(l, 0, sizeof *l);
-    l->id = must_copy(id, strlen(id));
-    l->identity = must_copy(identity, identity_len);
-    return l;
-}
-
 static void free_labelled(labelled *l) {
     free(l->id);
     free(l->identity);
     free(l->camera);
+}
+
+labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len) {
+    if (!NEED(set->at, set->count, set->cap)) return NULL;
+    labelled *l = &set->at[set->count];
+    memset(l, 0, sizeof *l);
+    l->id = need_copy(id, strlen(id));
+    l->identity = l->id ? need_copy(identity, identity_len) : NULL;
+    if (l->identity) {
+        set->count++;
+        return l;
+    }
+    free_labelled(l);
+    return NULL;
 }
 
 void labels_free(label_set *set) {
@@ -31,15 +37,17 @@ void labels_free(label_set *set) {
     memset(set, 0, sizeof *set);
 }
 
-void labels_order_by_role(label_set *set) {
-    labelled *sorted = must_alloc((set->count + 1) * sizeof *sorted);
+int labels_order_by_role(label_set *set) {
+    labelled *sorted = need_array(set->count + 1, sizeof *sorted);
     size_t n = 0;
+    if (!sorted) return 0;
     for (int part = 0; part < 3; part++)
         for (size_t i = 0; i < set->count; i++)
             if ((set->at[i].query ? set->at[i].gallery : 2) == part) sorted[n++] = set->at[i];
     free(set->at);
     set->at = sorted;
     set->cap = set->count + 1;
+    return 1;
 }
 
 static const char *name_in(const char *path) {
@@ -95,6 +103,23 @@ static int is_stem(const labelled *l) {
     return strncmp(name, l->identity, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
 
+/* Puts `len` bytes of s in place of *field; 0 after saying that there is no memory. */
+static int replace(char **field, const char *s, size_t len) {
+    char *copy = need_copy(s, len);
+    if (!copy) return 0;
+    free(*field);
+    *field = copy;
+    return 1;
+}
+
+/* What a name that tells says. */
+static int take_name(labelled *l) {
+    told t = {0, NULL, 0, 0};
+    const char *name = name_in(l->id);
+    tells(name, &t);
+    return replace(&l->camera, t.camera, t.camera_len) && (!is_stem(l) || replace(&l->identity, name, t.identity_len));
+}
+
 /* Identities and cameras from the names, if all of them tell. */
 static int read_names(label_set *set, int two_folders) {
     told t = {0, NULL, 0, 0};
@@ -113,16 +138,8 @@ static int read_names(label_set *set, int two_folders) {
                   "0001_c2_f0046182.jpg (DukeMTMC-reID) nor a folder per identity", shown(silent->id));
         return 0;
     }
-    for (size_t i = 0; i < set->count && by_name; i++) {
-        labelled *l = &set->at[i];
-        const char *name = name_in(l->id);
-        tells(name, &t);
-        free(l->camera);
-        l->camera = must_copy(t.camera, t.camera_len);
-        if (!is_stem(l)) continue;
-        free(l->identity);
-        l->identity = must_copy(name, t.identity_len);
-    }
+    for (size_t i = 0; i < set->count && by_name; i++)
+        if (!take_name(&set->at[i])) return 0;
     int names_only = by_name && stems == set->count;
     set->layout = two_folders ? !names_only ? "query and gallery folders, a folder per identity"
                                 : duke ? "DukeMTMC-reID" : "Market-1501"
@@ -131,10 +148,12 @@ static int read_names(label_set *set, int two_folders) {
     return 1;
 }
 
-static void add_role(label_set *set, const char *id, const char *identity, int query, int gallery) {
+static int add_role(label_set *set, const char *id, const char *identity, int query, int gallery) {
     labelled *l = labels_add(set, id, identity, strlen(identity));
+    if (!l) return 0;
     l->query = query;
     l->gallery = gallery;
+    return 1;
 }
 
 /* ---- folders ----------------------------------------------------------------------------------------------------- */
@@ -157,14 +176,13 @@ void labels_join(text *to, const char *folder, const char *name) {
 
 static int add_pictures(label_set *set, const char *folder, int query, int gallery) {
     inputs list = {0};
-    int good = 1;
-    inputs_add_path(&list, folder);
+    int good = inputs_add_path(&list, folder);
     for (size_t i = 0; i < list.count && good; i++) {
         if (list.at[i].failure) {
             say_error("%s: %s", shown(list.at[i].path), list.at[i].failure);
             good = 0;
         } else {
-            add_role(set, list.at[i].path, list.at[i].identity, query, gallery);
+            good = add_role(set, list.at[i].path, list.at[i].identity, query, gallery);
         }
     }
     inputs_free(&list);
@@ -186,7 +204,7 @@ static int is_above_a_data_set(const char *folder) {
 }
 
 /* One line of MSMT17's lists: "0000/0000_000_01_0303morning_0015_0.jpg 0". The third part between _ is the camera. */
-static int msmt_line(label_set *set, const char *root, char *line, int query) {
+static int msmt_line(label_set *set, const char *root, char *line, int query, int *no_memory) {
     text path = TEXT_INIT;
     char *space = strrchr(line, ' ');
     const char *camera = name_in(line);
@@ -201,10 +219,9 @@ static int msmt_line(label_set *set, const char *root, char *line, int query) {
     if (good) {
         *space = 0;
         labels_join(&path, root, line);
-        labelled *l = labels_add(set, path.s, space + 1, strlen(space + 1));
-        l->camera = must_copy(camera, digits);
-        l->query = query;
-        l->gallery = !query;
+        labelled *l = need_text(&path) ? labels_add(set, path.s, space + 1, strlen(space + 1)) : NULL;
+        *no_memory = !l || !replace(&l->camera, camera, digits);
+        if (!*no_memory) l->query = query, l->gallery = !query;
     }
     text_free(&path);
     return good;
@@ -213,13 +230,13 @@ static int msmt_line(label_set *set, const char *root, char *line, int query) {
 static int msmt_list(label_set *set, const char *list, const char *root, int query) {
     text file = TEXT_INIT, why = TEXT_INIT;
     size_t line = 0;
-    int good = file_read(list, MAX_LABEL_FILE, 1, &file, &why);
-    for (size_t at = 0; good && at < file.len;) {
+    int no_memory = 0, good = file_read(list, MAX_LABEL_FILE, 1, &file, &why);
+    for (size_t at = 0; good && !no_memory && at < file.len;) {
         size_t n = strcspn(file.s + at, "\n"), next = at + n + 1;
         line++;
         if (n && file.s[at + n - 1] == '\r') n--;
         file.s[at + n] = 0;
-        if (n && !msmt_line(set, root, file.s + at, query)) {
+        if (n && !msmt_line(set, root, file.s + at, query, &no_memory)) {
             text_printf(&why, "line %zu is not a path and an identity as in MSMT17 "
                               "(0000/0000_000_01_0303morning_0015_0.jpg 0)", line);
             good = 0;
@@ -229,7 +246,7 @@ static int msmt_list(label_set *set, const char *list, const char *root, int que
     if (!good) say_error("%s: %s", shown(list), why.s);
     text_free(&file);
     text_free(&why);
-    return good;
+    return good && !no_memory;
 }
 
 static int read_msmt(label_set *set, const char *folder) {
@@ -243,9 +260,9 @@ static int read_msmt(label_set *set, const char *folder) {
     if (!found) say_error("%s: has MSMT17's lists, but no folder test or mask_test_v2", shown(folder));
     if (found) {
         labels_join(&list, folder, "list_query.txt");
-        good = msmt_list(set, list.s, root.s, 1);
+        good = need_text(&list) && msmt_list(set, list.s, root.s, 1);
         labels_join(&list, folder, "list_gallery.txt");
-        good = good && msmt_list(set, list.s, root.s, 0);
+        good = good && need_text(&list) && msmt_list(set, list.s, root.s, 0);
     }
     set->layout = "MSMT17";
     text_free(&root);
@@ -270,8 +287,10 @@ int labels_of_folder(label_set *set, const char *folder) {
     labels_join(&boxes, folder, "bounding_box_test");
     labels_join(&gallery, folder, "gallery");
     labels_join(&list, folder, "list_query.txt");
+    int whole = need_text(&query) && need_text(&boxes) && need_text(&gallery) && need_text(&list);
     int has_query = is_folder(&query), has_boxes = is_folder(&boxes), has_gallery = is_folder(&gallery);
-    if (has_boxes && has_gallery)
+    if (!whole) good = 0;
+    else if (has_boxes && has_gallery)
         say_error("%s: has both bounding_box_test and gallery: which is the gallery?", shown(folder));
     else if (has_query && (has_boxes || has_gallery))
         good = read_two_folders(set, query.s, has_boxes ? boxes.s : gallery.s);
@@ -305,17 +324,20 @@ static size_t identity_len(const char *path) {
     return slash ? (size_t)(slash - path) : dot && dot > path ? (size_t)(dot - path) : strlen(path);
 }
 
-static void add_role_of(label_set *set, const char *id, const char *rest, int query) {
+static int add_role_of(label_set *set, const char *id, const char *rest, int query) {
     labelled *l = labels_add(set, id, rest, identity_len(rest));
+    if (!l) return 0;
     l->query = query;
     l->gallery = !query;
+    return 1;
 }
 
-static void add_known(label_set *set, const known_row *row, int query, int gallery) {
+static int add_known(label_set *set, const known_row *row, int query, int gallery) {
     labelled *l = labels_add(set, row->id, row->identity, strlen(row->identity));
-    if (*row->camera) l->camera = must_copy(row->camera, strlen(row->camera));
+    if (!l || (*row->camera && !replace(&l->camera, row->camera, strlen(row->camera)))) return 0;
     l->query = query;
     l->gallery = gallery;
+    return 1;
 }
 
 int labels_of_ids(label_set *set, const known_row *rows, size_t count) {
@@ -326,20 +348,21 @@ int labels_of_ids(label_set *set, const known_row *rows, size_t count) {
         queries += query != 0;
         galleries += !query && (below(rows[i].id, "bounding_box_test") || below(rows[i].id, "gallery"));
     }
-    int two_folders = queries && galleries;
-    for (size_t i = 0; i < count; i++) {
+    int two_folders = queries && galleries, good = 1;
+    for (size_t i = 0; i < count && good; i++) {
         const char *query = below(rows[i].id, "query"), *rest = query;
         if (!rest) rest = below(rows[i].id, "bounding_box_test");
         if (!rest) rest = below(rows[i].id, "gallery");
-        if (!two_folders) add_known(set, &rows[i], 1, 1);
+        if (!two_folders) good = add_known(set, &rows[i], 1, 1);
         else if (!rest) set->elsewhere++;
-        else add_role_of(set, rows[i].id, rest, query != NULL);
+        else good = add_role_of(set, rows[i].id, rest, query != NULL);
     }
-    return read_names(set, two_folders) && labels_any_left(set, "eval");
+    return good && read_names(set, two_folders) && labels_any_left(set, "eval");
 }
 
 int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t count) {
     memset(set, 0, sizeof *set);
-    for (size_t i = 0; i < count; i++) add_known(set, &rows[i], i < queries, i >= queries);
+    for (size_t i = 0; i < count; i++)
+        if (!add_known(set, &rows[i], i < queries, i >= queries)) return 0;
     return read_names(set, 0) && labels_any_left(set, "eval");
 }

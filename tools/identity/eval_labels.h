@@ -39,18 +39,19 @@ int labels_of_two(label_set *set, const known_row *rows, size_t queries, size_t 
    NULL: they stand as they are. */
 int labels_of_table(label_set *set, const char *path, const char *root);
 
-/* Appends a picture without a role and returns it. */
+/* Appends a picture without a role and returns it; NULL after saying that there is no memory. */
 labelled *labels_add(label_set *set, const char *id, const char *identity, size_t identity_len);
-/* "folder/name" in place of what `to` holds. */
+/* "folder/name" in place of what `to` holds, which may fail for want of memory. */
 void labels_join(text *to, const char *folder, const char *name);
 /* Returns 0 after saying that there are no pictures. */
 int labels_any_left(const label_set *set, const char *where);
-/* A path of a table: below root unless it is absolute or root is NULL. The caller frees it. */
+/* A path of a table: below root unless it is absolute or root is NULL. The caller frees it.
+   NULL, without a word, when there is no memory. */
 char *label_path(const char *path, const char *root);
 
 /* Pictures that are only queries first, then those that are both, then those of the gallery alone; else in their order.
-   Queries and gallery are then one stretch each. */
-void labels_order_by_role(label_set *set);
+   Queries and gallery are then one stretch each. Returns 0 after saying that there is no memory. */
+int labels_order_by_role(label_set *set);
 
 void labels_free(label_set *set);
 

@@ -1,7 +1,8 @@
 #include "identity/eval_set.h"
 
-#include "embedding/models.h"
+#include "base/memory.h"
 #include "base/say.h"
+#include "embedding/models.h"
 #include "embedding/stream.h"
 
 #include <stdlib.h>
@@ -20,9 +21,9 @@ static int by_name(const void *a, const void *b) {
     return order ? order : (x->place > y->place) - (x->place < y->place);
 }
 
-/* number[i]: equal names get equal numbers, from 0 in byte order. Returns how many there are. */
-static size_t number_names(const named *names, size_t count, size_t *number) {
-    named *sorted = must_alloc((count + 1) * sizeof *sorted);
+/* number[i]: equal names get equal numbers, from 0 in byte order. Returns how many there are. sorted: room for count
+   names. */
+static size_t number_names(const named *names, size_t count, size_t *number, named *sorted) {
     size_t distinct = 0;
     memcpy(sorted, names, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_name);
@@ -30,23 +31,27 @@ static size_t number_names(const named *names, size_t count, size_t *number) {
         distinct += i > 0 && strcmp(sorted[i].name, sorted[i - 1].name) != 0;
         number[sorted[i].place] = distinct;
     }
-    free(sorted);
     return count ? distinct + 1 : 0;
 }
 
-static void number_all(eval_set *set) {
-    named *names = must_alloc((set->count + 1) * sizeof *names);
-    size_t *number = must_alloc((set->count + 1) * sizeof *number), n = 0;
+static int number_all(eval_set *set) {
+    named *names = need_array(set->count + 1, 2 * sizeof *names);
+    size_t *number = names ? need_array(set->count + 1, sizeof *number) : NULL, n = 0;
+    if (!number) {
+        free(names);
+        return 0;
+    }
+    named *room = names + set->count;
     for (size_t i = 0; i < set->count; i++) {
         names[i].place = i;
         names[i].name = set->at[i].label->identity;
     }
-    set->identities = number_names(names, set->count, number);
+    set->identities = number_names(names, set->count, number, room);
     for (size_t i = 0; i < set->count; i++) {
         set->at[i].identity = number[i];
         names[i].name = set->at[i].label->id;
     }
-    number_names(names, set->count, number);
+    number_names(names, set->count, number, room);
     for (size_t i = 0; i < set->count; i++) {
         set->at[i].picture = number[i];
         set->at[i].camera = SIZE_MAX;
@@ -54,18 +59,20 @@ static void number_all(eval_set *set) {
         names[n].place = n;
         names[n++].name = set->at[i].label->camera;
     }
-    set->cameras = number_names(names, n, number);
+    set->cameras = number_names(names, n, number, room);
     set->every_camera = n == set->count;
     for (size_t i = 0, k = 0; i < set->count; i++)
         if (set->at[i].label->camera) set->at[i].camera = number[k++];
     free(names);
     free(number);
+    return 1;
 }
 
 /* Two rows of one id in one role would be told apart by nothing, and one picture shows one identity. */
 static int ids_differ(const label_set *labels) {
-    named *sorted = must_alloc((labels->count + 1) * sizeof *sorted);
+    named *sorted = need_array(labels->count + 1, sizeof *sorted);
     const char *twice = NULL, *two = NULL;
+    if (!sorted) return 0;
     for (size_t i = 0; i < labels->count; i++) {
         sorted[i].name = labels->at[i].id;
         sorted[i].place = i;
@@ -85,13 +92,13 @@ static int ids_differ(const label_set *labels) {
 }
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
-static void begin(eval_set *set, size_t dim) {
+static int begin(eval_set *set, size_t dim) {
     size_t most = set->labels.count;
-    labels_order_by_role(&set->labels);
+    if (!labels_order_by_role(&set->labels)) return 0;
     set->dim = dim;
-    if (dim && most > SIZE_MAX / sizeof(float) / dim) die("out of memory: %zu rows of %zu floats", most, dim);
-    set->at = must_alloc((most + 1) * sizeof *set->at);
-    set->rows = must_alloc((most * dim + 1) * sizeof *set->rows);
+    set->at = need_array(most + 1, sizeof *set->at);
+    set->rows = set->at ? need_array(most + 1, dim * sizeof *set->rows) : NULL;
+    return set->rows != NULL;
 }
 
 static void add(eval_set *set, const labelled *l, const float *row) {
@@ -103,7 +110,7 @@ static void add(eval_set *set, const labelled *l, const float *row) {
 
 typedef struct filling {
     eval_set *set;
-    const options *o;
+    int strict;
 } filling;
 
 static int take_row(void *user, size_t index, const float *row, const char *why) {
@@ -115,23 +122,31 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     }
     say_error("%s: %s", shown(l->id), why);
     f->set->failed++;
-    return !f->o->strict;
+    return !f->strict;
 }
 
-static int embed(eval_set *set, const options *o) {
+static int list_labels(inputs *list, const label_set *labels) {
+    for (size_t i = 0; i < labels->count; i++)
+        if (!inputs_add(list, labels->at[i].id, 0, labels->at[i].id)) return 0;
+    return 1;
+}
+
+static int embed(eval_set *set, const eval_request *r) {
     inputs list = {0};
     models all;
-    filling f = {set, o};
-    if (!models_open(&all, o)) return 0;
-    begin(set, (size_t)all.dim);
-    for (size_t i = 0; i < set->labels.count; i++) inputs_add(&list, set->labels.at[i].id, 0, set->labels.at[i].id);
+    filling f = {set, r->strict};
+    if (!models_open(&all, r->models, r->model_count)) return 0;
+    int good = begin(set, (size_t)all.dim) && list_labels(&list, &set->labels);
     makers_of_models(&all, &set->makers);
     for (int i = 0; i < all.count; i++) memcpy(set->device[i], all.at[i].info.device, sizeof set->device[i]);
-    stream_job job = {&all, &list, 0, list.count, o, "embedding", take_row, NULL, &f};
-    stream_run(&job);
+    if (good) {
+        stream_job job = {&all, &list, 0, list.count, r->decode, "embedding", take_row, &f};
+        stream_result end = stream_run(&job);
+        good = end == STREAM_DONE || end == STREAM_STOPPED;
+    }
     inputs_free(&list);
     models_close(&all);
-    return 1;
+    return good;
 }
 
 /* ---- embeddings files -------------------------------------------------------------------------------------------- */
@@ -154,17 +169,17 @@ static const float *find_row(const row_place *rows, size_t count, const labelled
     return found ? found->row : NULL;
 }
 
-static void take_rows(eval_set *set, const options *o, const gallery_file *file, int files) {
+static int take_rows(eval_set *set, int strict, const gallery_file *file, int files) {
     size_t count = 0, total = file[0].count + (files == 2 ? file[1].count : 0);
-    row_place *rows = must_alloc((total + 1) * sizeof *rows);
+    row_place *rows = begin(set, file[0].columns) ? need_array(total + 1, sizeof *rows) : NULL;
+    if (!rows) return 0;
     for (int f = 0; f < files; f++)
         for (size_t i = 0; i < file[f].count; i++) {
             row_place place = {file[f].ids[i], f, file[f].rows + i * file[f].columns};
             rows[count++] = place;
         }
     qsort(rows, count, sizeof *rows, by_id);
-    begin(set, file[0].columns);
-    for (size_t i = 0; i < set->labels.count && !(o->strict && set->failed); i++) {
+    for (size_t i = 0; i < set->labels.count && !(strict && set->failed); i++) {
         const labelled *l = &set->labels.at[i];
         const float *row = find_row(rows, count, l, files);
         if (row) {
@@ -177,11 +192,13 @@ static void take_rows(eval_set *set, const options *o, const gallery_file *file,
     size_t used = set->count + set->labels.junk + set->labels.elsewhere;
     set->unlabelled = count > used ? count - used : 0;
     free(rows);
+    return 1;
 }
 
 static int ids_are_unique(const gallery_file *f, const char *path) {
-    named *sorted = must_alloc((f->count + 1) * sizeof *sorted);
+    named *sorted = need_array(f->count + 1, sizeof *sorted);
     size_t twice = 0;
+    if (!sorted) return 0;
     for (size_t i = 0; i < f->count; i++) {
         sorted[i].name = f->ids[i];
         sorted[i].place = i;
@@ -198,7 +215,8 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
 /* Labels from the ids of one file, or of two whose order says which is the gallery. */
 static int label_by_ids(eval_set *set, const gallery_file *file, int files) {
     size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
-    known_row *rows = must_alloc((total + 1) * sizeof *rows);
+    known_row *rows = need_array(total + 1, sizeof *rows);
+    if (!rows) return 0;
     for (size_t i = 0; i < total; i++) {
         const gallery_file *f = i < first ? &file[0] : &file[1];
         size_t k = i < first ? i : i - first;
@@ -216,17 +234,17 @@ typedef struct sources {
     label_set *labels; /* given */
 } sources;
 
-static int label_by_options(eval_set *set, const options *o, sources *from) {
+static int label_by_request(eval_set *set, const eval_request *r, sources *from) {
     if (from->labels) {
         set->labels = *from->labels;
         memset(from->labels, 0, sizeof *from->labels);
         return 1;
     }
-    return o->labels ? labels_of_table(&set->labels, o->labels, from->folder)
+    return r->labels ? labels_of_table(&set->labels, r->labels, from->folder)
                      : labels_of_folder(&set->labels, from->folder);
 }
 
-static int open_files(eval_set *set, const options *o, sources *from) {
+static int open_files(eval_set *set, const eval_request *r, sources *from) {
     gallery_file file[2];
     int good = 1, opened = 0;
     memset(file, 0, sizeof file);
@@ -235,10 +253,10 @@ static int open_files(eval_set *set, const options *o, sources *from) {
                ids_are_unique(&file[opened], from->embeddings[opened]);
     if (good && from->files == 2)
         good = makers_agree(&file[0].makers, from->embeddings[0], &file[1].makers, NULL, from->embeddings[1]);
-    if (good) good = o->labels || from->folder || from->labels ? label_by_options(set, o, from)
+    if (good) good = r->labels || from->folder || from->labels ? label_by_request(set, r, from)
                                                : label_by_ids(set, file, from->files);
     if (good && ids_differ(&set->labels)) {
-        take_rows(set, o, file, from->files);
+        good = take_rows(set, r->strict, file, from->files);
         set->makers = file[0].makers;
     } else {
         good = 0;
@@ -248,10 +266,10 @@ static int open_files(eval_set *set, const options *o, sources *from) {
 }
 
 /* ---- what was asked for ------------------------------------------------------------------------------------------ */
-static int sort_operands(const options *o, sources *from) {
+static int sort_operands(const eval_request *r, sources *from) {
     struct stat st;
-    for (int i = 0; i < o->operand_count; i++) {
-        const char *name = o->operands[i];
+    for (int i = 0; i < r->operand_count; i++) {
+        const char *name = r->operands[i];
         if (gallery_file_is_one(name)) {
             if (from->files == 2) say_error("%s: one file too many; two are queries and gallery", shown(name));
             if (from->files == 2) return 0;
@@ -265,37 +283,36 @@ static int sort_operands(const options *o, sources *from) {
             from->folder = name;
         }
     }
-    if (!from->files && !from->folder && !o->labels && !from->labels)
+    if (!from->files && !from->folder && !r->labels && !from->labels)
         say_error("no pictures: name a folder, --labels or a file of embeddings");
-    else if (from->files && o->models) say_error("embeddings come from a file or from -m, not from both");
+    else if (from->files && r->model_count) say_error("embeddings come from a file or from -m, not from both");
     else return 1;
     return 0;
 }
 
-const char *eval_set_folder(const options *o) {
-    for (int i = 0; i < o->operand_count; i++)
-        if (!gallery_file_is_one(o->operands[i])) return o->operands[i];
+const char *eval_set_folder(const eval_request *r) {
+    for (int i = 0; i < r->operand_count; i++)
+        if (!gallery_file_is_one(r->operands[i])) return r->operands[i];
     return NULL;
 }
 
-int eval_set_open(eval_set *set, const options *o, label_set *given, int *status) {
+int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *status) {
     sources from = {NULL, {NULL, NULL}, 0, given};
     memset(set, 0, sizeof *set);
     *status = 2;
-    if (!sort_operands(o, &from)) return 0;
+    if (!sort_operands(r, &from)) return 0;
     if (from.files) {
-        if (!open_files(set, o, &from)) return 0;
-    } else if (!label_by_options(set, o, &from) || !ids_differ(&set->labels) || !embed(set, o)) {
+        if (!open_files(set, r, &from)) return 0;
+    } else if (!label_by_request(set, r, &from) || !ids_differ(&set->labels) || !embed(set, r)) {
         return 0;
     }
-    if (o->strict && set->failed) {
+    if (r->strict && set->failed) {
         say_error("stopped at the first failed picture (--strict)");
         *status = 1;
         return 0;
     }
     if (!set->count) say_error("no labelled picture has an embedding");
-    number_all(set);
-    return set->count > 0;
+    return set->count > 0 && number_all(set);
 }
 
 void eval_set_free(eval_set *set) {

@@ -2,9 +2,10 @@
 #ifndef REID_TOOLS_EVAL_SET_H
 #define REID_TOOLS_EVAL_SET_H
 
-#include "identity/eval_labels.h"
+#include "embedding/pipeline.h"
 #include "gallery/gallery_file.h"
-#include "cli/options.h"
+#include "identity/eval_labels.h"
+#include "reid.h"
 
 typedef struct eval_image {
     const labelled *label;
@@ -25,14 +26,25 @@ typedef struct eval_set {
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
-/* Embeddings come from the files of them among the operands (one; or two: queries, gallery), else from the models of
-   -m. Labels are those given, which the set then owns; given = NULL: from --labels, else from the folder among the
-   operands, else from the ids. Returns 0 after saying what is wrong, with *status the exit status; free it in any
+/* What is to be opened. */
+typedef struct eval_request {
+    char *const *operands;   /* at most one folder; files of embeddings: one, or two (queries, gallery) */
+    int operand_count;
+    const char *labels;      /* a table of labels, or NULL */
+    int strict;              /* the first picture that fails ends it */
+    const reid_desc *models; /* when there is no file of embeddings */
+    int model_count;
+    decode_settings decode;
+} eval_request;
+
+/* Embeddings come from the files of them among the operands, else from the models. Labels are those given, which the
+   set then owns; given = NULL: from the table, else from the folder among the operands, else from the ids. Returns 0
+   after saying what is wrong, or without a word when interrupted(), with *status the exit status of a command; free it in any
    case. */
-int eval_set_open(eval_set *set, const options *o, label_set *given, int *status);
+int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *status);
 
 /* The folder among the operands, from which paths in tables start; NULL: there is none. */
-const char *eval_set_folder(const options *o);
+const char *eval_set_folder(const eval_request *r);
 void eval_set_free(eval_set *set);
 
 #endif

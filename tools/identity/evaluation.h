@@ -23,11 +23,24 @@ typedef struct evaluation {
     clustering clusters;
 } evaluation;
 
-/* Returns 0 after saying what is wrong; ends the program after a signal. The rows of the set are weighed with weights
-   (one number a model) and, with --expand, replaced. */
-int evaluate(evaluation *e, eval_set *set, const options *o, const double *weights);
-/* --draws, or its default. */
-int draws_of(const options *o);
+typedef enum leave_out { LEAVE_OUT_AUTO, LEAVE_OUT_CAMERA, LEAVE_OUT_PICTURE } leave_out;
+
+/* How to measure. */
+typedef struct evaluation_rules {
+    double threshold;        /* above which two are one individual; NAN: the best for these pictures */
+    leave_out leave_out;     /* what a query is not compared with; auto: its camera where all are known */
+    int rerank, k1, k2;      /* k-reciprocal re-ranking, see rerank.h */
+    double lambda;
+    int expand;              /* query expansion with so many rows; 0: none */
+    double alpha;
+    int draws;               /* for the intervals */
+    int threads;             /* 0: as many as are worth it */
+    reid_isa isa;
+} evaluation_rules;
+
+/* Returns 0 after saying what is wrong, or without a word when interrupted(); free it in any case. The rows of the set
+   are weighed with weights (one number a model) and, when expanding, replaced. */
+int evaluate(evaluation *e, eval_set *set, const evaluation_rules *o, const double *weights);
 void evaluation_free(evaluation *e);
 
 #endif

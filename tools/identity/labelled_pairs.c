@@ -2,6 +2,7 @@
 
 #include "base/csv.h"
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
 #include "identity/scores.h"
 
@@ -16,6 +17,7 @@ typedef struct collecting {
     int model;           /* the first one decides which pairs there are, the others follow */
     size_t next;
     uint64_t keep[2];    /* impostor, genuine: pairs whose hash is not above this are kept */
+    int no_memory;       /* a pair could not be kept; nothing more is collected then */
 } collecting;
 
 /* -1: no pair, or not this way round; else whether it is genuine. */
@@ -32,17 +34,21 @@ static uint64_t hash_of(size_t q, size_t g) {
     return chance(&state);
 }
 
-static void add_pair(labelled_pairs *p, size_t a, size_t b) {
-    if (p->count == p->cap) {
-        p->cap = p->cap ? p->cap * 2 : 1024;
-        p->at = must_realloc(p->at, p->cap * sizeof *p->at);
-        for (int m = 0; m < MAX_MODELS; m++) p->score[m] = must_realloc(p->score[m], p->cap * sizeof **p->score);
+/* 0, without a word, when there is no memory. */
+static int add_pair(labelled_pairs *p, size_t a, size_t b) {
+    size_t cap = p->cap;
+    if (!GROW(p->at, p->count, cap)) return 0;
+    for (int m = 0; m < MAX_MODELS; m++) { /* they grow together, each from the capacity that they have in common */
+        size_t own = p->cap;
+        if (!GROW(p->score[m], p->count, own)) return 0;
     }
+    p->cap = cap;
     scored_pair *pair = &p->at[p->count++];
     pair->score = 0;
     pair->a = (uint32_t)a;
     pair->b = (uint32_t)b;
     ++*(a == b ? &p->genuine : &p->impostor);
+    return 1;
 }
 
 static void collect(void *user, int thread, size_t query, float *scores) {
@@ -51,8 +57,11 @@ static void collect(void *user, int thread, size_t query, float *scores) {
     (void)thread;
     for (size_t g = set->gallery; g < set->count; g++) {
         int genuine = kind_of(c, query, g);
-        if (genuine < 0 || hash_of(query, g) > c->keep[genuine]) continue;
-        if (c->model == 0) add_pair(c->p, set->at[query].identity, set->at[g].identity);
+        if (c->no_memory || genuine < 0 || hash_of(query, g) > c->keep[genuine]) continue;
+        if (c->model == 0 && !add_pair(c->p, set->at[query].identity, set->at[g].identity)) {
+            c->no_memory = 1;
+            continue;
+        }
         c->p->score[c->model][c->next++] = scores[g - set->gallery];
     }
 }
@@ -70,32 +79,35 @@ static void count_all(collecting *c) {
                      ? UINT64_MAX : (uint64_t)(0x1p64 * ((double)MOST_PAIRS / (double)p->every_genuine));
 }
 
-/* The columns of one model, as rows of their own. */
+/* The columns of one model, as rows of their own; NULL after saying that there is no memory. */
 static float *part_of(const eval_set *set, size_t first, size_t dim) {
-    float *part = must_alloc((set->count * dim + 1) * sizeof *part);
-    for (size_t i = 0; i < set->count; i++)
+    float *part = need_array(set->count, dim * sizeof *part);
+    for (size_t i = 0; i < set->count && part; i++)
         memcpy(part + i * dim, set->rows + i * set->dim + first, dim * sizeof *part);
     return part;
 }
 
-void pairs_of_set(labelled_pairs *p, const eval_set *set, const options *o) {
-    enum { AUTO, CAMERA };
-    collecting c = {p, set, 0, 0, {0, 0}};
+int pairs_of_set(labelled_pairs *p, const eval_set *set, const pair_rules *o) {
+    collecting c = {p, set, 0, 0, {0, 0}, 0};
     size_t column = 0;
+    int good = 1;
     memset(p, 0, sizeof *p);
     p->identities = set->identities;
-    p->by_camera = set->every_camera && set->cameras > 1 && (o->leave_out == AUTO || o->leave_out == CAMERA);
+    p->by_camera = set->every_camera && set->cameras > 1 && !o->with_same_camera;
     count_all(&c);
-    for (; c.model < set->makers.models; c.model++) {
+    for (; c.model < set->makers.models && good; c.model++) {
         size_t dim = (size_t)set->makers.model[c.model].dim;
         float *part = part_of(set, column, dim);
+        if (!part) return 0;
         score_job job = {part, part + set->gallery * dim, set->queries, set->count - set->gallery, dim,
-                         scores_threads(o->threads), (reid_isa)o->isa, 0, 1, collect, &c, "pairs"};
+                         scores_threads(o->threads), o->isa, 0, 1, collect, &c, "pairs"};
         c.next = 0;
-        if (!scores_run(&job)) interrupt_exit();
+        good = scores_run(&job);
+        if (good && c.no_memory) good = say_no_memory();
         free(part);
         column += dim;
     }
+    return good;
 }
 
 /* ---- of a table -------------------------------------------------------------------------------------------------- */
@@ -114,7 +126,10 @@ typedef struct pair_rows {
 static void read_row(const csv *c, const int *column, void *user, text *why) {
     pair_rows *rows = user;
     const char *same = csv_field(c, column[2]);
-    GROW(rows->at, rows->count, rows->cap);
+    if (!GROW(rows->at, rows->count, rows->cap)) {
+        text_no_memory(why);
+        return;
+    }
     pair_row *row = &rows->at[rows->count];
     if (strcmp(same, "0") != 0 && strcmp(same, "1") != 0) {
         text_printf(why, "\"%s\" is not 1 (the same) or 0 (two)", shown(same));
@@ -128,6 +143,7 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
     row->line = c->line;
     for (int k = 0; k < 2; k++) row->path[k] = label_path(csv_field(c, column[k]), rows->root);
     rows->count++;
+    if (!row->path[0] || !row->path[1]) text_no_memory(why);
 }
 
 static int read_rows(pair_rows *rows, const text *file, text *why) {
@@ -152,9 +168,8 @@ static int by_path(const void *a, const void *b) {
     return x->end - y->end;
 }
 
-/* Every path once, in byte order. */
-static size_t number_paths(pair_rows *rows, const char **name) {
-    named_end *ends = must_alloc((2 * rows->count + 1) * sizeof *ends);
+/* Every path once, in byte order. ends: room for two a row. */
+static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) {
     size_t n = 0;
     for (size_t i = 0; i < 2 * rows->count; i++) {
         named_end end = {rows->at[i / 2].path[i % 2], i / 2, (int)(i % 2)};
@@ -165,7 +180,6 @@ static size_t number_paths(pair_rows *rows, const char **name) {
         if (i == 0 || strcmp(ends[i].path, ends[i - 1].path) != 0) name[n++] = ends[i].path;
         rows->at[ends[i].row].place[ends[i].end] = n - 1;
     }
-    free(ends);
     return n;
 }
 
@@ -189,23 +203,35 @@ static int join_rows(const pair_rows *rows, size_t *up, size_t count, text *why)
     return 1;
 }
 
-static int make_table(pair_table *t, label_set *labels, pair_rows *rows, text *why) {
-    const char **name = must_alloc((2 * rows->count + 1) * sizeof *name);
-    size_t n = number_paths(rows, name), *up = must_alloc((n + 1) * sizeof *up);
-    int good = join_rows(rows, up, n, why);
-    for (size_t i = 0; i < n && good; i++) {
+/* Labels and places of the pairs. up: room for a number a path. Returns 0 with the reason in why. */
+static int add_labels(pair_table *t, label_set *labels, const pair_rows *rows, const char **name, size_t n, size_t *up,
+                      text *why) {
+    if (!join_rows(rows, up, n, why)) return 0;
+    for (size_t i = 0; i < n; i++) {
         char identity[32];
         snprintf(identity, sizeof identity, "pairs-%zu", root_of(up, i));
         labelled *l = labels_add(labels, name[i], identity, strlen(identity));
+        if (!l) return text_no_memory(why);
         l->query = l->gallery = 1;
     }
-    for (size_t i = 0; i < rows->count && good; i++) {
-        GROW(t->at, t->count, t->cap);
-        memcpy(t->at[t->count++], rows->at[i].place, sizeof *t->at);
-    }
+    t->at = mem_array(rows->count, sizeof *t->at);
+    if (!t->at) return text_no_memory(why);
+    for (; t->count < rows->count; t->count++) memcpy(t->at[t->count], rows->at[t->count].place, sizeof *t->at);
+    return 1;
+}
+
+static int make_table(pair_table *t, label_set *labels, pair_rows *rows, text *why) {
+    size_t most = 2 * rows->count + 1;
+    const char **name = mem_array(most, sizeof *name);
+    size_t *up = mem_array(most, sizeof *up);
+    named_end *ends = mem_array(most, sizeof *ends);
+    int good = name && up && ends;
+    if (good) good = add_labels(t, labels, rows, name, number_paths(rows, name, ends), up, why);
+    else text_no_memory(why);
     labels->layout = "a table of pairs";
     free(name);
     free(up);
+    free(ends);
     return good;
 }
 
@@ -234,16 +260,21 @@ void pair_table_free(pair_table *t) {
 }
 
 /* Every picture is query and gallery there, so the labels kept their order; those that failed have no image. */
-void pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t) {
-    size_t *image = must_alloc((set->labels.count + 1) * sizeof *image), column = 0, dim;
+int pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t) {
+    size_t *image = need_array(set->labels.count + 1, sizeof *image), column = 0, dim;
+    int good = image != NULL;
     memset(p, 0, sizeof *p);
+    if (!good) return 0;
     p->identities = set->identities;
     for (size_t i = 0; i < set->labels.count; i++) image[i] = SIZE_MAX;
     for (size_t i = 0; i < set->count; i++) image[set->at[i].label - set->labels.at] = i;
-    for (size_t i = 0; i < t->count && !interrupted(); i++) {
+    for (size_t i = 0; i < t->count && good && !interrupted(); i++) {
         size_t a = image[t->at[i][0]], b = image[t->at[i][1]];
         if (a == SIZE_MAX || b == SIZE_MAX) continue;
-        add_pair(p, set->at[a].identity, set->at[b].identity);
+        if (!add_pair(p, set->at[a].identity, set->at[b].identity)) {
+            good = say_no_memory();
+            break;
+        }
         column = 0;
         for (int m = 0; m < set->makers.models; m++, column += dim) {
             dim = (size_t)set->makers.model[m].dim;
@@ -254,6 +285,7 @@ void pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t)
     p->every_genuine = p->genuine;
     p->every_impostor = p->impostor;
     free(image);
+    return good && !interrupted();
 }
 
 /* ---- both -------------------------------------------------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_LABELLED_PAIRS_H
 #define REID_TOOLS_LABELLED_PAIRS_H
 
+#include "base/choices.h"
 #include "identity/calibration.h"
 #include "identity/eval_set.h"
 
@@ -17,8 +18,16 @@ typedef struct labelled_pairs {
     int by_camera;                          /* genuine pairs of one camera were left out */
 } labelled_pairs;
 
-/* Every query with every gallery picture, none with itself, no two distractors. Ends the program after a signal. */
-void pairs_of_set(labelled_pairs *p, const eval_set *set, const options *o);
+typedef struct pair_rules {
+    int with_same_camera; /* 0: where all cameras are known, genuine pairs are of two cameras */
+    int threads;          /* 0: as many as are worth it */
+    reid_isa isa;
+} pair_rules;
+
+/* Both return 0 after saying that there is no memory, or without a word when interrupted(); free p in any case. */
+
+/* Every query with every gallery picture, none with itself, no two distractors. */
+int pairs_of_set(labelled_pairs *p, const eval_set *set, const pair_rules *o);
 
 /* A table with the columns first,second,same (1 or 0); paths start from root (NULL: they stand as they are). The
    pictures become labels, joined to identities by the pairs that are the same. Returns 0 after saying what is wrong. */
@@ -28,7 +37,7 @@ typedef struct pair_table {
 } pair_table;
 
 int pair_table_read(pair_table *t, label_set *labels, const char *path, const char *root);
-void pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t);
+int pairs_of_table(labelled_pairs *p, const eval_set *set, const pair_table *t);
 void pair_table_free(pair_table *t);
 
 /* The score of each pair: the sum of the cosines of `count` models times weights. */

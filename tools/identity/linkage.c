@@ -1,17 +1,18 @@
 #include "identity/linkage.h"
 
-#include "base/text.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-void linkage_begin(linkage *l, size_t count) {
+int linkage_begin(linkage *l, size_t count) {
     l->count = count;
     l->rows = 0;
-    l->to = must_alloc((count + 1) * sizeof *l->to);
-    l->at = must_alloc((count + 1) * sizeof *l->at);
-    l->work = must_alloc((count + 1) * sizeof *l->work);
+    l->to = need_array(count + 1, sizeof *l->to);
+    l->at = l->to ? need_array(count + 1, sizeof *l->at) : NULL;
+    l->work = l->at ? need_array(count + 1, sizeof *l->work) : NULL;
+    return l->work != NULL;
 }
 
 void linkage_free(linkage *l) {
@@ -70,9 +71,10 @@ static size_t root_of(merging *m, size_t i) {
 
 static double pairs(size_t n) { return (double)n * ((double)n - 1) / 2; }
 
-static void join(merging *m, size_t a, size_t b) {
+static int join(merging *m, size_t a, size_t b) {
     cluster *x = &m->cluster[a], *y = &m->cluster[b], joined = {NULL, 0, x->size + y->size};
-    joined.shares = must_alloc((x->kinds + y->kinds) * sizeof *joined.shares);
+    joined.shares = need_array(x->kinds + y->kinds, sizeof *joined.shares);
+    if (!joined.shares) return 0;
     for (size_t i = 0, k = 0; i < x->kinds || k < y->kinds;) {
         share *to = &joined.shares[joined.kinds++];
         int left = i < x->kinds && (k == y->kinds || x->shares[i].identity <= y->shares[k].identity);
@@ -90,25 +92,36 @@ static void join(merging *m, size_t a, size_t b) {
     y->shares = NULL;
     *x = joined;
     m->parent[b] = a;
+    return 1;
 }
 
-static void merging_begin(merging *m, const size_t *identity, size_t count, size_t identities) {
-    size_t *sizes = must_alloc((identities + 1) * sizeof *sizes);
+static void merging_free(merging *m, size_t count) {
+    for (size_t i = 0; m->cluster && i < count; i++) free(m->cluster[i].shares);
+    free(m->cluster);
+    free(m->parent);
+}
+
+/* Every picture alone. Free it in any case. */
+static int merging_begin(merging *m, const size_t *identity, size_t count, size_t identities) {
+    size_t *sizes = need_zeroed(identities + 1, sizeof *sizes);
     memset(m, 0, sizeof *m);
-    memset(sizes, 0, (identities + 1) * sizeof *sizes);
     m->clusters = count;
-    m->cluster = must_alloc((count + 1) * sizeof *m->cluster);
-    m->parent = must_alloc((count + 1) * sizeof *m->parent);
-    for (size_t i = 0; i < count; i++) {
-        m->cluster[i].shares = must_alloc(sizeof(share));
+    m->cluster = sizes ? need_zeroed(count + 1, sizeof *m->cluster) : NULL;
+    m->parent = m->cluster ? need_array(count + 1, sizeof *m->parent) : NULL;
+    int good = m->parent != NULL;
+    for (size_t i = 0; i < count && good; i++) {
+        m->cluster[i].shares = need_alloc(sizeof(share));
+        good = m->cluster[i].shares != NULL;
+        if (!good) break;
         m->cluster[i].shares->identity = identity[i];
         m->cluster[i].shares->count = m->cluster[i].kinds = m->cluster[i].size = 1;
         m->parent[i] = i;
         sizes[identity[i]]++;
     }
-    for (size_t i = 0; i < identities; i++) m->identities += pairs(sizes[i]);
+    for (size_t i = 0; i < identities && good; i++) m->identities += pairs(sizes[i]);
     m->all = pairs(count);
     free(sizes);
+    return good;
 }
 
 typedef struct edge {
@@ -122,18 +135,27 @@ static int highest_first(const void *a, const void *b) {
     return (x->from > y->from) - (x->from < y->from);
 }
 
-clustering linkage_cut(const linkage *l, const size_t *identity, size_t identities, double threshold) {
-    clustering best = {threshold, (double)NAN, 0, isnan(threshold)};
-    merging m;
-    if (!l->count) return best;
-    edge *edges = must_alloc(l->count * sizeof *edges);
+/* Highest score first; NULL after saying that there is no memory. */
+static edge *sorted_edges(const linkage *l) {
+    edge *edges = need_array(l->count, sizeof *edges);
+    if (!edges) return NULL;
     for (size_t i = 0; i < l->count; i++) {
         edges[i].score = l->at[i]; /* the last picture joins nobody: -INFINITY */
         edges[i].from = i;
     }
     qsort(edges, l->count, sizeof *edges, highest_first);
-    merging_begin(&m, identity, l->count, identities);
-    for (size_t i = 0; i < l->count; i++) { /* nobody joined yet, then all edges of each score at once */
+    return edges;
+}
+
+int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_t identities, double threshold) {
+    clustering best = {threshold, (double)NAN, 0, isnan(threshold)};
+    merging m;
+    *out = best;
+    if (!l->count) return 1;
+    edge *edges = sorted_edges(l);
+    if (!edges) return 0;
+    int good = merging_begin(&m, identity, l->count, identities);
+    for (size_t i = 0; i < l->count && good; i++) { /* nobody joined yet, then all edges of each score at once */
         double ari = adjusted_rand(m.both, m.together, m.identities, m.all);
         int whole = i == 0 || edges[i].score < edges[i - 1].score;
         int wanted = best.chosen ? whole && !(ari <= best.ari) : i == 0 || edges[i - 1].score >= threshold;
@@ -142,11 +164,10 @@ clustering linkage_cut(const linkage *l, const size_t *identity, size_t identiti
             best.clusters = m.clusters;
             if (best.chosen) best.threshold = i ? edges[i - 1].score : nextafter(edges[0].score, 1e30);
         }
-        if (i + 1 < l->count) join(&m, root_of(&m, edges[i].from), root_of(&m, l->to[edges[i].from]));
+        if (i + 1 < l->count) good = join(&m, root_of(&m, edges[i].from), root_of(&m, l->to[edges[i].from]));
     }
-    for (size_t i = 0; i < l->count; i++) free(m.cluster[i].shares);
-    free(m.cluster);
-    free(m.parent);
+    merging_free(&m, l->count);
     free(edges);
-    return best;
+    *out = best;
+    return good;
 }

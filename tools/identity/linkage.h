@@ -14,7 +14,8 @@ typedef struct linkage {
     double *work;
 } linkage;
 
-void linkage_begin(linkage *l, size_t count);
+/* Returns 0 after saying that there is no memory; free it in any case. */
+int linkage_begin(linkage *l, size_t count);
 /* Scores of the next picture (0, 1, 2, …) with those before it. */
 void linkage_row(linkage *l, const float *scores);
 void linkage_free(linkage *l);
@@ -25,8 +26,9 @@ typedef struct clustering {
     int chosen; /* 1: the threshold with the best ARI on these very pictures, an upper bound */
 } clustering;
 
-/* The clusters at the threshold, NAN: at the best one. identity[i] < identities. */
-clustering linkage_cut(const linkage *l, const size_t *identity, size_t identities, double threshold);
+/* The clusters at the threshold, NAN: at the best one. identity[i] < identities. Returns 0 after saying that
+   there is no memory. */
+int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_t identities, double threshold);
 
 /* Adjusted Rand index (Hubert and Arabie 1985) from counts of pairs: together in both, in the clusters, in the
    identities, and all. 1 when there is nothing to disagree about, as scikit-learn has it. */

@@ -1,6 +1,6 @@
 #include "identity/metrics.h"
 
-#include "base/text.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,9 +33,10 @@ static size_t matches_before(const float *scores, size_t at, const place *sorted
     return low;
 }
 
-void rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks) {
-    if (!matches) return;
-    place *sorted = must_alloc(matches * sizeof *sorted);
+int rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks) {
+    if (!matches) return 1;
+    place *sorted = mem_array(matches, sizeof *sorted);
+    if (!sorted) return 0;
     for (size_t i = 0; i < matches; i++) {
         sorted[i].score = scores[match[i]];
         sorted[i].at = match[i];
@@ -50,6 +51,7 @@ void rank_matches(const float *scores, size_t count, const size_t *match, size_t
     for (size_t i = 1; i < matches; i++) ranks[i] += ranks[i - 1];
     for (size_t i = 0; i < matches; i++) ranks[i]++;
     free(sorted);
+    return 1;
 }
 
 query_result query_measure(const size_t *ranks, size_t matches) {
@@ -90,13 +92,12 @@ retrieval retrieval_of(const query_result *results, size_t queries) {
 }
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
-void roc_begin(roc *r, double reach) {
+int roc_begin(roc *r, double reach) {
     r->reach = reach;
     r->steps = ROC_STEPS / 2 / reach;
-    r->genuine = must_alloc(ROC_STEPS * sizeof *r->genuine);
-    r->impostor = must_alloc(ROC_STEPS * sizeof *r->impostor);
-    memset(r->genuine, 0, ROC_STEPS * sizeof *r->genuine);
-    memset(r->impostor, 0, ROC_STEPS * sizeof *r->impostor);
+    r->genuine = need_zeroed(ROC_STEPS, sizeof *r->genuine);
+    r->impostor = r->genuine ? need_zeroed(ROC_STEPS, sizeof *r->impostor) : NULL;
+    return r->impostor != NULL;
 }
 
 void roc_free(roc *r) {
@@ -206,9 +207,9 @@ static int by_score(const void *a, const void *b) {
     return (x->score > y->score) - (x->score < y->score);
 }
 
-static void weigh(const open_query *q, size_t count, size_t identities, gain *gains, open_set *s) {
-    size_t *seen = must_alloc(2 * identities * sizeof *seen), kinds[2] = {0, 0};
-    memset(seen, 0, 2 * identities * sizeof *seen);
+static int weigh(const open_query *q, size_t count, size_t identities, gain *gains, open_set *s) {
+    size_t *seen = need_zeroed(identities, 2 * sizeof *seen), kinds[2] = {0, 0};
+    if (!seen) return 0;
     for (size_t i = 0; i < count; i++) {
         size_t *n = &seen[2 * q[i].identity + (q[i].known ? 0 : 1)];
         kinds[q[i].known ? 0 : 1] += *n == 0;
@@ -223,6 +224,7 @@ static void weigh(const open_query *q, size_t count, size_t identities, gain *ga
     }
     s->unknown = count - s->known;
     free(seen);
+    return 1;
 }
 
 static double balance(const open_set *s, double baks, double baus) {
@@ -245,19 +247,23 @@ static void choose_threshold(const gain *gains, size_t count, open_set *s) {
     }
 }
 
-static void area(const open_query *q, size_t count, open_set *s) {
-    float *scores = must_alloc((count + 1) * sizeof *scores);
+static int area(const open_query *q, size_t count, open_set *s) {
+    float *scores = need_array(count + 1, sizeof *scores);
+    if (!scores) return 0;
     size_t known = 0, unknown = s->known;
     for (size_t i = 0; i < count; i++) scores[q[i].known ? known++ : unknown++] = q[i].score;
     s->auc = auc_of(scores, s->known, scores + s->known, s->unknown);
     free(scores);
+    return 1;
 }
 
-open_set open_set_of(const open_query *queries, size_t count, size_t identities, double threshold) {
+int open_set_of(open_set *out, const open_query *queries, size_t count, size_t identities, double threshold) {
     open_set s = {0, 0, (double)NAN, threshold, isnan(threshold), 0, 0};
-    gain *gains = must_alloc((count + 1) * sizeof *gains);
-    weigh(queries, count, identities, gains, &s);
-    area(queries, count, &s);
+    gain *gains = need_array(count + 1, sizeof *gains);
+    if (!gains || !weigh(queries, count, identities, gains, &s) || !area(queries, count, &s)) {
+        free(gains);
+        return 0;
+    }
     qsort(gains, count, sizeof *gains, by_score);
     if (s.chosen) choose_threshold(gains, count, &s);
     for (size_t i = 0; i < count; i++) {
@@ -267,7 +273,8 @@ open_set open_set_of(const open_query *queries, size_t count, size_t identities,
     if (!s.known) s.baks = (double)NAN;
     if (!s.unknown) s.baus = (double)NAN;
     free(gains);
-    return s;
+    *out = s;
+    return 1;
 }
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
@@ -303,21 +310,9 @@ interval middle_95(double *values, size_t count) {
     return i;
 }
 
-interval mean_interval(const double *value, const size_t *group, size_t count, size_t groups, int draws) {
-    double *sum = must_alloc((groups + 1) * sizeof *sum), *means = must_alloc((size_t)draws * sizeof *means);
-    size_t *size = must_alloc((groups + 1) * sizeof *size), present = 0;
+/* The means of `draws` draws; sum and size are of the `present` groups that have a value. */
+static void draw_means(const double *sum, const size_t *size, size_t present, double *means, int draws) {
     uint64_t state = 1;
-    memset(sum, 0, (groups + 1) * sizeof *sum);
-    memset(size, 0, (groups + 1) * sizeof *size);
-    for (size_t i = 0; i < count; i++) {
-        sum[group[i]] += value[i];
-        size[group[i]]++;
-    }
-    for (size_t g = 0; g < groups; g++) { /* those that have a value come first */
-        if (!size[g]) continue;
-        sum[present] = sum[g];
-        size[present++] = size[g];
-    }
     for (int d = 0; d < draws && present; d++) {
         double total = 0;
         size_t values = 0;
@@ -328,9 +323,27 @@ interval mean_interval(const double *value, const size_t *group, size_t count, s
         }
         means[d] = total / (double)values;
     }
-    interval i = middle_95(means, present > 1 ? (size_t)draws : 0);
+}
+
+int mean_interval(interval *out, const double *value, const size_t *group, size_t count, size_t groups, int draws) {
+    double *sum = need_zeroed(groups + 1, sizeof *sum), *means = sum ? need_array((size_t)draws, sizeof *means) : NULL;
+    size_t *size = means ? need_zeroed(groups + 1, sizeof *size) : NULL, present = 0;
+    for (size_t i = 0; i < count && size; i++) {
+        sum[group[i]] += value[i];
+        size[group[i]]++;
+    }
+    for (size_t g = 0; g < groups && size; g++) { /* those that have a value come first */
+        if (!size[g]) continue;
+        sum[present] = sum[g];
+        size[present++] = size[g];
+    }
+    if (size) {
+        draw_means(sum, size, present, means, draws);
+        *out = middle_95(means, present > 1 ? (size_t)draws : 0);
+    }
+    int good = size != NULL;
     free(sum);
     free(means);
     free(size);
-    return i;
+    return good;
 }

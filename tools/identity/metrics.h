@@ -11,8 +11,8 @@ enum { CMC_RANKS = 50 };
 /* ---- one query --------------------------------------------------------------------------------------------------- */
 
 /* Ranks, from 1, of the `matches` gallery images `match` (places in `scores`), best first. A gallery
-   image that takes no part for this query scores -INFINITY. */
-void rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks);
+   image that takes no part for this query scores -INFINITY. Returns 0, without a word, when there is no memory. */
+int rank_matches(const float *scores, size_t count, const size_t *match, size_t matches, size_t *ranks);
 
 typedef struct query_result {
     size_t matches;      /* 0: nothing to find, the query does not count */
@@ -44,7 +44,8 @@ typedef struct roc {
     uint64_t *genuine, *impostor; /* ROC_STEPS each */
 } roc;
 
-void roc_begin(roc *r, double reach);
+/* Returns 0 after saying that there is no memory; free it in any case. */
+int roc_begin(roc *r, double reach);
 void roc_free(roc *r);
 void roc_add(roc *r, float score, int genuine);
 /* An impostor that was added is genuine after all. */
@@ -81,8 +82,9 @@ typedef struct open_set {
     double baus;           /* the same for new ones, right when called new */
 } open_set;
 
-/* threshold = NAN chooses the one with the largest sqrt(BAKS·BAUS), or of the two the one that exists. */
-open_set open_set_of(const open_query *queries, size_t count, size_t identities, double threshold);
+/* threshold = NAN chooses the one with the largest sqrt(BAKS·BAUS), or of the two the one that exists. Returns 0 after
+   saying that there is no memory. */
+int open_set_of(open_set *out, const open_query *queries, size_t count, size_t identities, double threshold);
 
 /* ---- chance ------------------------------------------------------------------------------------------------------ */
 
@@ -99,7 +101,7 @@ typedef struct interval {
 interval middle_95(double *values, size_t count);
 
 /* 95 % interval of a mean by drawing identities, not queries, with replacement: pictures of one individual are not
-   independent. group[i] < groups is the identity of value[i]. */
-interval mean_interval(const double *value, const size_t *group, size_t count, size_t groups, int draws);
+   independent. group[i] < groups is the identity of value[i]. Returns 0 after saying that there is no memory. */
+int mean_interval(interval *out, const double *value, const size_t *group, size_t count, size_t groups, int draws);
 
 #endif

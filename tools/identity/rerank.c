@@ -1,8 +1,7 @@
 #include "identity/rerank.h"
 
 #include "base/files.h"
-#include "base/say.h"
-#include "base/text.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@ typedef struct nearest {
     size_t *rows;       /* count × near */
     float *score;       /* the same shape, or NULL */
     double *farthest;   /* of each row: the largest squared distance; NULL when not wanted */
+    double *room;       /* threads × near: what keep_nearest works in */
 } nearest;
 
 static double distance(const nearest *n, size_t a, size_t b, float score) {
@@ -27,8 +27,7 @@ static void keep_nearest(void *user, int thread, size_t row, float *scores) {
     nearest *n = user;
     size_t *best = n->rows + row * n->near, held = 0;
     double far = 0, limit = (double)INFINITY;
-    double *d = must_alloc(n->near * sizeof *d);
-    (void)thread;
+    double *d = n->room + (size_t)thread * n->near;
     for (size_t at = 0; at < n->count; at++) {
         double here = distance(n, row, at, scores[at]);
         if (here > far) far = here;
@@ -44,13 +43,16 @@ static void keep_nearest(void *user, int thread, size_t row, float *scores) {
     }
     for (size_t i = 0; i < held && n->score; i++) n->score[row * n->near + i] = scores[best[i]];
     if (n->farthest) n->farthest[row] = far;
-    free(d);
 }
 
 static int find_nearest(nearest *n, const picture_rows *all) {
     score_job job = {all->rows, all->rows, n->count, n->count, all->dim, all->threads, all->isa, 0, 0, keep_nearest, n,
                      "neighbours"};
-    return scores_run(&job);
+    n->room = need_array((size_t)all->threads * n->near, sizeof *n->room);
+    int good = n->room && scores_run(&job);
+    free(n->room);
+    n->room = NULL;
+    return good;
 }
 
 /* ---- k-reciprocal sets ------------------------------------------------------------------------------------------- */
@@ -114,12 +116,14 @@ static double share_of_farthest(const rerank *r, size_t a, size_t b, double scor
     return square > 0 && r->farthest[a] > 1e-6 * r->norm[a] ? fmin(square / r->farthest[a], 1) : 0;
 }
 
+/* These two: cells NULL after saying that there is no memory. */
 static sparse_row weights_of(const rerank *r, size_t i, size_t *set, size_t *mine, size_t *theirs) {
     const float *rows = r->all->rows;
     size_t dim = r->all->dim;
     sparse_row row = {NULL, expanded(r, i, set, mine, theirs)};
     double sum = 0;
-    row.cells = must_alloc((row.count + 1) * sizeof *row.cells);
+    row.cells = need_array(row.count + 1, sizeof *row.cells);
+    if (!row.cells) return row;
     for (size_t k = 0; k < row.count; k++) {
         double score = dot(rows + i * dim, rows + set[k] * dim, dim);
         row.cells[k].column = set[k];
@@ -142,7 +146,8 @@ static sparse_row mean_of_near(const rerank *r, size_t i) {
     const size_t *near = r->neighbours + i * r->near;
     sparse_row mean = {NULL, 0};
     for (size_t k = 0; k < depth; k++) total += r->features[near[k]].count;
-    mean.cells = must_alloc((total + 1) * sizeof *mean.cells);
+    mean.cells = need_array(total + 1, sizeof *mean.cells);
+    if (!mean.cells) return mean;
     for (size_t k = 0; k < depth; k++) {
         const sparse_row *one = &r->features[near[k]];
         memcpy(mean.cells + n, one->cells, one->count * sizeof *one->cells);
@@ -163,22 +168,17 @@ static void free_rows(sparse_row *rows, size_t count) {
     free(rows);
 }
 
-static sparse_row *empty_rows(size_t count) {
-    sparse_row *rows = must_alloc((count + 1) * sizeof *rows);
-    for (size_t i = 0; i <= count; i++) {
-        rows[i].cells = NULL;
-        rows[i].count = 0;
-    }
-    return rows;
-}
+static sparse_row *empty_rows(size_t count) { return need_zeroed(count + 1, sizeof(sparse_row)); }
 
-static void turn_over(rerank *r) {
+static int turn_over(rerank *r) {
     r->columns = empty_rows(r->count);
+    if (!r->columns) return 0;
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->features[i].count; k++) r->columns[r->features[i].cells[k].column].count++;
     for (size_t i = 0; i < r->count; i++) {
-        r->columns[i].cells = must_alloc((r->columns[i].count + 1) * sizeof *r->columns[i].cells);
+        r->columns[i].cells = need_array(r->columns[i].count + 1, sizeof *r->columns[i].cells);
         r->columns[i].count = 0;
+        if (!r->columns[i].cells) return 0;
     }
     for (size_t i = 0; i < r->count; i++)
         for (size_t k = 0; k < r->features[i].count; k++) {
@@ -186,24 +186,37 @@ static void turn_over(rerank *r) {
             sparse_cell cell = {i, r->features[i].cells[k].value};
             column->cells[column->count++] = cell;
         }
+    return 1;
 }
 
-static int make_features(rerank *r) {
+static int weigh_neighbours(rerank *r) {
     size_t half = (size_t)nearbyint(r->o.k1 / 2.0) + 1, most = r->near + r->near * half;
-    size_t *set = must_alloc(most * sizeof *set), *mine = must_alloc(r->near * sizeof *mine);
-    size_t *theirs = must_alloc(r->near * sizeof *theirs);
-    r->features = empty_rows(r->count);
-    for (size_t i = 0; i < r->count && !interrupted(); i++) r->features[i] = weights_of(r, i, set, mine, theirs);
+    size_t *set = need_array(most, sizeof *set), *mine = set ? need_array(r->near, sizeof *mine) : NULL;
+    size_t *theirs = mine ? need_array(r->near, sizeof *theirs) : NULL;
+    int good = theirs != NULL;
+    for (size_t i = 0; i < r->count && good && !interrupted(); i++) {
+        r->features[i] = weights_of(r, i, set, mine, theirs);
+        good = r->features[i].cells != NULL;
+    }
     free(set);
     free(mine);
     free(theirs);
-    if (r->o.k2 > 1 && !interrupted()) {
-        sparse_row *means = empty_rows(r->count);
-        for (size_t i = 0; i < r->count; i++) means[i] = mean_of_near(r, i);
-        free_rows(r->features, r->count);
-        r->features = means;
+    return good && !interrupted();
+}
+
+static int make_features(rerank *r) {
+    r->features = empty_rows(r->count);
+    if (!r->features || !weigh_neighbours(r)) return 0;
+    if (r->o.k2 <= 1) return 1;
+    sparse_row *means = empty_rows(r->count);
+    int good = means != NULL;
+    for (size_t i = 0; i < r->count && good; i++) {
+        means[i] = mean_of_near(r, i);
+        good = means[i].cells != NULL;
     }
-    return !interrupted();
+    free_rows(r->features, r->count);
+    r->features = means;
+    return good && !interrupted();
 }
 
 int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o) {
@@ -213,22 +226,22 @@ int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o) {
     r->count = all->count;
     r->near = (size_t)(o->k1 > o->k2 - 1 ? o->k1 : o->k2 - 1) + 1;
     if (r->near > r->count) r->near = r->count;
-    if (r->near && r->count > SIZE_MAX / sizeof *r->neighbours / r->near) die("out of memory: %zu pictures", r->count);
-    r->neighbours = must_alloc((r->count * r->near + 1) * sizeof *r->neighbours);
-    r->norm = must_alloc((r->count + 1) * sizeof *r->norm);
-    r->farthest = must_alloc((r->count + 1) * sizeof *r->farthest);
+    size_t pairs = r->near && r->count > SIZE_MAX / r->near ? SIZE_MAX : r->count * r->near;
+    r->neighbours = need_array(pairs, sizeof *r->neighbours);
+    r->norm = r->neighbours ? need_array(r->count, sizeof *r->norm) : NULL;
+    r->farthest = r->norm ? need_array(r->count, sizeof *r->farthest) : NULL;
+    r->room = r->farthest ? need_array((size_t)all->threads * (all->count - all->gallery), sizeof *r->room) : NULL;
+    if (!r->room) return 0;
     for (size_t i = 0; i < r->count; i++)
         r->norm[i] = dot(all->rows + i * all->dim, all->rows + i * all->dim, all->dim);
-    nearest n = {r->near, r->count, r->norm, r->neighbours, NULL, r->farthest};
-    if (!find_nearest(&n, all) || !make_features(r)) return 0;
-    turn_over(r);
-    return 1;
+    nearest n = {r->near, r->count, r->norm, r->neighbours, NULL, r->farthest, NULL};
+    return find_nearest(&n, all) && make_features(r) && turn_over(r);
 }
 
-void rerank_row(const rerank *r, size_t query, float *scores) {
+void rerank_row(const rerank *r, int thread, size_t query, float *scores) {
     size_t first = r->all->gallery, galleries = r->count - first;
     const sparse_row *mine = &r->features[query];
-    double *shared = must_alloc((galleries + 1) * sizeof *shared);
+    double *shared = r->room + (size_t)thread * galleries;
     for (size_t g = 0; g < galleries; g++) shared[g] = 0;
     for (size_t k = 0; k < mine->count; k++) {
         const sparse_row *column = &r->columns[mine->cells[k].column];
@@ -243,22 +256,22 @@ void rerank_row(const rerank *r, size_t query, float *scores) {
         double plain = share_of_farthest(r, query, first + g, (double)scores[g]);
         scores[g] = (float)-((1 - r->o.lambda) * jaccard + r->o.lambda * plain);
     }
-    free(shared);
 }
 
 void rerank_free(rerank *r) {
     free(r->neighbours);
     free(r->norm);
     free(r->farthest);
+    free(r->room);
     free_rows(r->features, r->count);
     free_rows(r->columns, r->count);
     memset(r, 0, sizeof *r);
 }
 
 /* ---- query expansion --------------------------------------------------------------------------------------------- */
-static void expand_one(float *to, const picture_rows *all, const nearest *n, size_t row, double alpha) {
+/* mean: room for dim numbers. */
+static void expand_one(float *to, double *mean, const picture_rows *all, const nearest *n, size_t row, double alpha) {
     double sum = 0;
-    double *mean = must_alloc(all->dim * sizeof *mean);
     for (size_t k = 0; k < all->dim; k++) mean[k] = 0;
     for (size_t i = 0; i < n->near; i++) {
         const float *from = all->rows + n->rows[row * n->near + i] * all->dim;
@@ -269,19 +282,20 @@ static void expand_one(float *to, const picture_rows *all, const nearest *n, siz
     for (size_t k = 0; k < all->dim; k++) sum += mean[k] * mean[k];
     double length = sum > 0 ? sqrt(sum) : 1;
     for (size_t k = 0; k < all->dim; k++) to[k] = (float)(mean[k] / length);
-    free(mean);
 }
 
 int expand_rows(float *rows, const picture_rows *all, int k, double alpha) {
-    nearest n = {(size_t)k, all->count, NULL, NULL, NULL, NULL};
+    nearest n = {(size_t)k, all->count, NULL, NULL, NULL, NULL, NULL};
     if (n.near > n.count) n.near = n.count;
     size_t values = n.count * all->dim;
-    n.rows = must_alloc((n.count * n.near + 1) * sizeof *n.rows);
-    n.score = must_alloc((n.count * n.near + 1) * sizeof *n.score);
-    float *fresh = must_alloc((values + 1) * sizeof *fresh);
-    int good = find_nearest(&n, all);
-    for (size_t i = 0; i < n.count && good; i++) expand_one(fresh + i * all->dim, all, &n, i, alpha);
+    n.rows = need_array(n.count * n.near, sizeof *n.rows);
+    n.score = n.rows ? need_array(n.count * n.near, sizeof *n.score) : NULL;
+    float *fresh = n.score ? need_array(values, sizeof *fresh) : NULL;
+    double *mean = fresh ? need_array(all->dim, sizeof *mean) : NULL;
+    int good = mean && find_nearest(&n, all);
+    for (size_t i = 0; i < n.count && good; i++) expand_one(fresh + i * all->dim, mean, all, &n, i, alpha);
     if (good) memcpy(rows, fresh, values * sizeof *rows);
+    free(mean);
     free(fresh);
     free(n.rows);
     free(n.score);

@@ -39,18 +39,20 @@ typedef struct rerank {
     double *farthest;     /* largest squared distance from each, by which its row is divided */
     sparse_row *features; /* of each picture: its weights on others */
     sparse_row *columns;  /* the same cells by column, rows ascending: who gives weight to this picture */
+    double *room;         /* threads × gallery: what rerank_row works in */
 } rerank;
 
-/* Returns 0 when a signal asked the program to stop; free it in any case. */
+/* Returns 0 after saying that there is no memory, or without a word when interrupted(); free it in any case. */
 int rerank_begin(rerank *r, const picture_rows *all, const rerank_options *o);
-/* Turns the scores of one query with the gallery into minus its re-ranked distances. From several threads. */
-void rerank_row(const rerank *r, size_t query, float *scores);
+/* Turns the scores of one query with the gallery into minus its re-ranked distances. From several threads:
+   thread is below picture_rows.threads, and no two that run at once have the same. */
+void rerank_row(const rerank *r, int thread, size_t query, float *scores);
 void rerank_free(rerank *r);
 
 /* ---- query expansion --------------------------------------------------------------------------------------------- */
 /* Every row, of queries and gallery, becomes the mean of its k nearest rows (itself among them), each weighted with its
    cosine to the power of alpha, and is brought back to length 1 (fast-reid's AQE; alpha-QE, Radenovic et al. 2019). In
-   place. Rows have length 1. Returns 0 after a signal. */
+   place. Rows have length 1. Returns 0 as rerank_begin does. */
 int expand_rows(float *rows, const picture_rows *all, int k, double alpha);
 
 #endif

@@ -1,11 +1,11 @@
 #include "identity/scores.h"
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
-#include "base/text.h"
+#include "base/threads.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,11 +93,7 @@ static tile_fn *choose(reid_isa isa) {
     return tile_scalar;
 }
 
-int scores_threads(int wanted) {
-    cpu_set_t set;
-    int n = wanted ? wanted : sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < MAX_SCORE_THREADS ? n : MAX_SCORE_THREADS;
-}
+int scores_threads(int wanted) { return threads_for(wanted, MAX_SCORE_THREADS); }
 
 typedef struct run {
     const score_job *job;
@@ -196,30 +192,40 @@ static void start_all(worker *w, int count) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Room for what each of the workers computes; free it in any case. */
+static int make_workers(worker *w, int threads, run *r) {
+    const score_job *job = r->job;
+    memset(w, 0, (size_t)threads * sizeof *w);
+    for (int i = 0; i < threads; i++) {
+        w[i].r = r;
+        w[i].number = i;
+        w[i].panels = need_array(job->dim, BLOCK * sizeof(float));
+        w[i].scores = w[i].panels ? need_array(job->galleries, BLOCK * sizeof(float)) : NULL;
+        if (!w[i].scores) return 0;
+    }
+    return 1;
+}
+
 int scores_run(const score_job *job) {
     worker w[MAX_SCORE_THREADS];
     run r = {job, choose(job->isa), PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0, 0};
     if (!job->queries || !job->galleries) return !interrupted();
     r.blocks = (job->queries + BLOCK - 1) / BLOCK;
     int threads = r.blocks < (size_t)job->threads ? (int)r.blocks : job->threads;
-    if (job->galleries > SIZE_MAX / BLOCK / sizeof(float) || job->dim > SIZE_MAX / BLOCK / sizeof(float))
-        die("out of memory: %zu gallery rows of %zu floats", job->galleries, job->dim);
-    for (int i = 0; i < threads; i++) {
-        w[i].r = &r;
-        w[i].number = i;
-        w[i].panels = must_alloc(BLOCK * job->dim * sizeof(float));
-        w[i].scores = must_alloc(BLOCK * job->galleries * sizeof(float));
+    int good = make_workers(w, threads, &r);
+    if (good) {
+        if (job->label) progress_start(job->label, job->queries);
+        start_all(w, threads);
+        work(&w[0]);
+        for (int i = 1; i < threads; i++)
+            if (w[i].r) pthread_join(w[i].thread, NULL);
+        if (job->label) progress_stop();
     }
-    if (job->label) progress_start(job->label, job->queries);
-    start_all(w, threads);
-    work(&w[0]);
     for (int i = 0; i < threads; i++) {
-        if (i && w[i].r) pthread_join(w[i].thread, NULL);
         free(w[i].panels);
         free(w[i].scores);
     }
-    if (job->label) progress_stop();
     pthread_mutex_destroy(&r.lock);
     pthread_cond_destroy(&r.turn);
-    return !interrupted();
+    return good && !interrupted();
 }

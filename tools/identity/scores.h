@@ -25,10 +25,10 @@ typedef struct score_job {
     const char *label;            /* of the progress bar; NULL: none */
 } score_job;
 
-/* How many threads to use when `wanted` were asked for; 0: one per CPU that this process may use. */
+/* How many threads to use when `wanted` were asked for; 0: as many as threads_here says. */
 int scores_threads(int wanted);
 
-/* Returns 0 when a signal asked the program to stop. */
+/* Returns 0 after saying that there is no memory, or without a word when interrupted(). */
 int scores_run(const score_job *job);
 
 #endif

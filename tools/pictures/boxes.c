@@ -1,6 +1,7 @@
 #include "pictures/boxes.h"
 
 #include "base/files.h"
+#include "base/memory.h"
 #include "base/say.h"
 
 #include <math.h>
@@ -8,12 +9,13 @@
 #include <string.h>
 
 box_row *box_rows_add(box_rows *rows, const char *path) {
-    GROW(rows->at, rows->count, rows->cap);
-    box_row *row = &rows->at[rows->count++];
+    if (!GROW(rows->at, rows->count, rows->cap)) return NULL;
+    box_row *row = &rows->at[rows->count];
     memset(row, 0, sizeof *row);
-    row->path = must_copy(path, strlen(path));
+    row->path = mem_copy(path, strlen(path));
     row->wanted = 1;
-    return row;
+    rows->count += row->path != NULL;
+    return row->path ? row : NULL;
 }
 
 static int by_path_then_place(const void *a, const void *b) {
@@ -23,13 +25,15 @@ static int by_path_then_place(const void *a, const void *b) {
 }
 
 /* A picture's boxes need not stand together in the file; their numbers still count from 0 in its order. */
-static void number_boxes(box_rows *rows) {
-    box_row **sorted = must_alloc(rows->count * sizeof *sorted);
+static int number_boxes(box_rows *rows) {
+    box_row **sorted = need_array(rows->count, sizeof *sorted);
+    if (!sorted) return 0;
     for (size_t i = 0; i < rows->count; i++) sorted[i] = &rows->at[i];
     qsort(sorted, rows->count, sizeof *sorted, by_path_then_place);
     for (size_t i = 1; i < rows->count; i++)
         if (strcmp(sorted[i]->path, sorted[i - 1]->path) == 0) sorted[i]->n = sorted[i - 1]->n + 1;
     free(sorted);
+    return 1;
 }
 
 /* "root/path", and how much of it is the root. */
@@ -46,39 +50,39 @@ static size_t join(text *out, const char *root, const char *path) {
     return root_len;
 }
 
-static void append(inputs *list, const box_row *row, const char *root, box_unit unit) {
+static int append(inputs *list, const box_row *row, const char *root, box_unit unit) {
     text full = TEXT_INIT, id = TEXT_INIT;
     size_t root_len = join(&full, root, row->path);
     if (row->id) text_puts(&id, row->id);
     else if (row->failure) text_puts(&id, row->path);
     else text_printf(&id, "%s#%ld", row->path, row->n);
-    input *in = inputs_add(list, full.s, root_len, id.s);
-    if (row->failure) {
-        in->failure = must_copy(row->failure, strlen(row->failure));
-    } else {
-        in->unit = unit;
-        memcpy(in->box, row->box, sizeof in->box);
-    }
+    int good = need_text(&full) && need_text(&id);
+    char *failure = good && row->failure ? need_copy(row->failure, strlen(row->failure)) : NULL;
+    input *in = good && !row->failure == !failure ? inputs_add(list, full.s, root_len, id.s) : NULL;
+    if (in && failure) in->failure = failure;
+    else free(failure);
+    if (in && !failure) in->unit = unit, memcpy(in->box, row->box, sizeof in->box);
     text_free(&full);
     text_free(&id);
+    return in != NULL;
 }
 
-int boxes_read(inputs *list, const options *o, const char *root) {
+int boxes_read(inputs *list, const box_file *from, const char *root) {
     static const size_t max_file = (size_t)1 << 32;
-    box_rows rows = {NULL, 0, 0, o};
+    box_rows rows = {NULL, 0, 0, from};
     text file = TEXT_INIT, why = TEXT_INIT;
-    int is_json = 0, good = file_read(o->boxes, max_file, 0, &file, &why);
+    int is_json = 0, good = file_read(from->path, max_file, 0, &file, &why);
     if (good) {
         size_t skip = strncmp(file.s, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
         const char *start = file.s + skip + strspn(file.s + skip, " \t\r\n");
         is_json = *start == '{' || *start == '[';
         good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);
     }
-    if (!good) say_error("%s: %s", shown(o->boxes), why.s);
-    number_boxes(&rows);
+    if (!good) say_error("%s: %s", shown(from->path), why.s);
+    good = good && number_boxes(&rows);
     for (size_t i = 0; i < rows.count; i++) {
         box_row *row = &rows.at[i];
-        if (good && row->wanted) append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);
+        if (good && row->wanted) good = append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);
         free(row->path);
         free(row->id);
         free(row->failure);

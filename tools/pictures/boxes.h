@@ -2,12 +2,18 @@
 #ifndef REID_TOOLS_BOXES_H
 #define REID_TOOLS_BOXES_H
 
-#include "pictures/inputs.h"
 #include "base/text.h"
+#include "pictures/inputs.h"
+#include "reid.h"
 
-/* Appends the boxes of o->boxes to list; paths in the file start from root (NULL: the working directory).
-   Returns 0 after saying what is wrong. */
-int boxes_read(inputs *list, const options *o, const char *root);
+typedef struct box_file {
+    const char *path, *category; /* category: only such boxes; NULL: all */
+    double min_conf;             /* NAN: whatever the detector's confidence is */
+} box_file;
+
+/* Appends the boxes of a file to list; paths in it start from root (NULL: the working directory). Returns 0 after
+   saying what is wrong. */
+int boxes_read(inputs *list, const box_file *file, const char *root);
 
 /* The box of `in` in whole pixels of its upright picture. Fractions are rounded at both edges, half to even, as
    Pillow's crop does. Returns 0 when the numbers are beyond any picture. */
@@ -24,9 +30,10 @@ typedef struct box_row {
 typedef struct box_rows {
     box_row *at;
     size_t count, cap;
-    const options *o;
+    const box_file *from;
 } box_rows;
 
+/* NULL when there is no memory. */
 box_row *box_rows_add(box_rows *rows, const char *path);
 
 /* Both return 0 with the reason in why. */

@@ -1,6 +1,7 @@
 /* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, in any order; whole pixels. */
 #include "pictures/boxes.h"
 #include "base/csv.h"
+#include "base/memory.h"
 #include "base/say.h"
 
 #include <math.h>
@@ -17,7 +18,11 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
         return;
     }
     box_row *row = box_rows_add(rows, path);
-    if (id) row->id = must_copy(id, strlen(id));
+    if (row && id) row->id = mem_copy(id, strlen(id));
+    if (!row || (id && !row->id)) {
+        text_no_memory(why);
+        return;
+    }
     for (int k = 0; k < 4; k++) {
         const char *cell = csv_field(c, column[COL_X + k]);
         if (parse_real(cell, -1e9, 1e9, &row->box[k]) && row->box[k] == floor(row->box[k])) continue;
@@ -31,7 +36,7 @@ int boxes_from_csv(box_rows *rows, const text *file, text *why) {
     const csv_table table = {names, COLUMNS, COL_ID,
                              "; boxes are in pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted",
                              read_row, rows};
-    if (rows->o->min_conf >= 0 || rows->o->category) {
+    if (rows->from->min_conf >= 0 || rows->from->category) {
         text_puts(why, "--min-conf and --category are for MegaDetector JSON; this is CSV");
         return 0;
     }

@@ -34,6 +34,7 @@ static int read_detection(box_rows *rows, json *j, const char *picture) {
     double conf = -1;
     int has_box = 0;
     box_row *row = box_rows_add(rows, picture);
+    if (!row) return json_fail(j, "out of memory");
     for (json_object(j); json_key(j, &key);) {
         if (strcmp(key.s, "bbox") == 0) has_box = read_bbox(j, picture, row->box);
         else if (strcmp(key.s, "conf") == 0) json_number(j, &conf);
@@ -42,9 +43,9 @@ static int read_detection(box_rows *rows, json *j, const char *picture) {
         else json_skip(j);
     }
     if (!has_box) json_fail(j, "a detection without bbox");
-    if (rows->o->min_conf >= 0 && conf < 0) json_fail(j, "a detection without conf, which --min-conf needs");
-    if (rows->o->min_conf >= 0 && conf < rows->o->min_conf) row->wanted = 0;
-    if (rows->o->category && (!category.s || strcmp(category.s, rows->o->category) != 0)) row->wanted = 0;
+    if (rows->from->min_conf >= 0 && conf < 0) json_fail(j, "a detection without conf, which --min-conf needs");
+    if (rows->from->min_conf >= 0 && conf < rows->from->min_conf) row->wanted = 0;
+    if (rows->from->category && (!category.s || strcmp(category.s, rows->from->category) != 0)) row->wanted = 0;
     text_free(&key);
     text_free(&category);
     return !j->error[0];
@@ -76,12 +77,15 @@ static int read_image(box_rows *rows, json *j) {
             json_skip(j);
         }
     }
+    if (text_failed(&path)) json_fail(j, "out of memory");
     if (!has_file) json_fail(j, "an image without \"file\"");
     else if (!has_detections && !why.len) json_fail(j, "an image without \"detections\" or \"failure\"");
     if (!j->error[0] && why.len) {
         text note = TEXT_INIT;
         text_printf(&note, "the detector failed on it: %s", why.s);
-        box_rows_add(rows, path.s)->failure = note.s;
+        box_row *row = text_failed(&note) ? NULL : box_rows_add(rows, path.s);
+        if (row) row->failure = note.s;
+        else text_free(&note), json_fail(j, "out of memory");
     }
     text_free(&path);
     text_free(&key);

@@ -1,8 +1,8 @@
-/* From the INPUT arguments to the list of rows to make: files, folders, lists on stdin, boxes. */
+/* The list of rows to make: pictures and boxes of pictures. pictures/collect.h makes it from arguments. */
 #ifndef REID_TOOLS_INPUTS_H
 #define REID_TOOLS_INPUTS_H
 
-#include "cli/options.h"
+#include <stddef.h>
 
 typedef enum box_unit { BOX_NONE, BOX_PIXELS, BOX_NORMALISED } box_unit;
 
@@ -21,14 +21,15 @@ typedef struct inputs {
     size_t count, cap;
 } inputs;
 
-/* The operands and options of a command, expanded in their order. Returns 0 after saying what is wrong. */
-int inputs_collect(inputs *list, const options *o);
-/* One operand: a folder with everything below it, else a file. */
-void inputs_add_path(inputs *list, const char *path);
-void inputs_free(inputs *list);
+/* All of these return 0 or NULL after saying that there is no memory. */
 
 /* Appends a row and returns it, zeroed but for copies of the three names. root_len: how many bytes of path belong to
    the folder that was asked for, 0 when the file itself was. */
 input *inputs_add(inputs *list, const char *path, size_t root_len, const char *id);
+/* A row that cannot be made. */
+int inputs_add_failure(inputs *list, const char *path, const char *id, const char *why);
+/* One argument: a folder with everything below it, else a file. */
+int inputs_add_path(inputs *list, const char *path);
+void inputs_free(inputs *list);
 
 #endif

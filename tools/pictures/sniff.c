@@ -1,23 +1,11 @@
 #include "pictures/sniff.h"
 
+#include "base/crc32.h"
 #include "pictures/jpeg.h"
 #include "pictures/pnm.h"
 
 #include <string.h>
 #include <strings.h>
-
-static uint32_t crc32_of(const unsigned char *bytes, size_t len) {
-    static const uint32_t nibble[16] = {
-        0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-        0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c, 0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-    uint32_t crc = 0xffffffff;
-    for (size_t i = 0; i < len; i++) {
-        crc ^= bytes[i];
-        crc = crc >> 4 ^ nibble[crc & 15];
-        crc = crc >> 4 ^ nibble[crc & 15];
-    }
-    return ~crc;
-}
 
 static uint32_t big32(const unsigned char *at) {
     return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
@@ -29,7 +17,7 @@ static const char *check_png(const unsigned char *file, size_t len) {
         size_t size = big32(file + at);
         const unsigned char *type = file + at + 4;
         if (size > len - at - 12) break;
-        if (crc32_of(type, size + 4) != big32(type + 4 + size)) return "damaged PNG (wrong checksum)";
+        if (crc32_more(0, type, size + 4) != big32(type + 4 + size)) return "damaged PNG (wrong checksum)";
         if (memcmp(type, "IEND", 4) == 0) return NULL;
         at += 12 + size;
     }

@@ -1,5 +1,6 @@
 #include "report/eval_report.h"
 
+#include "base/memory.h"
 #include "base/say.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ static const char *interval_note(char note[64], interval i) {
     return note;
 }
 
-static void add_what(const evaluation *e, const eval_set *set, const options *o, text *t) {
+static void add_what(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t) {
     text_printf(t, "%zu queries, %zu in the gallery", e->queries, e->galleries);
     if (e->distractors) text_printf(t, " (%zu of them distractors)", e->distractors);
     text_printf(t, ", %zu identities: %s\n", e->identities, set->labels.layout);
@@ -57,7 +58,7 @@ static void add_open(const evaluation *e, text *t) {
     add_percent(t, "ARI", e->clusters.ari, note);
 }
 
-void report_table(const evaluation *e, const eval_set *set, const options *o, text *t) {
+void report_table(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t) {
     static const int ranks[] = {1, 5, 10};
     char note[64], name[32];
     add_what(e, set, o, t);
@@ -152,7 +153,7 @@ static void add_set(const eval_set *set, const double *weights, text *t) {
     text_puts(t, "],\n");
 }
 
-void report_json(const evaluation *e, const eval_set *set, const options *o, const double *weights, text *t) {
+void report_json(const evaluation *e, const eval_set *set, const evaluation_rules *o, const double *weights, text *t) {
     text_printf(t, "{\n  \"format\": \"reid-evaluation\", \"format_version\": 1, \"reid\": \"%s\",\n  \"layout\": ",
                 reid_version_string());
     text_json(t, set->labels.layout);
@@ -187,12 +188,12 @@ void report_json(const evaluation *e, const eval_set *set, const options *o, con
 /* Wholly on one side of -limit. */
 static int is_certain(interval i, double limit) { return i.low >= -limit || i.high < -limit; }
 
-change change_of(const evaluation *e, const evaluation *reference, double limit, int draws) {
-    double *rank1 = must_alloc((e->queries + 1) * sizeof *rank1), *ap = must_alloc((e->queries + 1) * sizeof *ap);
-    size_t *group = must_alloc((e->queries + 1) * sizeof *group), n = 0;
+int change_of(change *out, const evaluation *e, const evaluation *reference, double limit, int draws) {
+    double *rank1 = need_array(e->queries + 1, 2 * sizeof *rank1), *ap = rank1 ? rank1 + e->queries : NULL;
+    size_t *group = rank1 ? need_array(e->queries + 1, sizeof *group) : NULL, n = 0;
     change c;
     memset(&c, 0, sizeof c);
-    for (size_t i = 0; i < e->queries; i++) {
+    for (size_t i = 0; i < e->queries && group; i++) {
         const query_result *now = &e->results[i], *then = &reference->results[i];
         if (!now->matches) continue;
         rank1[n] = (now->first == 1) - (then->first == 1);
@@ -201,15 +202,15 @@ change change_of(const evaluation *e, const evaluation *reference, double limit,
     }
     c.rank1 = e->ranks.cmc[0] - reference->ranks.cmc[0];
     c.map = e->ranks.map - reference->ranks.map;
-    c.rank1_interval = mean_interval(rank1, group, n, e->identities, draws);
-    c.map_interval = mean_interval(ap, group, n, e->identities, draws);
+    int good = group && mean_interval(&c.rank1_interval, rank1, group, n, e->identities, draws) &&
+               mean_interval(&c.map_interval, ap, group, n, e->identities, draws);
     c.fails = c.rank1 < -limit || c.map < -limit;
     c.certain = is_certain(c.rank1_interval, limit) && is_certain(c.map_interval, limit);
     c.lowest_cosine = (double)NAN;
     free(rank1);
-    free(ap);
     free(group);
-    return c;
+    *out = c;
+    return good;
 }
 
 static void add_change(text *t, double value, interval i) {

@@ -7,9 +7,9 @@
 /* 9 digits, or null. */
 void text_number(text *t, double value);
 
-void report_table(const evaluation *e, const eval_set *set, const options *o, text *t);
+void report_table(const evaluation *e, const eval_set *set, const evaluation_rules *o, text *t);
 /* One object on several lines, without a newline at its end. */
-void report_json(const evaluation *e, const eval_set *set, const options *o, const double *weights, text *t);
+void report_json(const evaluation *e, const eval_set *set, const evaluation_rules *o, const double *weights, text *t);
 
 /* Several of one thing: what changes against the first. All in parts of 1. */
 typedef struct change {
@@ -20,7 +20,8 @@ typedef struct change {
     int certain;          /* the intervals lie on one side of the limit */
 } change;
 
-change change_of(const evaluation *e, const evaluation *reference, double limit, int draws);
+/* Returns 0 after saying that there is no memory. */
+int change_of(change *out, const evaluation *e, const evaluation *reference, double limit, int draws);
 void change_table(const change *c, const char *name, int width, text *t);
 void change_json(const change *c, text *t);
 

@@ -1,15 +1,9 @@
 /* A checkpoint of any kind as a list of named tensors, of which nothing has been believed that was not checked: every
-   tensor's values lie in the file. Nothing is executed, whatever the file says.
-
-       torch.save since 1.6     a zip archive with data.pkl                     torch_file.c
-       torch.save 0.2 to 1.5    pickles, then storages ("legacy stream")        torch_file.c
-       torch.save before that   a tar archive                                   torch_file.c
-       safetensors, .wts                                                        foreign_file.c
-   What a pickle says about tensors is read by torch_state.c. */
+   tensor's values lie in the file. Nothing is executed, whatever the file says. checkpoint_open.h makes one from a
+   file; the readers of the formats put it together with the functions at the end of this page. */
 #ifndef REID_TOOLS_CHECKPOINT_H
 #define REID_TOOLS_CHECKPOINT_H
 
-#include "weights/pickle.h"
 #include "base/source.h"
 
 enum { MAX_DIMS = 8, MAX_NAME = 511, MAX_TENSORS = 1 << 17, MAX_GROUPS = 1 << 16 };
@@ -71,9 +65,6 @@ typedef struct checkpoint {
     int has_pickle_crc;
 } checkpoint;
 
-/* Return 0 with the reason in why; *c is zeroed then. */
-int checkpoint_open(checkpoint *c, const char *path, text *why);
-int checkpoint_open_memory(checkpoint *c, const void *bytes, size_t size, text *why);
 /* Zeroed ones are allowed. */
 void checkpoint_close(checkpoint *c);
 
@@ -89,28 +80,7 @@ int checkpoint_verify(const checkpoint *c, int *unchecked, text *why);
 
 /* --- for the readers of the formats ------------------------------------------------------------------------------- */
 
-/* They return 0 with the reason in why. The checkpoint is closed by their caller. */
-int read_torch_zip(checkpoint *c, text *why);
-int read_torch_stream(checkpoint *c, text *why);
-int read_torch_tar(checkpoint *c, text *why);
-int read_safetensors(checkpoint *c, text *why);
-int read_wts(checkpoint *c, text *why);
-
-/* Tensors outside the pickle, by the text of their id: read_torch_tar knows them. */
-typedef struct known_tensor {
-    char *id;
-    tensor what;
-} known_tensor;
-
-/* Storages that the pickle names: adds them to the checkpoint, sorted by key, with their sizes. */
-int torch_storages(checkpoint *c, const pickle *p, text *why);
-storage *torch_storage(checkpoint *c, const char *key, size_t len);
-/* Adds every tensor that can be reached from the pickle's root. `known` is sorted by id. */
-int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why);
-/* The dtype of a storage class such as torch.FloatStorage; NULL with the reason in why. */
-const dtype *torch_storage_type(const pickle *p, pickle_ref type, text *why);
-
-/* An empty group; its number. -1: there are too many. */
+/* An empty group; its number. -1: there are too many, or there is no memory. */
 int add_group(checkpoint *c, const char *path);
 /* Takes a tensor over, name and opaque included, after checking that its values lie in its storage. */
 int add_tensor(checkpoint *c, tensor *t, text *why);

@@ -1,5 +1,7 @@
 #include "weights/dialects.h"
 
+#include "base/memory.h"
+
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -280,6 +282,7 @@ static int fits(const char *pattern, const char *name, long *numbers, const char
     return *pattern == '*' || !*name;
 }
 
+/* These two: NULL when there is no memory. */
 static char *rewrite(const rule *rules, const char *name) {
     long numbers[MAX_NUMBERS];
     const char *rest;
@@ -295,9 +298,10 @@ static char *rewrite(const rule *rules, const char *name) {
                 to += to[1] == '+';
             }
         }
+        if (text_failed(&out)) text_free(&out);
         return out.s;
     }
-    return must_copy(name, strlen(name));
+    return mem_copy(name, strlen(name));
 }
 
 /* Stage and place of block `number`, in torchvision's order: from the names that the network wants. */
@@ -329,7 +333,7 @@ static char *canonical(const layout *l, const network *n, const char *name) {
         char *end, staged[MAX_NAME + 64];
         long number = strtol(name + len, &end, 10);
         if (end - name - (ptrdiff_t)len > 4 || !find_block(n, number, &stage, &place))
-            return must_copy(name, strlen(name));
+            return mem_copy(name, strlen(name));
         snprintf(staged, sizeof staged, "%s%ld.%ld%s", l->flat, stage, place, end);
         return rewrite(l->rules, staged);
     }
@@ -437,14 +441,16 @@ static int by_mapped_name(const void *a, const void *b) {
     return order ? order : strcmp(x->from->name, y->from->name);
 }
 
-static void find_missing(mapping *m) {
+static int find_missing(mapping *m) {
     size_t i = 0;
-    m->missing = must_alloc(m->network->count * sizeof *m->missing);
+    m->missing = mem_array(m->network->count, sizeof *m->missing);
+    if (!m->missing) return 0;
     for (size_t k = 0; k < m->network->count; k++) { /* both are sorted by name */
         const want *w = &m->network->wants[k];
         while (i < m->count && strcmp(m->at[i].name, w->name) < 0) i++;
         if (i == m->count || strcmp(m->at[i].name, w->name) != 0) m->missing[m->missing_count++] = w;
     }
+    return 1;
 }
 
 /* The name that the network has for a tensor behind the trunk, or NULL. */
@@ -454,7 +460,8 @@ static const char *neck_name(const network *n, const char *name) {
     return NULL;
 }
 
-static void mapping_build(mapping *m, const checkpoint *c, const layout *l, const char *prefix, const network *n) {
+/* Returns 0 when there is no memory; free it in any case. */
+static int mapping_build(mapping *m, const checkpoint *c, const layout *l, const char *prefix, const network *n) {
     size_t cap = 0, len = strlen(prefix);
     m->layout = l->name;
     m->network = n;
@@ -462,18 +469,19 @@ static void mapping_build(mapping *m, const checkpoint *c, const layout *l, cons
     for (size_t i = 0; i < c->groups[m->group].tensors; i++) {
         const tensor *t = &c->tensors[c->groups[m->group].first + i];
         int inside = strncmp(t->name, prefix, len) == 0;
-        GROW(m->at, m->count, cap);
+        if (!GROW(m->at, m->count, cap)) return 0;
         mapped *one = &m->at[m->count++];
         memset(one, 0, sizeof *one);
         one->from = t;
         const char *neck = neck_name(n, t->name);
-        one->name = neck ? must_copy(neck, strlen(neck))
-                  : inside ? canonical(l, n, t->name + len) : must_copy(t->name, strlen(t->name));
+        one->name = neck ? mem_copy(neck, strlen(neck))
+                  : inside ? canonical(l, n, t->name + len) : mem_copy(t->name, strlen(t->name));
+        if (!one->name) return 0;
         judge(c, n, one, inside);
         m->by_fate[one->what]++;
     }
     if (m->count) qsort(m->at, m->count, sizeof *m->at, by_mapped_name);
-    find_missing(m);
+    return find_missing(m);
 }
 
 void mapping_free(mapping *m) {
@@ -515,11 +523,15 @@ static int rank_of(const char *path, const char *prefix) {
     return 50;
 }
 
-/* "model.": where the anchor stands at the end of a name, what is before it. NULL: it does not. */
-static char *prefix_of(const char *name, const char *anchor) {
+enum { PREFIX = 64 }; /* bytes */
+
+/* "model.": where the anchor stands at the end of a name, what is before it. 0: it does not. */
+static int prefix_of(const char *name, const char *anchor, char prefix[PREFIX]) {
     size_t n = strlen(name), a = strlen(anchor);
-    if (n < a || strcmp(name + n - a, anchor) != 0 || (n > a && name[n - a - 1] != '.') || n - a >= 64) return NULL;
-    return must_copy(name, n - a);
+    if (n < a || strcmp(name + n - a, anchor) != 0 || (n > a && name[n - a - 1] != '.') || n - a >= PREFIX) return 0;
+    memcpy(prefix, name, n - a);
+    prefix[n - a] = 0;
+    return 1;
 }
 
 static int is_asked_for(const char *key, const char *path, const char *prefix) {
@@ -540,7 +552,7 @@ typedef struct search {
     size_t count;
     const char *asked, *key;
     mapping *best;
-    int found, tries;
+    int found, tries, no_memory;
 } search;
 
 enum { MAX_TRIES = 64 }; /* places where a network could stand, so that no file makes this slow */
@@ -550,7 +562,11 @@ static void try_network(search *s, int group, const layout *l, const char *prefi
     const char *path = s->c->groups[group].path;
     memset(&m, 0, sizeof m);
     m.group = group;
-    mapping_build(&m, s->c, l, prefix, n);
+    if (!mapping_build(&m, s->c, l, prefix, n)) {
+        s->no_memory = 1;
+        mapping_free(&m);
+        return;
+    }
     mapping *b = s->best;
     size_t mine = difference(&m), best = s->found ? difference(b) : SIZE_MAX;
     int same_place = s->found && b->group == group && strcmp(b->prefix, prefix) == 0;
@@ -567,12 +583,12 @@ static void try_network(search *s, int group, const layout *l, const char *prefi
 }
 
 static void try_layout(search *s, const tensor *t, const layout *l) {
-    char *prefix = prefix_of(t->name, l->anchor);
-    if (prefix && is_asked_for(s->key, s->c->groups[t->group].path, prefix) && s->tries++ < MAX_TRIES)
+    char prefix[PREFIX];
+    if (prefix_of(t->name, l->anchor, prefix) && is_asked_for(s->key, s->c->groups[t->group].path, prefix) &&
+        s->tries++ < MAX_TRIES)
         for (size_t i = 0; i < s->count; i++)
             if (!s->asked || strcmp(s->asked, s->networks[i].name) == 0)
                 try_network(s, t->group, l, prefix, &s->networks[i]);
-    free(prefix);
 }
 
 /* The name of a known network whose tensors stand in a group, or NULL. */
@@ -597,21 +613,25 @@ static int refuse_stranger(const checkpoint *c, const mapping *best, text *why) 
                   c->tensor_count, c->tensors[0].name);
 }
 
-/* The listed network that a rule makes of this one, and that has as many tensors, or NULL. */
-static const network *variant_of(const network *n, const rule *rules, const network *networks, size_t count) {
+/* The listed network that a rule makes of this one, and that has as many tensors, or NULL. Sets
+   *no_memory when there is none. */
+static const network *variant_of(const network *n, const rule *rules, const network *networks, size_t count,
+                                 int *no_memory) {
     long numbers[MAX_NUMBERS];
     const char *rest;
     const network *found = NULL;
     while (rules->from && !fits(rules->from, n->name, numbers, &rest)) rules++;
     if (!rules->from) return NULL;
     char *name = rewrite(rules, n->name);
-    for (size_t k = 0; k < count && !found; k++)
+    *no_memory = !name;
+    for (size_t k = 0; k < count && !found && name; k++)
         if (strcmp(networks[k].name, name) == 0 && networks[k].count == n->count) found = &networks[k];
     free(name);
     return found;
 }
 
-static void find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
+/* 0 when there is no memory. */
+static int find_origin(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                         const char *file) {
     for (size_t i = 0; i < sizeof ORIGINS / sizeof *ORIGINS; i++) {
         const origin *o = &ORIGINS[i];
@@ -623,12 +643,15 @@ static void find_origin(mapping *m, const checkpoint *c, const network *networks
         m->preset = o->preset;
         m->preset_why = o->preset_why;
         m->last_stride = o->last_stride;
-        if (!o->differs) return;
-        const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count);
+        if (!o->differs) return 1;
+        int no_memory = 0;
+        const network *variant = asked ? NULL : variant_of(m->network, o->networks, networks, count, &no_memory);
+        if (no_memory) return 0;
         if (variant) m->network = variant;
         else snprintf(m->differs, sizeof m->differs, "%s; %s does not do that", o->differs, m->network->name);
-        return;
+        return 1;
     }
+    return 1;
 }
 
 /* The first reason why the mapping cannot be used whatever the options are. */
@@ -665,10 +688,14 @@ static void find_problem(mapping *m, const checkpoint *c) {
 
 int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_t count, const char *asked,
                  const char *key, const char *file, text *why) {
-    search s = {c, networks, count, asked, key, m, 0, 0};
+    search s = {c, networks, count, asked, key, m, 0, 0, 0};
     memset(m, 0, sizeof *m);
     for (size_t i = 0; i < c->tensor_count; i++)
         for (size_t k = 0; k < sizeof LAYOUTS / sizeof *LAYOUTS; k++) try_layout(&s, &c->tensors[i], &LAYOUTS[k]);
+    if (s.no_memory) {
+        mapping_free(m);
+        return text_no_memory(why);
+    }
     if (!s.found && key) return refuse(why, "no network stands under the key \"%.200s\"", key);
     if (!s.found || (lacking(m) * 2 > m->network->count && !asked)) {
         refuse_stranger(c, s.found ? m : NULL, why);
@@ -681,7 +708,10 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
             m->preset_why = KNOWN_FILES[i].why;
         }
     const char *preset = m->preset, *preset_why = m->preset_why;
-    find_origin(m, c, networks, count, asked, file);
+    if (!find_origin(m, c, networks, count, asked, file)) {
+        mapping_free(m);
+        return text_no_memory(why);
+    }
     if (preset) m->preset = preset, m->preset_why = preset_why;
     find_problem(m, c);
     if (m->differs[0] && !asked && !m->problem.len)

@@ -1,6 +1,8 @@
 /* Checkpoints that torch.save did not write: safetensors, and the text form .wts of tensorrtx and FastRT. */
-#include "weights/checkpoint.h"
+#include "weights/foreign_file.h"
+
 #include "base/json.h"
+#include "base/memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +45,8 @@ static int header_metadata(header *h) {
                                                                 : NULL;
         if (!to) continue;
         free(*to);
-        *to = must_copy(h->value.s, h->value.len);
+        *to = mem_copy(h->value.s, h->value.len);
+        if (!*to) return json_fail(&h->j, "out of memory");
     }
     return !h->j.error[0];
 }
@@ -73,7 +76,7 @@ static int header_tensor(header *h, tensor *t) {
         return json_fail(&h->j, "the tensor's bytes do not fit its shape");
     if (range[1] > size)
         return json_fail(&h->j, "the tensor's bytes reach past the end; was it downloaded completely?");
-    GROW(h->c->storages, h->c->storage_count, h->c->storage_cap);
+    if (!GROW(h->c->storages, h->c->storage_count, h->c->storage_cap)) return json_fail(&h->j, "out of memory");
     t->storage = h->c->storage_count++;
     storage *s = &h->c->storages[t->storage];
     memset(s, 0, sizeof *s);
@@ -84,6 +87,7 @@ static int header_tensor(header *h, tensor *t) {
 
 static int header_entries(header *h) {
     int all = add_group(h->c, ""), good = 1;
+    if (all < 0) return text_no_memory(h->why);
     for (json_object(&h->j); good && json_key(&h->j, &h->name);) {
         tensor t;
         if (strcmp(h->name.s, "__metadata__") == 0) {
@@ -94,7 +98,8 @@ static int header_entries(header *h) {
         t.group = all;
         if (h->name.len > MAX_NAME) return json_fail(&h->j, "a name is too long");
         if (!header_tensor(h, &t)) return 0;
-        t.name = must_copy(h->name.s, h->name.len);
+        t.name = mem_copy(h->name.s, h->name.len);
+        if (!t.name) return text_no_memory(h->why);
         good = add_tensor(h->c, &t, h->why);
         if (!good) free(t.name);
     }
@@ -109,7 +114,8 @@ int read_safetensors(checkpoint *c, text *why) {
     if (length > c->source.size - 8 || length > MAX_HEADER)
         return refuse(why, "a safetensors header of %llu bytes in a file of %llu; was it downloaded completely?",
                       (unsigned long long)length, (unsigned long long)c->source.size);
-    char *bytes = must_alloc((size_t)length);
+    char *bytes = mem_alloc((size_t)length);
+    if (!bytes) return text_no_memory(why);
     memset(&h, 0, sizeof h);
     h.c = c;
     h.why = why;
@@ -144,7 +150,7 @@ static int next_word(cursor *c, text *out, uint64_t *at) {
         byte = cursor_next(c);
     } while (is_space(byte));
     for (; byte >= 0 && !is_space(byte) && out->len <= MAX_NAME; byte = cursor_next(c)) text_putc(out, byte);
-    return out->len > 0;
+    return out->len > 0 && !text_failed(out);
 }
 
 static int is_hex(const char *s) {
@@ -161,7 +167,8 @@ static int wts_tensor(checkpoint *c, cursor *in, text *word, uint64_t number, te
                                                  (unsigned long long)number);
     if (word->len > MAX_NAME || strlen(word->s) != word->len)
         return refuse(why, "tensor %llu has an impossible name", (unsigned long long)number);
-    t.name = must_copy(word->s, word->len);
+    t.name = mem_copy(word->s, word->len);
+    if (!t.name) return text_no_memory(why);
     int good = next_word(in, word, &at) && parse_int(word->s, 0, 1LL << 40, &count);
     if (!good) refuse(why, "tensor \"%.200s\" has no number of values", t.name);
     end = cursor_at(in);
@@ -172,7 +179,9 @@ static int wts_tensor(checkpoint *c, cursor *in, text *word, uint64_t number, te
         end = cursor_at(in);
     }
     if (good) {
-        GROW(c->storages, c->storage_count, c->storage_cap);
+        good = GROW(c->storages, c->storage_count, c->storage_cap) || text_no_memory(why);
+    }
+    if (good) {
         storage *s = &c->storages[c->storage_count];
         memset(s, 0, sizeof *s);
         s->at = start;
@@ -189,15 +198,16 @@ static int wts_tensor(checkpoint *c, cursor *in, text *word, uint64_t number, te
 }
 
 int read_wts(checkpoint *c, text *why) {
-    cursor *in = must_alloc(sizeof *in);
+    cursor *in = mem_alloc(sizeof *in);
     text word = TEXT_INIT;
     uint64_t at;
     long long count = 0;
+    if (!in) return text_no_memory(why);
     cursor_begin(in, &c->source, 0, c->source.size, why);
     int good = next_word(in, &word, &at) && parse_int(word.s, 1, 1 << 24, &count);
     if (!good) refuse(why, "text that starts with a number, as .wts does, but not with a number of tensors");
     snprintf(c->format, sizeof c->format, ".wts text");
-    add_group(c, "");
+    if (good && add_group(c, "") < 0) good = text_no_memory(why);
     for (long long i = 0; i < count && good; i++) good = wts_tensor(c, in, &word, (uint64_t)i, why);
     if (good && next_word(in, &word, &at)) good = refuse(why, "text follows the last of %lld tensors", count);
     text_free(&word);

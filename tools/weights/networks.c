@@ -1,5 +1,6 @@
 #include "weights/networks.h"
 
+#include "base/memory.h"
 #include "base/say.h"
 
 #include <stdio.h>
@@ -9,6 +10,7 @@
 typedef struct collection {
     network *to;
     size_t cap;
+    int failed; /* it has been said why */
 } collection;
 
 /* A file without tensors lacks them all; the note of each says "shape [64, 3, 7, 7] is needed". */
@@ -16,51 +18,65 @@ static void add_want(const char *name, reid_tensor_status status, const char *no
     collection *c = user;
     const char *at = note ? strchr(note, '[') : NULL;
     if (status != REID_TENSOR_MISSING || !at) return;
-    GROW(c->to->wants, c->to->count, c->cap);
+    if (c->failed || !NEED(c->to->wants, c->to->count, c->cap)) {
+        c->failed = 1;
+        return;
+    }
     want *w = &c->to->wants[c->to->count++];
     memset(w, 0, sizeof *w);
-    w->name = must_copy(name, strlen(name));
+    w->name = need_copy(name, strlen(name));
+    c->failed = !w->name;
     while (*at != ']' && w->ndim < MAX_DIMS) {
         char *end;
         w->shape[w->ndim++] = strtoull(at + 1, &end, 10);
-        if (end == at + 1) die("networks: cannot read the shape of %s: %s", name, note);
+        if (end == at + 1) {
+            say_error("networks: cannot read the shape of %s: %s", name, note);
+            c->failed = 1;
+            return;
+        }
         at = *end == ',' ? end + 1 : end;
     }
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }
 
-static void add_network(networks *all, const char *name, reid_head head) {
+static void free_network(network *n) {
+    for (size_t k = 0; k < n->count; k++) free(n->wants[k].name);
+    free(n->wants);
+}
+
+static int add_network(networks *all, const char *name, reid_head head) {
     static const char nothing[] = "\2\0\0\0\0\0\0\0{}";
     reid_desc desc = REID_INIT;
     network n;
-    collection c = {&n, 0};
+    collection c = {&n, 0, 0};
     memset(&n, 0, sizeof n);
     desc.weights_data = nothing;
     desc.weights_size = sizeof nothing - 1;
     desc.network = name;
     desc.head = head;
     reid_check_weights(&desc, add_want, &c, NULL); /* fails, of course */
-    if (!n.count) return;
+    if (!c.failed && !n.count) return 1;
+    if (c.failed || !NEED(all->at, all->count, all->cap)) {
+        free_network(&n);
+        return 0;
+    }
     snprintf(n.name, sizeof n.name, "%s", name);
     qsort(n.wants, n.count, sizeof *n.wants, by_name);
-    GROW(all->at, all->count, all->cap);
     all->at[all->count++] = n;
+    return 1;
 }
 
-void networks_list(networks *all) {
+int networks_list(networks *all) {
     memset(all, 0, sizeof *all);
-    for (int i = 0; reid_network_name(i); i++) {
-        add_network(all, reid_network_name(i), REID_HEAD_NONE);
-        add_network(all, reid_network_name(i), REID_HEAD_FILE);
-    }
+    for (int i = 0; reid_network_name(i); i++)
+        if (!add_network(all, reid_network_name(i), REID_HEAD_NONE) ||
+            !add_network(all, reid_network_name(i), REID_HEAD_FILE)) return 0;
+    return 1;
 }
 
 void networks_free(networks *all) {
-    for (size_t i = 0; i < all->count; i++) {
-        for (size_t k = 0; k < all->at[i].count; k++) free(all->at[i].wants[k].name);
-        free(all->at[i].wants);
-    }
+    for (size_t i = 0; i < all->count; i++) free_network(&all->at[i]);
     free(all->at);
     memset(all, 0, sizeof *all);
 }

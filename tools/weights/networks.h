@@ -9,7 +9,8 @@ typedef struct networks {
     size_t count, cap;
 } networks;
 
-void networks_list(networks *all);
+/* Returns 0 after saying what is wrong; free it in any case. */
+int networks_list(networks *all);
 void networks_free(networks *all);
 
 #endif

@@ -1,5 +1,7 @@
 #include "weights/pickle.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,8 +53,11 @@ static int load(machine *m, uint64_t n) {
     size_t need = m->at + (size_t)n, want = need + CHUNK;
     if (want > total) want = (size_t)total;
     if (want > m->byte_cap) {
-        m->byte_cap = want > 2 * m->byte_cap ? want : 2 * m->byte_cap;
-        m->p->bytes = must_realloc(m->p->bytes, m->byte_cap);
+        size_t cap = want > 2 * m->byte_cap ? want : 2 * m->byte_cap;
+        char *grown = realloc(m->p->bytes, cap);
+        if (!grown) return text_no_memory(m->why);
+        m->p->bytes = grown;
+        m->byte_cap = cap;
     }
     if (!source_read(m->source, m->begin + m->loaded, m->p->bytes + m->loaded, want - m->loaded, m->why)) return 0;
     m->loaded = want;
@@ -85,8 +90,16 @@ static int take_line(machine *m, pickle_string *s) {
 
 /* --- values ------------------------------------------------------------------------------------------------------- */
 
+enum { MOST_ADDED = 16 }; /* values by one instruction, and those that are there from the start */
+
+/* Room for what the next instruction adds, which add_value then relies on. */
+static int make_room(machine *m) {
+    while (m->value_cap < m->p->value_count + MOST_ADDED)
+        if (!mem_grow(&m->p->values, sizeof *m->p->values, &m->value_cap)) return text_no_memory(m->why);
+    return 1;
+}
+
 static pickle_ref add_value(machine *m, pickle_kind kind) {
-    GROW(m->p->values, m->p->value_count, m->value_cap);
     pickle_value *v = &m->p->values[m->p->value_count];
     memset(v, 0, sizeof *v);
     v->kind = (unsigned char)kind;
@@ -95,19 +108,20 @@ static pickle_ref add_value(machine *m, pickle_kind kind) {
 
 static pickle_value *value(machine *m, pickle_ref ref) { return &m->p->values[ref]; }
 
-static void add_item(machine *m, pickle_ref container, pickle_ref key, pickle_ref item) {
+static int add_item(machine *m, pickle_ref container, pickle_ref key, pickle_ref item) {
     pickle_value *v = value(m, container);
-    GROW(m->p->cells, m->p->cell_count, m->cell_cap);
+    if (!GROW(m->p->cells, m->p->cell_count, m->cell_cap)) return text_no_memory(m->why);
     uint32_t cell = (uint32_t)m->p->cell_count++;
     m->p->cells[cell] = (pickle_cell){key, item, 0};
     if (v->as.has.last) m->p->cells[v->as.has.last].next = cell;
     else v->as.has.first = cell;
     v->as.has.last = cell;
     v->count++;
+    return 1;
 }
 
 static int push(machine *m, pickle_ref ref) {
-    GROW(m->stack, m->height, m->stack_cap);
+    if (!GROW(m->stack, m->height, m->stack_cap)) return text_no_memory(m->why);
     m->stack[m->height++] = ref;
     return 1;
 }
@@ -206,7 +220,7 @@ static int op_empty(machine *m, const operand *o, int kind) {
 
 static int op_mark(machine *m, const operand *o, int unused) {
     (void)o, (void)unused;
-    GROW(m->marks, m->mark_count, m->mark_cap);
+    if (!GROW(m->marks, m->mark_count, m->mark_cap)) return text_no_memory(m->why);
     m->marks[m->mark_count++] = m->height;
     return 1;
 }
@@ -235,7 +249,7 @@ static int collect(machine *m, size_t first, pickle_kind kind) {
     if (kind == PICKLE_DICT && (m->height - first) % 2) return bad(m, "a key has no value");
     for (size_t i = first; i < m->height; i++) {
         pickle_ref key = kind == PICKLE_DICT ? m->stack[i++] : 0;
-        add_item(m, ref, key, m->stack[i]);
+        if (!add_item(m, ref, key, m->stack[i])) return 0;
     }
     m->height = first;
     return push(m, ref);
@@ -262,7 +276,7 @@ static int fill(machine *m, size_t first, pickle_kind kind) {
     if (kind == PICKLE_DICT && (m->height - first) % 2) return bad(m, "a key has no value");
     for (size_t i = first; i < m->height; i++) {
         pickle_ref key = kind == PICKLE_DICT ? m->stack[i++] : 0;
-        add_item(m, ref, key, m->stack[i]);
+        if (!add_item(m, ref, key, m->stack[i])) return 0;
     }
     m->height = first;
     return 1;
@@ -308,7 +322,7 @@ static int add_pairs(machine *m, pickle_ref dict, pickle_ref list) {
     for (uint32_t c = value(m, list)->as.has.first; c; c = m->p->cells[c].next) {
         pickle_ref pair = m->p->cells[c].value, key = pickle_item(m->p, pair, 0), item = pickle_item(m->p, pair, 1);
         if (!key || !item) return bad(m, "an OrderedDict is made from a list of pairs");
-        add_item(m, dict, key, item);
+        if (!add_item(m, dict, key, item)) return 0;
     }
     return 1;
 }
@@ -381,7 +395,7 @@ static int remember(machine *m, uint64_t index) {
     if (!top(m, 1, &first)) return 0;
     if (index >= m->at) return bad(m, "a number in the memo that is larger than the pickle so far");
     while (m->memo_count <= index) {
-        GROW(m->memo, m->memo_count, m->memo_cap);
+        if (!GROW(m->memo, m->memo_count, m->memo_cap)) return text_no_memory(m->why);
         m->memo[m->memo_count++] = NO_VALUE;
     }
     m->memoized += m->memo[index] == NO_VALUE;
@@ -519,7 +533,7 @@ static int step(machine *m) {
     m->op_name = i->name;
     if (m->p->value_count + m->p->cell_count + m->height + m->mark_count + m->memo_count > MAX_OBJECTS)
         return bad(m, "more than four million objects");
-    return take_operand(m, i->takes, &o) && i->run(m, &o, i->row);
+    return make_room(m) && take_operand(m, i->takes, &o) && i->run(m, &o, i->row);
 }
 
 int pickle_read(pickle *p, const source *s, uint64_t at, uint64_t end, text *why) {
@@ -533,9 +547,12 @@ int pickle_read(pickle *p, const source *s, uint64_t at, uint64_t end, text *why
     m.limit = end < s->size ? end : s->size;
     if (m.limit < m.begin) m.limit = m.begin;
     m.why = why;
+    if (!make_room(&m) || !GROW(p->cells, p->cell_count, m.cell_cap)) {
+        pickle_close(p);
+        return text_no_memory(why);
+    }
     for (int i = 0; i < FIXED_VALUES; i++) add_value(&m, (pickle_kind)fixed[i]);
     value(&m, VALUE_TRUE)->as.integer = 1;
-    GROW(p->cells, p->cell_count, m.cell_cap);
     p->cell_count = 1; /* 0 means: no cell */
     memset(p->cells, 0, sizeof *p->cells);
     while (!m.done && step(&m)) {}

@@ -46,7 +46,8 @@ static int make_header(text *header, const outgoing *tensors, size_t count, cons
         text_puts(header, "]}");
     }
     text_putc(header, '}');
-    while (header->len % 8) text_putc(header, ' ');
+    while (header->len % 8 && !text_failed(header)) text_putc(header, ' ');
+    if (text_failed(header)) return text_no_memory(why);
     for (int i = 0; i < 8; i++) header->s[i] = (char)((uint64_t)(header->len - 8) >> 8 * i & 255);
     return 1;
 }

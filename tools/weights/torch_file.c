@@ -1,6 +1,8 @@
 /* The three containers that torch.save has used: where the pickles and the storages lie. */
-#include "weights/checkpoint.h"
+#include "weights/torch_file.h"
 
+#include "base/memory.h"
+#include "weights/torch_state.h"
 #include "weights/zip.h"
 
 #include <stdio.h>
@@ -50,8 +52,10 @@ static zip_member *find_pickle(const zip *z) {
 static int place_storage(const zip *z, const source *s, const char *root, storage *st, text *why) {
     text name = TEXT_INIT;
     text_printf(&name, "%sdata/%s", root, st->key);
-    zip_member *m = zip_find(z, name.s);
+    int no_memory = text_failed(&name);
+    zip_member *m = no_memory ? NULL : zip_find(z, name.s);
     text_free(&name);
+    if (no_memory) return text_no_memory(why);
     if (!m) return refuse(why, "the zip archive has no member \"%.200sdata/%.200s\"", root, st->key);
     if (!zip_locate(z, s, m, why)) return 0;
     if (m->size != st->bytes)
@@ -70,8 +74,9 @@ static int by_place(const void *a, const void *b) {
 
 /* Each byte of the file belongs to one storage. */
 static int check_overlap(const checkpoint *c, text *why) {
-    storage **in_order = must_alloc(c->storage_count * sizeof *in_order);
+    storage **in_order = mem_array(c->storage_count, sizeof *in_order);
     int good = 1;
+    if (!in_order) return text_no_memory(why);
     for (size_t i = 0; i < c->storage_count; i++) in_order[i] = &c->storages[i];
     if (c->storage_count) qsort(in_order, c->storage_count, sizeof *in_order, by_place);
     for (size_t i = 1; i < c->storage_count && good; i++)
@@ -86,8 +91,10 @@ static int read_byte_order(checkpoint *c, const zip *z, const char *root, text *
     char order[6] = "";
     text name = TEXT_INIT;
     text_printf(&name, "%sbyteorder", root);
-    zip_member *m = zip_find(z, name.s);
+    int no_memory = text_failed(&name);
+    zip_member *m = no_memory ? NULL : zip_find(z, name.s);
     text_free(&name);
+    if (no_memory) return text_no_memory(why);
     if (!m) return 1; /* before 2.0 */
     if (!zip_locate(z, &c->source, m, why)) return 0;
     if (m->size <= sizeof order && !source_read(&c->source, m->at, order, (size_t)m->size, why)) return 0;
@@ -122,10 +129,11 @@ int read_torch_zip(checkpoint *c, text *why) {
     if (!pkl) {
         good = refuse_other(&z, "a zip archive without data.pkl, so not a PyTorch checkpoint", why);
     } else {
-        char *root = must_copy(pkl->name, strlen(pkl->name) - strlen("data.pkl"));
+        char *root = mem_copy(pkl->name, strlen(pkl->name) - strlen("data.pkl"));
         text name = TEXT_INIT;
-        text_printf(&name, "%sconstants.pkl", root);
-        good = (!zip_find(&z, name.s) || refuse_other(&z, NULL, why)) && read_zip_parts(c, &z, pkl, root, why);
+        text_printf(&name, "%sconstants.pkl", root ? root : "");
+        good = root && !text_failed(&name) ? 1 : text_no_memory(why);
+        good = good && (!zip_find(&z, name.s) || refuse_other(&z, NULL, why)) && read_zip_parts(c, &z, pkl, root, why);
         text_free(&name);
         free(root);
     }
@@ -284,7 +292,9 @@ static char *key_text(const pickle *p, pickle_ref ref, text *why) {
     else if (v->kind == PICKLE_TEXT && v->as.string[0].len <= MAX_NAME)
         text_add(&name, p->bytes + v->as.string[0].at, v->as.string[0].len);
     if (!name.s) refuse(why, "a storage or tensor has no key");
-    return name.s;
+    if (!text_failed(&name)) return name.s;
+    text_no_memory(why);
+    return NULL;
 }
 
 static int read_count(const source *s, part *in, uint64_t *count, text *why) {
@@ -307,12 +317,14 @@ typedef struct tar_types {
 static int tar_storage(checkpoint *c, part *in, tar_types *types, text *why) {
     pickle p;
     if (!pickle_read(&p, &c->source, in->at, in->end, why)) return 0; /* (key, location, type) */
-    GROW(c->storages, c->storage_count, c->storage_cap);
+    if (!GROW(c->storages, c->storage_count, c->storage_cap) || !GROW(types->of, c->storage_count, types->cap)) {
+        pickle_close(&p);
+        return text_no_memory(why);
+    }
     storage *s = &c->storages[c->storage_count];
     memset(s, 0, sizeof *s);
     s->order = (int)c->storage_count;
     s->key = key_text(&p, pickle_item(&p, p.root, 0), why);
-    GROW(types->of, c->storage_count, types->cap);
     const dtype *type = s->key ? torch_storage_type(&p, pickle_item(&p, p.root, 2), why) : NULL;
     types->of[c->storage_count] = type;
     c->storage_count++;
@@ -356,7 +368,8 @@ static int tar_tensor(checkpoint *c, part *in, const tar_types *types, known_lis
     if (!pickle_read(&p, &c->source, in->at, in->end, why)) return 0; /* (key, storage's key, type) */
     char *id = key_text(&p, pickle_item(&p, p.root, 0), why), *key = key_text(&p, pickle_item(&p, p.root, 1), why);
     storage *s = id && key ? torch_storage(c, key, strlen(key)) : NULL;
-    int good = s || refuse(why, "tensor %.100s has no storage", id ? id : "?");
+    int good = s != NULL;
+    if (!good && !text_failed(why)) refuse(why, "tensor %.100s has no storage", id ? id : "?");
     in->at = p.end;
     pickle_close(&p);
     free(key);
@@ -378,11 +391,11 @@ static int tar_tensor(checkpoint *c, part *in, const tar_types *types, known_lis
     for (int i = 0; i < t.ndim && good; i++)
         if (!checked_mul(t.count, t.shape[i], &t.count))
             good = refuse(why, "tensor %.100s: its size overflows", id);
+    if (good && !GROW(known->at, known->count, known->cap)) good = text_no_memory(why);
     if (!good) {
         free(id);
         return 0;
     }
-    GROW(known->at, known->count, known->cap);
     known->at[known->count].id = id;
     known->at[known->count++].what = t;
     return 1;

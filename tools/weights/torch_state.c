@@ -1,7 +1,10 @@
 /* What the symbolic values of a pickle mean to torch: which of them are storages, which are tensors, and how they are
    called. The names of classes below are compared, never imported. */
-#include "weights/checkpoint.h"
+#include "weights/torch_state.h"
 
+#include "base/memory.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,10 +46,12 @@ static int add_storage(checkpoint *c, const pickle *p, pickle_ref args, text *wh
     if (!type) return 0;
     if (count->as.integer < 0 || !checked_mul((uint64_t)count->as.integer, (uint64_t)type->bytes, &bytes))
         return refuse(why, "storage \"%.*s\" has %lld elements", (int)len, name, (long long)count->as.integer);
-    GROW(c->storages, c->storage_count, c->storage_cap);
-    storage *s = &c->storages[c->storage_count++];
+    if (!GROW(c->storages, c->storage_count, c->storage_cap)) return text_no_memory(why);
+    storage *s = &c->storages[c->storage_count];
     memset(s, 0, sizeof *s);
-    s->key = must_copy(name, len);
+    s->key = mem_copy(name, len);
+    if (!s->key) return text_no_memory(why);
+    c->storage_count++;
     s->bytes = bytes;
     s->element = type->bytes;
     return 1;
@@ -78,11 +83,12 @@ int torch_storages(checkpoint *c, const pickle *p, text *why) {
 
 storage *torch_storage(checkpoint *c, const char *key, size_t len) {
     storage wanted;
+    char name[MAX_NAME + 1];
     if (len > MAX_NAME || memchr(key, 0, len) || !c->storage_count) return NULL;
-    wanted.key = must_copy(key, len);
-    storage *found = bsearch(&wanted, c->storages, c->storage_count, sizeof wanted, by_key);
-    free(wanted.key);
-    return found;
+    memcpy(name, key, len);
+    name[len] = 0;
+    wanted.key = name;
+    return bsearch(&wanted, c->storages, c->storage_count, sizeof wanted, by_key);
 }
 
 /* --- tensors ------------------------------------------------------------------------------------------------------ */
@@ -203,17 +209,17 @@ static int by_id(const void *a, const void *b) {
 /* A tensor outside the pickle, as in tar files: its id is a text or a number. */
 static const known_tensor *find_known(const state *st, pickle_ref ref) {
     const pickle_value *id = pickle_as(st->p, ref, PICKLE_ID);
-    text name = TEXT_INIT;
+    char name[MAX_NAME + 1]; /* no id is longer: key_text of torch_file.c sees to it */
     if (!id || !st->known_count) return NULL;
     const pickle_value *v = pickle_at(st->p, id->as.has.args);
-    if (v->kind == PICKLE_TEXT) text_add(&name, st->p->bytes + v->as.string[0].at, v->as.string[0].len);
-    else if (v->kind == PICKLE_INT) text_printf(&name, "%lld", (long long)v->as.integer);
+    if (v->kind == PICKLE_TEXT && v->as.string[0].len <= MAX_NAME)
+        snprintf(name, sizeof name, "%.*s", (int)v->as.string[0].len, st->p->bytes + v->as.string[0].at);
+    else if (v->kind == PICKLE_INT) snprintf(name, sizeof name, "%lld", (long long)v->as.integer);
+    else return NULL;
     known_tensor wanted;
     memset(&wanted, 0, sizeof wanted);
-    wanted.id = name.s;
-    const known_tensor *found = name.s ? bsearch(&wanted, st->known, st->known_count, sizeof wanted, by_id) : NULL;
-    text_free(&name);
-    return found;
+    wanted.id = name;
+    return bsearch(&wanted, st->known, st->known_count, sizeof wanted, by_id);
 }
 
 static pickle_ref find_inside(const state *st, pickle_ref container);
@@ -256,15 +262,23 @@ static pickle_ref find_inside(const state *st, pickle_ref container) {
     return 0;
 }
 
-/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS. */
+/* An object whose class sounds like a tensor's (sparse, quantized, without values, NumPy's), but is none of CALLS.
+   -1: there is no memory to find out. */
 static int is_other_tensor(const pickle *p, pickle_ref ref) {
     text name = TEXT_INIT;
     const pickle_value *v = pickle_as(p, ref, PICKLE_OBJECT);
     if (!v) return 0;
     pickle_describe(p, v->as.has.callable, &name);
-    int other = strstr(name.s, "._rebuild_") || strstr(name.s, "multiarray._reconstruct");
+    int other = text_failed(&name) ? -1
+              : strstr(name.s, "._rebuild_") || strstr(name.s, "multiarray._reconstruct");
     text_free(&name);
     return other;
+}
+
+/* Why add_group made none. */
+static int refuse_group(const state *st) {
+    if (st->c->group_count < MAX_GROUPS) return text_no_memory(st->why);
+    return refuse(st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
 }
 
 /* 1: added to *group, which is made if it is -1; 0: not a tensor; -1: an error, in why. */
@@ -272,26 +286,33 @@ static int take_tensor(state *st, pickle_ref ref, int *group, const text *path, 
     tensor t;
     int what = -1, good = 1;
     pickle_ref args = 0, maker = find_maker(st, ref, &what, &args);
-    if (!maker && !is_other_tensor(st->p, ref)) return 0;
+    int other = maker ? 0 : is_other_tensor(st->p, ref);
+    if (!maker && !other) return 0;
     memset(&t, 0, sizeof t);
+    if (other < 0) {
+        text_no_memory(st->why);
+        return -1;
+    }
     if (name->len > MAX_NAME || memchr(name->s, 0, name->len)) {
         refuse(st->why, "a tensor has a name of more than %d bytes, or with a zero byte in it", MAX_NAME);
         return -1;
     }
     if (maker && what < 0) t = find_known(st, maker)->what;
-    if (*group < 0) *group = add_group(st->c, path->s);
+    if (*group < 0 && !text_failed(path)) *group = add_group(st->c, path->s);
     if (*group < 0) {
-        refuse(st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
+        refuse_group(st);
         return -1;
     }
-    t.name = must_copy(name->s, name->len);
+    t.name = text_failed(name) ? NULL : mem_copy(name->s, name->len);
     t.group = *group;
-    if (maker && what >= 0) {
+    if (!t.name) good = text_no_memory(st->why);
+    else if (maker && what >= 0) {
         good = read_view(st, args, what == WITH_DTYPE, &t);
     } else if (!maker) {
         text class = TEXT_INIT;
         pickle_describe(st->p, ref, &class);
-        t.opaque = class.s;
+        if (text_failed(&class)) good = text_no_memory(st->why);
+        else t.opaque = class.s;
     }
     if (good && add_tensor(st->c, &t, st->why)) return 1;
     free(t.name);
@@ -351,9 +372,10 @@ static int enter_model(walk *w, pickle_ref ref, int group) {
     w->st->seen[ref] |= ENTERED;
     if (group < 0) {
         text class = TEXT_INIT;
-        group = add_group(w->st->c, w->path.s);
-        if (group < 0) return refuse(w->st->why, "tensors stand in more than %d dicts", MAX_GROUPS);
+        group = text_failed(&w->path) ? -1 : add_group(w->st->c, w->path.s);
+        if (group < 0) return refuse_group(w->st);
         pickle_describe(p, ref, &class);
+        if (text_failed(&class)) return text_no_memory(w->st->why);
         w->st->c->groups[group].model = class.s;
     }
     for (int i = 0; i < 3; i++) {
@@ -373,6 +395,7 @@ static void add_key(const pickle *p, pickle_ref key, uint32_t index, text *out) 
 }
 
 static void cut(text *t, size_t len) {
+    if (text_failed(t)) return;
     t->len = len;
     t->s[len] = 0;
 }
@@ -411,34 +434,41 @@ static int visit(walk *w) {
     f->cell = cell->next;
     int good = f->in_model ? visit_in_model(w, f, cell->key, cell->value) : visit_item(w, f, cell->key, cell->value);
     f->index++;
+    if (text_failed(&w->path) || text_failed(&w->name)) return text_no_memory(w->st->why);
     return good;
 }
 
-static void note_keys(checkpoint *c, const pickle *p) {
+static int note_keys(checkpoint *c, const pickle *p) {
     const pickle_value *root = pickle_as(p, p->root, PICKLE_DICT);
     for (uint32_t cell = root ? root->as.has.first : 0; cell && c->key_count < 64; cell = p->cells[cell].next) {
         const pickle_value *key = pickle_as(p, p->cells[cell].key, PICKLE_TEXT);
         if (!key || key->as.string[0].len > MAX_NAME) continue;
-        GROW(c->keys, c->key_count, c->key_cap);
-        c->keys[c->key_count++] = must_copy(p->bytes + key->as.string[0].at, key->as.string[0].len);
+        char *copy = mem_copy(p->bytes + key->as.string[0].at, key->as.string[0].len);
+        if (!copy || !GROW(c->keys, c->key_count, c->key_cap)) {
+            free(copy);
+            return 0;
+        }
+        c->keys[c->key_count++] = copy;
     }
     const pickle_value *arch = pickle_as(p, pickle_key(p, p->root, "arch"), PICKLE_TEXT);
-    if (arch && arch->as.string[0].len <= MAX_NAME)
-        c->arch = must_copy(p->bytes + arch->as.string[0].at, arch->as.string[0].len);
+    if (!arch || arch->as.string[0].len > MAX_NAME) return 1;
+    c->arch = mem_copy(p->bytes + arch->as.string[0].at, arch->as.string[0].len);
+    return c->arch != NULL;
 }
 
 int torch_tensors(checkpoint *c, const pickle *p, known_tensor *known, size_t known_count, text *why) {
-    state st = {c, p, known, known_count, must_alloc(p->value_count), why};
+    state st = {c, p, known, known_count, mem_zeroed(p->value_count, 1), why};
     walk w;
     int what, good = 1;
     pickle_ref args;
     memset(&w, 0, sizeof w);
-    memset(st.seen, 0, p->value_count);
+    if (!st.seen) return text_no_memory(why);
     w.st = &st;
     text_puts(&w.path, "");
     text_puts(&w.name, "");
-    note_keys(c, p);
-    if (find_maker(&st, p->root, &what, &args)) good = refuse(why, "a single tensor, not the state_dict of a network");
+    if (!note_keys(c, p) || text_failed(&w.path) || text_failed(&w.name)) good = text_no_memory(why);
+    else if (find_maker(&st, p->root, &what, &args))
+        good = refuse(why, "a single tensor, not the state_dict of a network");
     else if (is_model(&st, p->root)) good = enter_model(&w, p->root, -1);
     else if (is_container(pickle_at(p, p->root))) good = enter(&w, p->root, -1, 0);
     while (good && w.depth) good = visit(&w);

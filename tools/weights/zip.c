@@ -1,5 +1,7 @@
 #include "weights/zip.h"
 
+#include "base/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +28,9 @@ static int has_signature(const unsigned char *p, const char *letters) {
 /* The record stands at the very end, or before a comment that reaches to the end. */
 static int find_end(const source *s, end_record *e, text *why) {
     uint64_t tail = s->size < END_SIZE + MAX_COMMENT ? s->size : END_SIZE + MAX_COMMENT;
-    unsigned char *bytes = must_alloc((size_t)tail);
+    unsigned char *bytes = mem_alloc((size_t)tail);
     int found = 0;
+    if (!bytes) return text_no_memory(why);
     if (!source_read(s, s->size - tail, bytes, (size_t)tail, why)) {
         free(bytes);
         return 0;
@@ -130,9 +133,10 @@ static int read_directory(zip *z, const source *s, const end_record *e, text *wh
     if (e->entries > e->size / ENTRY_SIZE)
         return refuse(why, "%llu members do not fit into the zip archive's directory of %llu bytes",
                       (unsigned long long)e->entries, (unsigned long long)e->size);
-    z->directory = must_alloc((size_t)e->size);
+    z->directory = mem_alloc((size_t)e->size);
     z->directory_at = e->offset;
-    z->members = must_alloc((size_t)e->entries * sizeof *z->members);
+    z->members = mem_array((size_t)e->entries, sizeof *z->members);
+    if (!z->directory || !z->members) return text_no_memory(why);
     if (!source_read(s, e->offset, z->directory, (size_t)e->size, why)) return 0;
     for (size_t at = 0; z->count < e->entries;) {
         size_t n = read_entry(z, z->directory + at, (size_t)e->size - at, why);
@@ -181,27 +185,4 @@ int zip_locate(const zip *z, const source *s, zip_member *m, text *why) {
     if (m->at > z->directory_at || m->size > z->directory_at - m->at)
         return refuse(why, "zip member \"%.200s\" reaches into the directory", m->name);
     return 1;
-}
-
-/* Eight tables, eight bytes a step. */
-uint32_t crc32_more(uint32_t crc, const void *bytes, size_t size) {
-    static uint32_t table[8][256];
-    const unsigned char *p = bytes;
-    if (!table[0][1]) {
-        for (uint32_t i = 0; i < 256; i++) {
-            uint32_t c = i;
-            for (int k = 0; k < 8; k++) c = c >> 1 ^ (c & 1 ? 0xedb88320u : 0);
-            table[0][i] = c;
-        }
-        for (int t = 1; t < 8; t++)
-            for (int i = 0; i < 256; i++) table[t][i] = table[t - 1][i] >> 8 ^ table[0][table[t - 1][i] & 255];
-    }
-    crc = ~crc;
-    for (; size >= 8; p += 8, size -= 8) {
-        uint32_t a = le32(p) ^ crc, b = le32(p + 4);
-        crc = table[7][a & 255] ^ table[6][a >> 8 & 255] ^ table[5][a >> 16 & 255] ^ table[4][a >> 24] ^
-              table[3][b & 255] ^ table[2][b >> 8 & 255] ^ table[1][b >> 16 & 255] ^ table[0][b >> 24];
-    }
-    while (size--) crc = crc >> 8 ^ table[0][(crc ^ *p++) & 255];
-    return ~crc;
 }

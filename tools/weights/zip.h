@@ -29,7 +29,4 @@ zip_member *zip_find(const zip *z, const char *name);
 /* Reads the member's own header and sets `at`: it must be stored, not encrypted, and lie in the file. */
 int zip_locate(const zip *z, const source *s, zip_member *m, text *why);
 
-/* Continues a CRC-32 over more bytes; 0 to begin. */
-uint32_t crc32_more(uint32_t crc, const void *bytes, size_t size);
-
 #endif

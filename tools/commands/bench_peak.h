@@ -3,7 +3,7 @@
 #define REID_TOOLS_BENCH_PEAK_H
 
 typedef struct cpu_peak {
-    double gflops; /* 10^9 fp32 operations a second, a multiply-add being two */
+    double gflops; /* 10^9 fp32 operations a second, a multiply-add being two; 0: no memory */
     double gbs;    /* 10^9 bytes a second, read plus written; 0: no memory for it */
 } cpu_peak;
 

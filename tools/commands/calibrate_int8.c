@@ -1,11 +1,11 @@
 /* reid calibrate --int8: how large the activations of a network get, for INT8. */
-#include "embedding/ranges.h"
+#include "commands/calibrate_int8.h"
+
 #include "base/files.h"
-#include "embedding/models.h"
-#include "embedding/pipeline.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "embedding/stream.h"
+#include "commands/requests.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +27,7 @@ typedef struct measuring {
     inputs list;
     histogram *all;
     size_t ranges, crops, failed;
+    int too_many;    /* operations: no network of ours has more than MAX_RANGES */
     models both;     /* FP32 and INT8 */
     double sum, least;
 } measuring;
@@ -48,7 +49,10 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
     size_t count = (size_t)op->out_h * (size_t)op->out_w * (size_t)op->out_c, at = 0;
     if (strcmp(op->kind, "conv") != 0) return;
     while (at < m->ranges && strcmp(m->all[at].name, op->name) != 0) at++;
-    if (at == MAX_RANGES) die("more operations than a network has");
+    if (at == MAX_RANGES) {
+        m->too_many = 1;
+        return;
+    }
     histogram *h = &m->all[at];
     if (at == m->ranges) {
         m->ranges++;
@@ -63,11 +67,14 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
     }
 }
 
-static void measure(measuring *m, reid_ctx *ctx) {
+/* 0 after saying what is wrong, or without a word when interrupted(). */
+static int measure(measuring *m, reid_ctx *ctx) {
     decoded d;
     reid_error error;
+    const decode_settings how = decoding(m->o);
+    pipeline *p = pipeline_start(&m->list, 0, m->list.count, &how);
+    if (!p) return 0;
     progress_start("range", m->list.count);
-    pipeline *p = pipeline_start(&m->list, 0, m->list.count, m->o);
     while (pipeline_next(p, &d)) {
         reid_image image = {d.pic.rgb, d.pic.width, d.pic.height, 0, REID_RGB8, NULL};
         if (!d.pic.rgb) say_error("%s: %s", shown(m->list.at[d.first].path), d.why.s);
@@ -80,7 +87,8 @@ static void measure(measuring *m, reid_ctx *ctx) {
     }
     progress_stop();
     pipeline_stop(p);
-    if (interrupted()) interrupt_exit();
+    if (m->too_many) say_error("more operations than a network has");
+    return !m->too_many && !interrupted();
 }
 
 /* The squared error of all values when `range` is the largest that can be stored. */
@@ -121,10 +129,10 @@ static int write_ranges(const measuring *m, const reid_info *info) {
         say_info("%-24s largest %-12g range %g", m->all[i].name, (double)m->all[i].most, (double)range);
     }
     text_putc(&file, '}');
-    while (file.len % 8) text_putc(&file, ' ');
-    for (int i = 0; i < 8; i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
+    while (file.len % 8 && !text_failed(&file)) text_putc(&file, ' ');
+    for (int i = 0; i < 8 && !text_failed(&file); i++) file.s[i] = (char)((uint64_t)(file.len - 8) >> 8 * i & 255);
     text_add(&file, values.s, values.len);
-    int good = file_write(m->o->output, &file, &why);
+    int good = text_failed(&values) ? text_no_memory(&why) : file_write(m->o->output, &file, &why);
     if (!good) say_error("%s: %s", shown(m->o->output), why.s);
     text_free(&file);
     text_free(&values);
@@ -135,22 +143,10 @@ static int write_ranges(const measuring *m, const reid_info *info) {
 /* ---- the comparison ---------------------------------------------------------------------------------------------- */
 
 static int open_as(models *all, const options *o, reid_precision precision, const char *ranges) {
-    model *m = &all->at[all->count];
-    options own = *o;
-    own.precision = precision, own.device = REID_DEVICE_CPU, own.flip = own.raw = 0;
-    own.model[0].ranges = ranges;
-    reid_desc desc = model_desc(&own, &own.model[0], &m->error);
-    m->weights = desc.weights;
-    m->result = reid_create(&desc, &m->ctx);
-    if (m->result != REID_OK) {
-        say_model_error(m->weights, &m->error, m->result);
-        return 0;
-    }
-    all->count++;
-    reid_query_desc(m->ctx, &m->info);
-    all->dim += m->info.dim;
-    all->batch = m->info.batch;
-    return 1;
+    reid_desc desc = model_desc(o, &o->model[0], NULL);
+    desc.precision = precision, desc.device = REID_DEVICE_CPU, desc.flip = desc.raw = 0;
+    desc.ranges = ranges;
+    return models_add(all, &desc);
 }
 
 static int compare(void *user, size_t index, const float *row, const char *why) {
@@ -194,32 +190,31 @@ static int usable(const options *o) {
 
 static int run(measuring *m) {
     const options *o = m->o;
-    if (!inputs_collect(&m->list, o)) return 2;
+    if (!collect_inputs(&m->list, o)) return 2;
     if (!open_as(&m->both, o, REID_FP32, NULL)) return 2;
     const model *fp32 = &m->both.at[0];
     if (strncmp(fp32->info.network, "resnet", 6) != 0) {
         say_error("%s: %s is not computed in INT8; the ResNets are", shown(fp32->weights), fp32->info.network);
         return 2;
     }
-    measure(m, fp32->ctx);
+    if (!measure(m, fp32->ctx)) return 2;
     if (!m->crops) {
         say_error("calibrate --int8: no picture to measure");
         return 2;
     }
     if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output)) return 2;
-    stream_job job = {&m->both, &m->list, 0, m->list.count, o, "comparison", compare, NULL, m};
-    stream_run(&job);
+    stream_job job = {&m->both, &m->list, 0, m->list.count, decoding(o), "comparison", compare, m};
+    if (stream_run(&job) != STREAM_DONE) return 2;
     return !tell(m) ? 2 : m->failed ? 1 : 0;
 }
 
-int ranges_main(options *o) {
+int calibrate_int8(const options *o) {
     measuring m;
     memset(&m, 0, sizeof m);
     m.o = o, m.least = 1;
     if (!usable(o)) return 2;
-    m.all = must_alloc(MAX_RANGES * sizeof *m.all);
-    memset(m.all, 0, MAX_RANGES * sizeof *m.all);
-    int status = run(&m);
+    m.all = need_zeroed(MAX_RANGES, sizeof *m.all);
+    int status = m.all ? run(&m) : 2;
     models_close(&m.both);
     inputs_free(&m.list);
     free(m.all);

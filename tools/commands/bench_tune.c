@@ -1,12 +1,12 @@
 /* reid bench --tune: measures every tile of reid_conv_wgmma on this GPU, and leaves the times where reid.h looks for
    them, in the kernels' cache. */
-#include "embedding/tune.h"
+#include "commands/bench_tune.h"
 
 #include "base/files.h"
-#include "embedding/models.h"
+#include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "base/text.h"
+#include "commands/requests.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,40 +38,44 @@ static int failed(tuner *t, reid_result r) {
 }
 
 /* Several numbers may stand for the same tile of an operation: the least time counts. */
-static void add(tuner *t, const char *name, int batch, const char *tile, int of_model, double us) {
+/* 0 after saying that there is no memory. */
+static int add(tuner *t, const char *name, int batch, const char *tile, int of_model, double us) {
     for (size_t i = 0; i < t->count; i++) {
         timed *x = &t->list[i];
         if (x->batch != batch || strcmp(x->name, name) != 0 || strcmp(x->tile, tile) != 0) continue;
         if (us < x->us) x->us = us;
-        return;
+        return 1;
     }
-    GROW(t->list, t->count, t->cap);
+    if (!NEED(t->list, t->count, t->cap)) return 0;
     timed *x = &t->list[t->count++];
-    x->name = must_copy(name, strlen(name)), x->tile = must_copy(tile, strlen(tile));
+    x->name = need_copy(name, strlen(name));
+    x->tile = x->name ? need_copy(tile, strlen(tile)) : NULL;
     x->batch = batch, x->of_model = of_model, x->us = us;
+    return x->tile != NULL;
 }
 
 /* All operations with the tile of this number, wherever it fits. */
 static int measure(tuner *t, int number, int large) {
     char digits[16];
-    reid_ctx *ctx = NULL;
-    reid_desc desc = model_desc(t->o, &t->o->model[0], &t->error);
+    model m;
+    reid_desc desc = model_desc(t->o, &t->o->model[0], NULL);
     snprintf(digits, sizeof digits, "%d", number);
     setenv("REID_TILE", digits, 1);
     desc.device = REID_DEVICE_CUDA, desc.lanes = 1;
     desc.batch = !large ? 1 : desc.batch ? desc.batch : LARGE;
-    if (failed(t, reid_create(&desc, &ctx))) return 0;
-    reid_query_desc(ctx, &t->info);
-    float *us = must_alloc((size_t)reid_op_count(ctx) * sizeof *us);
-    int good = !failed(t, reid_profile(ctx, t->info.batch, t->o->rounds, us, &t->error));
-    for (int i = 0; good && i < reid_op_count(ctx); i++) {
+    if (!model_open(&m, &desc)) return 0;
+    t->info = m.info;
+    float *us = need_array((size_t)reid_op_count(m.ctx), sizeof *us);
+    int good = us && !failed(t, reid_profile(m.ctx, t->info.batch, t->o->rounds, us, &t->error));
+    for (int i = 0; good && i < reid_op_count(m.ctx); i++) {
         reid_op_info op;
-        reid_query_op(ctx, i, &op);
+        reid_query_op(m.ctx, i, &op);
         if (op.computed_by == i && strncmp(op.kernel, function, sizeof function - 1) == 0)
-            add(t, op.name, large ? LARGE : 1, op.kernel + sizeof function - 1, number == 0, (double)us[i]);
+            good = add(t, op.name, large ? LARGE : 1, op.kernel + sizeof function - 1, number == 0,
+                       (double)us[i]);
     }
     free(us);
-    reid_destroy(ctx);
+    model_close(&m);
     return good && !interrupted();
 }
 
@@ -104,8 +108,8 @@ static int write_times(const tuner *t, const char *path) {
         const timed *x = &t->list[i];
         text_printf(&out, "%s%s %d %s %.0f\n", prefix.s, x->name, x->batch, x->tile, x->us > 0.001 ? 1e3 * x->us : 1);
     }
-    why.len = 0;
-    int good = file_write(path, &out, &why);
+    text_clear(&why);
+    int good = text_failed(&prefix) ? text_no_memory(&why) : file_write(path, &out, &why);
     if (!good) say_error("%s: %s", shown(path), why.s);
     text_free(&old), text_free(&why), text_free(&prefix), text_free(&out);
     return good;
@@ -159,12 +163,12 @@ static int tune(tuner *t) {
     for (int i = 0; i < sizes * TILES && good; i++) good = measure(t, i / sizes, i % sizes);
     text_printf(&path, "%s/tiles", t->gpu.cache_dir);
     if (good && !t->count) say_warning("no operation of this network has a choice of tiles in this precision");
-    good = good && write_times(t, path.s) && report(t, path.s);
+    good = good && need_text(&path) && write_times(t, path.s) && report(t, path.s);
     text_free(&path);
     return good;
 }
 
-int tune_main(const options *o) {
+int bench_tune(const options *o) {
     tuner t;
     memset(&t, 0, sizeof t);
     t.o = o;

@@ -1,10 +1,10 @@
 /* reid bench --tune. */
-#ifndef REID_TOOLS_TUNE_H
-#define REID_TOOLS_TUNE_H
+#ifndef REID_TOOLS_BENCH_TUNE_H
+#define REID_TOOLS_BENCH_TUNE_H
 
 #include "cli/options.h"
 
 /* Measures tiles and writes the cache's file of them, with one model and no operands. Returns the exit status. */
-int tune_main(const options *o);
+int bench_tune(const options *o);
 
 #endif

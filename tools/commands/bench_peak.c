@@ -1,11 +1,11 @@
-#include "embedding/bench_peak.h"
+#include "commands/bench_peak.h"
 
-#include "base/text.h"
+#include "base/clock.h"
+#include "base/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -128,24 +128,18 @@ static void *work(void *argument) {
     return NULL;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Seconds of the fastest of REPEATS runs of all workers together; the first also touches the memory. */
 static double fastest(worker *workers, int *count) {
     double best = 0;
     for (int k = 0; k < REPEATS; k++) {
         int started = 0;
-        double start = now();
+        double start = clock_seconds();
         for (; started < *count - 1; started++)
             if (pthread_create(&workers[started + 1].thread, NULL, work, &workers[started + 1]) != 0) break;
         *count = started + 1;
         work(&workers[0]);
         for (int i = 1; i <= started; i++) pthread_join(workers[i].thread, NULL);
-        double taken = now() - start;
+        double taken = clock_seconds() - start;
         if (best == 0 || taken < best) best = taken;
     }
     return best;
@@ -153,12 +147,16 @@ static double fastest(worker *workers, int *count) {
 
 cpu_peak cpu_peak_measure(const char *isa, int threads) {
     cpu_peak peak = {0, 0};
-    worker *workers = must_alloc((size_t)threads * sizeof *workers);
+    worker *workers = need_zeroed((size_t)threads, sizeof *workers);
     char *from = malloc(COPIED), *to = malloc(COPIED);
     int count = threads;
     long rounds = ROUNDS;
     double each = 2 * CHAINS * 4; /* FLOPs of a round */
     float (*multiply)(long rounds, float a) = fma_plain;
+    if (!workers) {
+        free(from), free(to);
+        return peak;
+    }
 #if defined(__x86_64__)
     if (strcmp(isa, "avx512") == 0) multiply = fma_avx512, each = 2 * CHAINS * 16;
     if (strcmp(isa, "avx2") == 0) multiply = fma_avx2, each = 2 * CHAINS * 8;
@@ -169,7 +167,6 @@ cpu_peak cpu_peak_measure(const char *isa, int threads) {
 #else
     (void)isa;
 #endif
-    memset(workers, 0, (size_t)threads * sizeof *workers);
     for (int i = 0; i < threads; i++) workers[i].multiply = multiply, workers[i].rounds = rounds;
     double seconds = fastest(workers, &count);
     peak.gflops = 1e-9 * (double)rounds * each * count / seconds;

@@ -2,8 +2,8 @@
 #ifndef REID_TOOLS_MAKERS_H
 #define REID_TOOLS_MAKERS_H
 
-#include "gallery/gallery_store.h"
 #include "embedding/models.h"
+#include "gallery/gallery_store.h"
 
 /* threshold and halves are left alone. */
 void makers_of_models(const models *all, store_meta *out);

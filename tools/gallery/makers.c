@@ -1,4 +1,4 @@
-#include "embedding/makers.h"
+#include "gallery/makers.h"
 
 #include "base/say.h"
 

@@ -1,0 +1,13 @@
+/* Words and limits that the command line, files and rooms have to agree about. */
+#ifndef REID_TOOLS_CHOICES_H
+#define REID_TOOLS_CHOICES_H
+
+enum { MAX_MODELS = 2 }; /* whose embeddings stand side by side */
+
+#define PRECISIONS "fp32|fp16|bf16|int8"
+#define CALIBRATION_METHODS "logistic|isotonic"
+
+/* The position of value in "a|b|c", or -1. */
+int choice_index(const char *choices, const char *value);
+
+#endif

@@ -1,0 +1,82 @@
+#include "commands/requests.h"
+
+#include "base/say.h"
+
+reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
+    reid_desc desc = REID_INIT;
+    desc.weights = m->weights;
+    desc.network = m->network;
+    desc.preset = m->preset;
+    desc.height = m->height;
+    desc.width = m->width;
+    desc.last_stride = m->last_stride;
+    desc.head = m->head;
+    desc.head_seed = m->head_seed;
+    desc.allow_unused = m->allow_unused;
+    desc.flip = o->flip != 0;
+    desc.raw = o->raw != 0;
+    desc.latency = o->latency != 0;
+    desc.device = (reid_device)o->device;
+    desc.device_index = o->device_index;
+    desc.precision = (reid_precision)o->precision;
+    if (!o->compare || desc.precision == REID_INT8) desc.ranges = m->ranges; /* --compare has several precisions */
+    desc.cpu_isa = (reid_isa)o->isa;
+    desc.batch = o->batch;
+    desc.threads = o->threads;
+    desc.memory_limit = o->memory;
+    desc.kernels_path = o->kernels;
+    desc.kernels_pack = o->pack;
+    desc.log_fn = say_log;
+    desc.error = error;
+    return desc;
+}
+
+static void model_descs(const options *o, reid_desc descs[MAX_MODELS]) {
+    for (int i = 0; i < o->models; i++) descs[i] = model_desc(o, &o->model[i], NULL);
+}
+
+int open_models(models *all, const options *o) {
+    reid_desc descs[MAX_MODELS];
+    model_descs(o, descs);
+    return models_open(all, descs, o->models);
+}
+
+decode_settings decoding(const options *o) {
+    decode_settings how = {o->decoders, o->max_pixels};
+    return how;
+}
+
+int collect_inputs(inputs *list, const options *o) {
+    const input_request r = {o->operands, o->operand_count, o->nul_list, {o->boxes, o->category, o->min_conf}};
+    return inputs_collect(list, &r);
+}
+
+output_request output_of(const options *o) {
+    output_request r = {o->output, o->resume, o->strict, o->shard, o->shards, o->flip, o->raw, o->max_pixels,
+                        o->boxes, o->category, o->min_conf};
+    return r;
+}
+
+gallery_request gallery_of(const options *o) {
+    gallery_request r = {o->gallery, o->strict, decoding(o)};
+    return r;
+}
+
+void labelled_of(labelled_request *to, const options *o) {
+    const eval_request r = {o->operands, o->operand_count, o->labels, o->strict, to->models, o->models, decoding(o)};
+    to->r = r;
+    model_descs(o, to->models);
+}
+
+evaluation_rules rules_of(const options *o) {
+    enum { USUAL_DRAWS = 1000 };
+    evaluation_rules rules;
+    rules.threshold = o->threshold;
+    rules.leave_out = (leave_out)o->leave_out;
+    rules.rerank = o->rerank, rules.k1 = o->k1, rules.k2 = o->k2, rules.lambda = o->lambda;
+    rules.expand = o->expand, rules.alpha = o->alpha;
+    rules.draws = o->draws ? o->draws : USUAL_DRAWS;
+    rules.threads = o->threads;
+    rules.isa = (reid_isa)o->isa;
+    return rules;
+}

@@ -1,0 +1,33 @@
+/* From the command's options to what rooms ask for. */
+#ifndef REID_TOOLS_REQUESTS_H
+#define REID_TOOLS_REQUESTS_H
+
+#include "cli/options.h"
+#include "embedding/models.h"
+#include "embedding/output.h"
+#include "embedding/stream.h"
+#include "gallery/gallery.h"
+#include "identity/evaluation.h"
+#include "pictures/collect.h"
+
+/* What reid_create is asked for. error may be NULL. */
+reid_desc model_desc(const options *o, const model_options *m, reid_error *error);
+/* Opens the models of every -m. Returns 0 after saying which one failed and why. */
+int open_models(models *all, const options *o);
+
+decode_settings decoding(const options *o);
+/* Expands the operands. Returns 0 after saying what is wrong; free the list in any case. */
+int collect_inputs(inputs *list, const options *o);
+output_request output_of(const options *o);
+gallery_request gallery_of(const options *o);
+
+/* Pictures with labels and embeddings, and the descs of the models that the request points to. */
+typedef struct labelled_request {
+    eval_request r;
+    reid_desc models[MAX_MODELS];
+} labelled_request;
+
+void labelled_of(labelled_request *to, const options *o);
+evaluation_rules rules_of(const options *o);
+
+#endif

@@ -1,0 +1,18 @@
+/* From the INPUT arguments to the list of rows: files, folders, lists on stdin, boxes. */
+#ifndef REID_TOOLS_COLLECT_H
+#define REID_TOOLS_COLLECT_H
+
+#include "pictures/boxes.h"
+#include "pictures/inputs.h"
+
+typedef struct input_request {
+    char *const *operands;
+    int operand_count;
+    int nul_list;    /* the list on stdin is separated by zero bytes */
+    box_file boxes;  /* path NULL: whole pictures */
+} input_request;
+
+/* The operands, expanded in their order. Returns 0 after saying what is wrong; free the list in any case. */
+int inputs_collect(inputs *list, const input_request *r);
+
+#endif

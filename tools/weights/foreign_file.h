@@ -1,0 +1,11 @@
+/* Checkpoints that torch.save did not write. */
+#ifndef REID_TOOLS_FOREIGN_FILE_H
+#define REID_TOOLS_FOREIGN_FILE_H
+
+#include "weights/checkpoint.h"
+
+/* They return 0 with the reason in why. The checkpoint is closed by their caller. */
+int read_safetensors(checkpoint *c, text *why);
+int read_wts(checkpoint *c, text *why);
+
+#endif
