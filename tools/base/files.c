@@ -146,8 +146,11 @@ int pending_open(pending *p, const char *path, const char *temp, int keep, text 
         memset(p, 0, sizeof *p);
         return 0;
     }
-    for (int i = 0; i < MAX_PENDING && p->slot < 0 && !keep; i++)
-        if (!to_remove[i]) to_remove[p->slot = i] = p->temp;
+    for (int i = 0; i < MAX_PENDING && p->slot < 0 && !keep; i++) {
+        char *none = NULL; /* several threads may be writing files */
+        if (__atomic_compare_exchange_n(&to_remove[i], &none, p->temp, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            p->slot = i;
+    }
     return 1;
 }
 
@@ -179,7 +182,7 @@ int pending_cut(pending *p, size_t size, text *why) {
 }
 
 static void forget(pending *p) {
-    if (p->slot >= 0) to_remove[p->slot] = NULL;
+    if (p->slot >= 0) __atomic_store_n(&to_remove[p->slot], NULL, __ATOMIC_SEQ_CST);
     p->slot = -1;
 }
 

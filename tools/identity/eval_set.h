@@ -39,8 +39,8 @@ typedef struct eval_request {
 
 /* Embeddings come from the files of them among the operands, else from the models. Labels are those given, which the
    set then owns; given = NULL: from the table, else from the folder among the operands, else from the ids. Returns 0
-   after saying what is wrong, or without a word when interrupted(), with *status the exit status of a command; free it in any
-   case. */
+   after saying what is wrong, or without a word when interrupted(), with *status the exit status of a command; free it
+   in any case. */
 int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *status);
 
 /* The folder among the operands, from which paths in tables start; NULL: there is none. */
