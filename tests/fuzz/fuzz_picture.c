@@ -44,7 +44,7 @@ static void repair_png(unsigned char *file, size_t len) {
     for (size_t at = 8; at <= len && len - at >= 12;) {
         size_t n = big32(file + at);
         if (n > len - at - 12) break;
-        put32(file + at + 8 + n, crc32_of(file + at + 4, n + 4));
+        put32(file + at + 8 + n, crc32_more(0, file + at + 4, n + 4));
         at += 12 + n;
     }
 }
