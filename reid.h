@@ -443,6 +443,8 @@ typedef struct reid_info {
     char preset[32];
     int height, width;      /* network input */
     int resize_edge;        /* short side after resizing, before the crop; 0: straight to height × width */
+    double scale, mean[3], std[3]; /* value v of a pixel's channel c becomes (v * scale - mean[c]) / std[c], */
+    int bgr;                /* where channel 0 is red, or blue if this is 1 */
     int last_stride;
     int dim;                /* floats in an embedding */
     int flip, raw, latency;
@@ -462,15 +464,23 @@ typedef struct reid_info {
 
 typedef struct reid_ctx reid_ctx;
 
-/* One operation of the plan, for printing and for audits. Shapes are of one image, NHWC. */
+#define REID_OP_NONE (-1)
+
+/* One operation of the plan, for printing and for audits: examples/plain.c computes any plan from nothing else. Shapes
+   are of one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
     const char *activation; /* "", "relu", "silu" */
+    const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
+    double epsilon;         /* what that batch norm adds to the variance */
     int in_h, in_w, in_c, out_h, out_w, out_c;
-    int kernel_h, kernel_w, stride, pad;
-    int adds_residual;      /* 1: adds another activation before the activation function */
-    int scales_input;       /* 1: multiplies its input by squeeze-excite factors while loading it */
+    int kernel_h, kernel_w, stride, pad_y, pad_x; /* the padding above and on the left */
+    int input;              /* the operation whose output it reads; REID_OP_NONE: the image. A "squeeze" reads the mean
+                               of each channel; "normalise" reads all linear layers that end in one vector */
+    int residual;           /* the operation whose output is added before the activation function, or REID_OP_NONE */
+    int scale;              /* the "squeeze" whose factors multiply the input, one a channel, or REID_OP_NONE */
+    int channel;            /* where its output begins in that vector: 0 but for the multi-scale network's parts */
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
@@ -10008,7 +10018,11 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
     snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
+    const reid__preset *preset = &ctx->prep->preset;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
+    info->scale = preset->scale, info->bgr = preset->bgr;
+    memcpy(info->mean, preset->mean, sizeof info->mean);
+    memcpy(info->std, preset->std, sizeof info->std);
     info->last_stride = p->last_stride;
     info->dim = p->dim;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
@@ -10443,11 +10457,19 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
+/* The last operation before `index` that writes a buffer, or REID_OP_NONE: nothing but preprocessing does, or there is
+   no such buffer. */
+static int reid__writer(const reid__plan *p, int index, int buffer) {
+    for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
+        if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
+    return REID_OP_NONE;
+}
+
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
     static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
     static const char acts[3][8] = {"", "relu", "silu"};
     reid_result r = reid__ask(ctx, info, sizeof *info);
-    if (info) info->name = info->kind = info->activation = info->kernel = "";
+    if (info) info->name = info->kind = info->activation = info->norm = info->kernel = "";
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
@@ -10456,9 +10478,14 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->activation = acts[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
-    info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride, info->pad = op->pad_y;
-    info->adds_residual = op->residual != REID__NONE;
-    info->scales_input = op->scale != REID__NONE;
+    info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
+    info->pad_y = op->pad_y, info->pad_x = op->pad_x;
+    info->norm = op->bn;
+    info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->input = reid__writer(ctx->plan, index, op->in);
+    info->residual = reid__writer(ctx->plan, index, op->residual);
+    info->scale = reid__writer(ctx->plan, index, op->scale);
+    info->channel = op->channel;
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
