@@ -94,6 +94,44 @@
        and the caller's current one left as it is found.
        After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
 
+   TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
+                   channels), and a function is indented below the one that calls it
+       On the CPU, in FP32:
+       reid_embed                    the pixels (480, 640, 3), bytes, become out[2048]
+         reid__check_call            checks the handle and the image before anything is written
+         reid__lane_take             waits for a free set of activations and threads
+         reid__cpu_embed
+           reid__run                 takes a batch at a time, and its mirrored images if desc.flip
+             reid__run_batch         takes each image alone through layer1 and layer2, then all of them through the rest
+               reid__prepare         fills the network's input:
+                 reid__prep_rows     resizes to (256, 341, 3) and keeps the middle (224, 224, 3), still bytes
+                 reid__prep_normalise        makes floats of them, (v * scale - mean) / std
+               reid__run_op          computes one operation of the plan, conv1 (112, 112, 64) first:
+                 reid__spread        cuts its pixels and output channels into parts for the threads
+                   reid__conv_part   computes one part, block by block of pixels that fit in the cache:
+                     reid__inputs    says where the inputs of each of the block's pixels lie
+                     reid__conv_panel        multiplies them by the weights of 16 or 32 output channels
+                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
+                                             up, adds bias and residual, applies ReLU and stores
+                   reid__winograd_part       is what computes most 3 x 3 convolutions instead
+               reid__run_op          likewise maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512), layer3
+                                     (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
+           reid__normalise           divides by the length: 2048 floats of unit length
+         reid__lane_give
+       On a GPU, in FP16, reid_embed is the same but for reid__cpu_embed:
+         reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
+                                     filled while the GPU computes the other
+           reid__slot_fill           copies the pixels (480, 640, 3) to memory that the GPU reads
+           reid__slot_submit         queues everything that follows, and returns while the GPU works:
+             reid__slot_upload       the copy to the GPU
+             reid__gpu_resize        kernels reid_taps, reid_resize_x and reid_resize_y: (224, 224, 3) bytes, the same
+                                     as the CPU's
+             reid__gpu_capture       has recorded in a CUDA graph, when the handle was created, what runs next:
+               reid__gpu_run_net
+                 reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
+                 reid__gpu_run_op    one kernel for each operation, with the shapes above, the embedding in floats
+           reid__slot_finish         waits, and copies the row of 2048 floats out
+
    INPUT
        8-bit pixels, rows from the top, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box cuts out one
        detection without copying: a frame with twenty boxes is twenty reid_image that share their pixels. A box equals
