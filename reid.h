@@ -24,7 +24,12 @@
        >>arch        the networks as tables                          |
        >>plan        tables to a list of operations                  |
        >>threads     the team of a lane                              |
-       >>cpu         the list to loops: packing, tiles, running      |
+       >>isa         what an instruction set provides                |
+       >>pack        weights to the order in which they are read     |
+       >>cpu         the list to loops, in FP32                      |
+       >>winograd    3x3 convolutions by fewer multiplications       |
+       >>depthwise   convolutions of each channel by itself          |
+       >>narrow      bf16 and INT8, and AMX                          |
        >>kernels     inner loops, once per instruction set           /
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
@@ -93,6 +98,44 @@
        most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
        and the caller's current one left as it is found.
        After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
+
+   TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
+                   channels), and a function is indented below the one that calls it
+       On the CPU, in FP32:
+       reid_embed                    the pixels (480, 640, 3), bytes, become out[2048]
+         reid__check_call            checks the handle and the image before anything is written
+         reid__lane_take             waits for a free set of activations and threads
+         reid__cpu_embed
+           reid__run                 takes a batch at a time, and its mirrored images if desc.flip
+             reid__run_batch         takes each image alone through layer1 and layer2, then all of them through the rest
+               reid__prepare         fills the network's input:
+                 reid__prep_rows     resizes to (256, 341, 3) and keeps the middle (224, 224, 3), still bytes
+                 reid__prep_normalise        makes floats of them, (v * scale - mean) / std
+               reid__run_op          computes one operation of the plan, conv1 (112, 112, 64) first:
+                 reid__spread        cuts its pixels and output channels into parts for the threads
+                   reid__conv_part   computes one part, block by block of pixels that fit in the cache:
+                     reid__inputs    says where the inputs of each of the block's pixels lie
+                     reid__conv_panel        multiplies them by the weights of 16 or 32 output channels
+                       reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
+                                             up, adds bias and residual, applies ReLU and stores
+                   reid__winograd_part       is what computes most 3 x 3 convolutions instead
+               reid__run_op          likewise maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512), layer3
+                                     (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
+           reid__normalise           divides by the length: 2048 floats of unit length
+         reid__lane_give
+       On a GPU, in FP16, reid_embed is the same but for reid__cpu_embed:
+         reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
+                                     filled while the GPU computes the other
+           reid__slot_fill           copies the pixels (480, 640, 3) to memory that the GPU reads
+           reid__slot_submit         queues everything that follows, and returns while the GPU works:
+             reid__slot_upload       the copy to the GPU
+             reid__gpu_resize        kernels reid_taps, reid_resize_x and reid_resize_y: (224, 224, 3) bytes, the same
+                                     as the CPU's
+             reid__gpu_capture       has recorded in a CUDA graph, when the handle was created, what runs next:
+               reid__gpu_run_net
+                 reid__gpu_run_input kernel reid_input: (224, 224, 3) halves
+                 reid__gpu_run_op    one kernel for each operation, with the shapes above, the embedding in floats
+           reid__slot_finish         waits, and copies the row of 2048 floats out
 
    INPUT
        8-bit pixels, rows from the top, any stride: RGB, BGR, RGBA (alpha is dropped) or grey. A box cuts out one
@@ -443,6 +486,8 @@ typedef struct reid_info {
     char preset[32];
     int height, width;      /* network input */
     int resize_edge;        /* short side after resizing, before the crop; 0: straight to height × width */
+    double scale, mean[3], std[3]; /* value v of a pixel's channel c becomes (v * scale - mean[c]) / std[c], */
+    int bgr;                /* where channel 0 is red, or blue if this is 1 */
     int last_stride;
     int dim;                /* floats in an embedding */
     int flip, raw, latency;
@@ -462,15 +507,23 @@ typedef struct reid_info {
 
 typedef struct reid_ctx reid_ctx;
 
-/* One operation of the plan, for printing and for audits. Shapes are of one image, NHWC. */
+#define REID_OP_NONE (-1)
+
+/* One operation of the plan, for printing and for audits: examples/plain.c computes any plan from nothing else. Shapes
+   are of one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
     const char *activation; /* "", "relu", "silu" */
+    const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
+    double epsilon;         /* what that batch norm adds to the variance */
     int in_h, in_w, in_c, out_h, out_w, out_c;
-    int kernel_h, kernel_w, stride, pad;
-    int adds_residual;      /* 1: adds another activation before the activation function */
-    int scales_input;       /* 1: multiplies its input by squeeze-excite factors while loading it */
+    int kernel_h, kernel_w, stride, pad_y, pad_x; /* the padding above and on the left */
+    int input;              /* the operation whose output it reads; REID_OP_NONE: the image. A "squeeze" reads the mean
+                               of each channel; "normalise" reads all linear layers that end in one vector */
+    int residual;           /* the operation whose output is added before the activation function, or REID_OP_NONE */
+    int scale;              /* the "squeeze" whose factors multiply the input, one a channel, or REID_OP_NONE */
+    int channel;            /* where its output begins in that vector: 0 but for the multi-scale network's parts */
     int64_t macs;           /* multiply-adds per image */
     int64_t parameters;
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
@@ -2312,6 +2365,12 @@ typedef struct reid__buffer {
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
+/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. */
+typedef enum reid__element { REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8 } reid__element;
+
+/* Elements in a word of 4 bytes: 1, 2 or 4. A vector instruction multiplies and adds that many at once. */
+static int reid__per_word(reid__element element) { return 1 << element; }
+
 typedef struct reid__op {
     char name[REID__NAME], bn[REID__NAME];       /* "layer1.0.conv2", "layer1.0.bn2": where its tensors are */
     reid__kind kind;
@@ -2326,13 +2385,17 @@ typedef struct reid__op {
     int channel;                 /* first channel written in `out`: parts of a concatenation */
     int seeded;                  /* tensors come from the generator */
     int winograd;                /* the CPU's algorithm: see reid__winograd_pays */
-    int group;                   /* a convolution in bf16 (2) or INT8 (4): how many inputs, or weights of a column, lie
-                                    in 4 bytes; 0: FP32. See reid__plan_narrow */
+    reid__element element;       /* of a convolution: see reid__plan_narrow */
     int fused;                   /* on the CPU the next operation computes it: see reid__depthwise_part */
     double bn_eps;
     size_t weight, bias;         /* offsets in the packed weights, floats */
-    size_t weight2, bias2;       /* the second layer of REID__SQUEEZE; weight2: REID__POOL's exponent, INT8's scales */
+    size_t weight2, bias2;       /* REID__SQUEEZE: its second layer, likewise */
+    size_t scales;               /* INT8: a convolution's scales, one for each output channel, likewise */
+    size_t exponent;             /* REID__POOL: the exponent of a generalised mean, likewise */
 } reid__op;
+
+/* Whether an operation is a convolution that multiplies bf16 or INT8. */
+static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
 
 typedef struct reid__plan {
     const reid__arch *arch;
@@ -2643,11 +2706,14 @@ static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw
 #define REID__STEP_BYTES 64 /* inputs of a run in bf16 or INT8 are padded to a multiple: what one step of AMX takes */
 
 /* The same padding, in values. */
-static int reid__pad_run(int length, int group) { return reid__round_up(length, REID__STEP_BYTES / 4 * group); }
+static int reid__pad_run(int length, reid__element element) {
+    return reid__round_up(length, REID__STEP_BYTES / 4 * reid__per_word(element));
+}
 
-/* Floats that a column of a bf16 or INT8 matrix takes: a group of weights in each. */
+/* Words that a column of a bf16 or INT8 matrix takes. */
 static size_t reid__narrow_depth(const reid__op *op, int stem) {
-    return (size_t)reid__runs(op, stem) * (size_t)(reid__pad_run(reid__run_length(op, stem), op->group) / op->group);
+    int run = reid__pad_run(reid__run_length(op, stem), op->element) / reid__per_word(op->element);
+    return (size_t)reid__runs(op, stem) * (size_t)run;
 }
 
 #define REID__POINTS 36 /* of Winograd's transform: 6 x 6 */
@@ -2742,7 +2808,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* INT8: a convolution, of which the first has no group. */
+/* Whether an operation is a convolution that writes INT8's bytes. The first one does, too, and multiplies in FP32. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -2758,11 +2824,11 @@ static void reid__assign_offsets(reid__plan *p) {
         if (reid__wants(op, wants) == 0) continue;
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
-        if (op->group) k = reid__narrow_depth(op, reid__is_stem(p, op));
+        if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
         op->weight = at, at += reid__matrix(k, n);
         op->bias = at, at += (size_t)reid__padded(n);
-        if (reid__makes_bytes(p->buffers, op)) op->weight2 = at, at += (size_t)reid__padded(n);
-        if (op->kind == REID__POOL) op->weight2 = at, at += REID__LANES;
+        if (reid__makes_bytes(p->buffers, op)) op->scales = at, at += (size_t)reid__padded(n);
+        if (op->kind == REID__POOL) op->exponent = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
             op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
             op->bias2 = at, at += (size_t)reid__padded(op->oc);
@@ -2796,25 +2862,28 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
     return 1;
 }
 
-/* The plan where convolutions are computed in bf16 (group 2) or INT8 (4): activations and their weights are stored so.
+/* The plan where convolutions are computed in bf16 or INT8: activations and their weights are stored so.
    Sums over pixels, factors, pooled vectors and linear layers stay FP32; so do INT8's image and stem, on a CPU. */
-static void reid__plan_narrow(reid__plan *p, int group) {
+static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
-    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / group;
+    for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (reads || (stem && i == 0 && group == 4)) p->buffers[op->in].bytes = 4;
+        if (reads || (stem && i == 0 && element == REID__ELEMENT_INT8)) p->buffers[op->in].bytes = 4;
         if (reads || op->kind == REID__POOL) p->buffers[op->out].bytes = 4;
         if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
         if (op->scale != REID__NONE) p->buffers[op->scale].bytes = 4;
     }
-    if (stem && group == 2) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
+    if (stem && element == REID__ELEMENT_BF16) /* its last run's padding */
+        p->buffers[p->ops[0].in].floats += 2 * REID__LANES;
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
-        op->group = op->kind == REID__CONV && p->buffers[op->in].bytes < 4 ? group : 0, op->winograd = 0;
-        p->buffers[op->out].is_signed = p->buffers[op->out].bytes == 1 && op->act == REID__LINEAR_ACT && op->group;
+        reid__buffer *out = &p->buffers[op->out];
+        int narrow = op->kind == REID__CONV && p->buffers[op->in].bytes < 4;
+        op->element = narrow ? element : REID__ELEMENT_FP32, op->winograd = 0;
+        out->is_signed = out->bytes == 1 && op->act == REID__LINEAR_ACT && narrow;
     }
     reid__assign_offsets(p);
 }
@@ -3029,19 +3098,10 @@ static void reid__team_stop(reid__team *team, int forked) {
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
-   >>cpu
-   The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
-   batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
-   each pixel's inputs lie (reid__rows). B is packed once into panels of `nr` columns (reid__pack).
-
-   Where reid__winograd_pays, a 3x3 convolution is computed by Winograd's F(4x4, 3x3) instead: 36 smaller products of
-   transformed inputs and weights, a quarter of the multiplications.
-
-   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
-   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
-   same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
+   >>isa
+   What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
+   set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
-
 /* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
    is. */
 typedef struct reid__tile {
@@ -3127,7 +3187,7 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
-    int group;                              /* of the operations that `narrow` computes; 0: all are FP32 */
+    reid__element element;                  /* of the operations that `narrow` computes */
     reid__gemm fp32, narrow;
     void (*load)(const void *in, int c, int pixels, int width, float *out);
     /* To values that are not FP32: bf16, or what INT8's sums are in steps. NULL: they are */
@@ -3382,6 +3442,7 @@ REID__TARGET_END
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
 #define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
+#define REID__ELEMENT REID__ELEMENT_BF16
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
@@ -3503,8 +3564,11 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
 }
 
-/* --- packing ------------------------------------------------------------------------------------------------------ */
-
+/* --------------------------------------------------------------------------------------------------------------------
+   >>pack
+   Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
+   cut into panels of reid__kernels.nr output channels, one behind the other. See >>narrow for bf16 and INT8.
+   ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
 /* Copies `columns` rows of a weight tensor, each (ic, taps), into one panel [taps][ic][width], multiplied by their
@@ -3526,66 +3590,6 @@ static void reid__pack_panel(float *panel, int width, const float *rows, int col
         }
 }
 
-/* FP32 to bf16, to nearest even. */
-static uint16_t reid__to_bf16(float x) {
-    uint32_t bits = reid__bits(x);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
-   what 1 stands for. */
-static double reid__quantise(const float *row, int count, double factor, double *inverse) {
-    double most = 0;
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
-    *inverse = most > 0 ? 127 / most : 0;
-    return most / 127;
-}
-
-/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
-static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              int group, const double *factors, float *scale) {
-    size_t depth = (size_t)reid__pad_run(ic * merged, group), w = (size_t)width, each = (size_t)group;
-    double inverse = 1;
-    char *out = (char *)panel;
-    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
-    for (int j = 0; j < columns; j++) {
-        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
-        if (group == 4) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
-        for (int t = 0; t < taps; t++) {
-            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
-            for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = group == 2 ? reid__to_bf16((float)value) : 0;
-                if (group == 2) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
-            }
-        }
-    }
-}
-
-/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
-   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
-   3, taps). */
-static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias) {
-    for (int j = 0; j < columns; j++, rows += 3 * taps) {
-        double most = 0, sum = 0, rest = 0, one;
-        for (int i = 0; i < 3 * taps; i++) {
-            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
-            most = fmax(most, fabs(w * p->scale));
-            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
-            rest += w * (level * p->scale - p->mean[i / taps]);
-        }
-        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
-        for (int i = 0; i < 3 * taps && one > 0; i++)
-            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
-        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
-    }
-}
-
 /* Where weights come from while a network is packed. One per thread. */
 typedef struct reid__loader {
     const reid__weights *file;
@@ -3597,6 +3601,14 @@ typedef struct reid__loader {
     const reid__buffer *buffers; /* the plan's: INT8's ranges */
     const reid__preset *preset;
 } reid__loader;
+
+/* What >>narrow packs: described there. */
+static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
+                              reid__element element, const double *factors, float *scale);
+static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
+                              float *scale, float *bias);
+static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
+                                    reid_error *e);
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
    from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
@@ -3632,7 +3644,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
     int stem = op->kind == REID__CONV && ic == 3, levels = stem && reid__makes_bytes(l->buffers, op);
-    float *scale = packed - op->weight + op->weight2; /* INT8's */
+    float *scale = packed - op->weight + op->scales; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
     for (int at = 0; at < n; at += nr) {
@@ -3644,9 +3656,9 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
             l->kernels->winograd_filters(panel, ic, width,
                                          packed + (size_t)at * (size_t)ic * (size_t)reid__taps(op));
-        } else if (op->group) {
+        } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
-                              stem ? op->kw : 1, op->group, factors + at, scale + at);
+                              stem ? op->kw : 1, op->element, factors + at, scale + at);
         } else {
             if (levels)
                 reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
@@ -3704,24 +3716,12 @@ static reid_result reid__pack_pool(const reid__loader *l, const reid__op *op, co
     reid_result r = REID_OK;
     float *weight = packed + op->weight;
     memset(weight, 0, (size_t)(reid__padded(op->oc)) * sizeof *weight);
-    memset(packed + op->weight2, 0, REID__LANES * sizeof *weight);
-    if (op->gem) r = reid__fetch_exponent(l, op, &wants[0], packed + op->weight2, digests[0], e);
+    memset(packed + op->exponent, 0, REID__LANES * sizeof *weight);
+    if (op->gem) r = reid__fetch_exponent(l, op, &wants[0], packed + op->exponent, digests[0], e);
     if (r == REID_OK && op->bn[0])
         r = reid__fold_batch_norm(l, op, wants + op->gem, packed + op->bias, digests + op->gem, e);
     for (int c = 0; c < op->oc && r == REID_OK && op->bn[0]; c++) weight[c] = (float)l->factors[c];
     return r;
-}
-
-/* INT8: scales and biases become those in steps of the output. */
-static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e) {
-    double in = op->group ? reid__byte_step(&l->buffers[op->in]) : 1, out = reid__byte_step(&l->buffers[op->out]);
-    for (int c = 0; c < op->oc; c++) {
-        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
-        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
-            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
-    }
-    return REID_OK;
 }
 
 /* Packs all tensors of one operation; digests[i] is that of its i-th tensor. */
@@ -3743,8 +3743,8 @@ static reid_result reid__pack_op(const reid__loader *l, const reid__op *op, floa
             r = reid__pack_matrix(l, op, &wants[0], op->oc, depthwise ? 1 : op->ic, op->kh * op->kw,
                                   depthwise ? pad_n : l->kernels->nr, factors, weight, digests[0], e);
         if (r == REID_OK && reid__makes_bytes(l->buffers, op)) {
-            memset(packed + op->weight2 + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
-            return reid__pack_steps(l, op, packed + op->weight2, bias, e);
+            memset(packed + op->scales + op->oc, 0, (size_t)(pad_n - op->oc) * sizeof *packed);
+            return reid__pack_steps(l, op, packed + op->scales, bias, e);
         }
         if (r != REID_OK || !op->biased) return r;
         r = reid__fetch_vector(l, op, &wants[1], l->vectors, digests[1], e);
@@ -3782,13 +3782,23 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
     }
 }
 
-/* --- running ------------------------------------------------------------------------------------------------------ */
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cpu
+   The CPU executor in FP32. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of
+   the batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
+   each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack).
 
+   Where reid__winograd_pays, a 3x3 convolution is computed by >>winograd instead; >>depthwise has the other kind of
+   convolution, >>narrow what bf16 and INT8 do differently.
+
+   Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
+   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
+   same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
+   ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
 #define REID__BLOCK_BYTES 65536 /* outputs of a block: with the residual they stay in L2, too */
 #define REID__STAYS 786432 /* weights that stay there with a block */
-#define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
 #define REID__AMX_BEHIND 31          /* rows that AMX reads past a block's: arenas and blocks have room for them */
 #define REID__GATHERED 262144        /* floats of a block whose inputs are put side by side: 1 MiB */
 #define REID__MAX_TAPS 49            /* of a convolution: 7 x 7 */
@@ -3796,14 +3806,15 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 /* A squeeze's factors are for the inputs of a projection. They multiply its weights instead, for every block of pixels,
    where an image has more pixels than the weights have columns. */
 static int reid__scales_weights(const reid__op *op) {
-    return op->scale != REID__NONE && !op->group && op->oc < op->oh * op->ow;
+    return op->scale != REID__NONE && !reid__is_narrow(op) && op->oc < op->oh * op->ow;
 }
 
 static int reid__scales_inputs(const reid__op *op) { return op->scale != REID__NONE && !reid__scales_weights(op); }
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
-    return (size_t)(op->group ? reid__pad_run(c, op->group) / op->group : c);
+    int narrow = reid__is_narrow(op);
+    return (size_t)(narrow ? reid__pad_run(c, op->element) / reid__per_word(op->element) : c);
 }
 
 /* What one thread needs for itself, carved out of the lane's memory. */
@@ -3863,6 +3874,17 @@ struct reid__job {
     int *begun;            /* images that members have begun with */
 };
 
+/* Parts of other sections that the loops below call: described there. */
+static void reid__winograd_part(const reid__job *j, const reid__part *p);
+static void reid__depthwise_part(const reid__job *j, const reid__part *p);
+static void reid__depthwise_grid(reid__job *j);
+static int reid__grid_pixels(const reid__op *op, int c);
+static int reid__uses_grid(const reid__op *op, int c);
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t);
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t);
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block);
+
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
     const reid__buffer *b = &j->net->plan->buffers[buffer];
@@ -3876,7 +3898,7 @@ static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t ind
 }
 
 static const reid__gemm *reid__gemm_of(const reid__job *j) {
-    return j->op->group ? &j->net->kernels->narrow : &j->net->kernels->fp32;
+    return reid__is_narrow(j->op) ? &j->net->kernels->narrow : &j->net->kernels->fp32;
 }
 
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
@@ -3970,86 +3992,6 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
-   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
-   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
-   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
-   pixels. That reads an input once where gathering copies it for every window that it is in. */
-
-/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
-   last window's. */
-static int reid__grid_pixels(const reid__op *op, int c) {
-    int lines = REID__GATHERED / ((op->ow + 1) * c / op->group * op->stride * op->stride);
-    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
-}
-
-static int reid__uses_grid(const reid__op *op, int c) {
-    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
-           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
-           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->group) == c &&
-           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
-}
-
-/* The place of a pixel; both counted from the same image on. */
-static int reid__place_of(const reid__op *op, int pixel) {
-    int line = pixel / op->ow;
-    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
-}
-
-/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
-static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
-    const reid__op *op = j->op;
-    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / op->group);
-    const char *from = NULL;
-    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
-    if (from && op->stride == 1) {
-        memset(to, 0, pixel);
-        memcpy(to + pixel, from, (size_t)op->iw * pixel);
-        return;
-    }
-    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
-        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
-        else memset(to, 0, pixel);
-}
-
-/* Those copies, for `count` pixels from m on. Returns how many places they take. */
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t) {
-    const reid__op *op = j->op;
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
-    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
-    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
-    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / op->group, line = grid * pixel;
-    for (int phase = 0; phase < stride * stride; phase++)
-        for (int i = 0; i < lines; i++) {
-            int at = (top + i) % (op->oh + 1);
-            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
-                            block + (phase * lines + i) * line);
-        }
-    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
-    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
-    t->matrix = block + from % grid * pixel, t->row = pixel;
-    for (int tap = 0; tap < 9; tap++) {
-        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
-        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
-    }
-    return to - from + 1;
-}
-
-/* The same for other windows, whose inputs are put side by side. */
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
-    int group = j->op->group, c = j->net->plan->buffers[j->op->in].c;
-    t->matrix = (const char *)block;
-    if (j->op->scale != REID__NONE) { /* they are */
-        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
-        return;
-    }
-    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
-    t->row = REID__STEP_BYTES, t->step = t->row * count;
-    for (int tap = 0; tap < t->taps; tap++)
-        s->tap_at[tap] = tap * t->step * (reid__pad_run(t->kc, group) / group * 4 / REID__STEP_BYTES);
-}
-
 /* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; in bf16 what follows a run
    is finite, and has weights of zero. m and what comes with it stand in one line. */
 static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_memory *s, reid__tile *t) {
@@ -4083,7 +4025,7 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
     if (in->c == 3) {
         reid__image_inputs(j, m, s, t);
     } else if (op->kh * op->kw == 1 && op->stride == 1 && !reid__scales_inputs(op) &&
-               (!gathers || reid__pad_run(in->c, op->group) == in->c)) { /* pixels follow each other */
+               (!gathers || reid__pad_run(in->c, op->element) == in->c)) { /* pixels follow each other */
         t->matrix = reid__value_at(j, op->in, 0, m * in->c);
         t->row = in->c * in->bytes, s->tap_at[0] = 0;
     } else if (gathers && reid__uses_grid(op, in->c)) {
@@ -4133,12 +4075,13 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     const reid__kernels *k = j->net->kernels;
     int column = panel * k->nr;
     size_t depth = (size_t)t->taps * (size_t)t->kc;
-    if (op->group) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
+    if (reid__is_narrow(op)) depth = reid__narrow_depth(op, reid__is_stem(j->net->plan, op));
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    if (!op->group && reid__makes_bytes(j->net->plan->buffers, op)) t->bias = j->net->zeros; /* it comes later */
-    t->scale = j->net->weights + op->weight2 + column;
+    if (!reid__is_narrow(op) && reid__makes_bytes(j->net->plan->buffers, op))
+        t->bias = j->net->zeros; /* reid__stem_panel adds it */
+    t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
@@ -4155,18 +4098,6 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
 }
 
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
 static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to,
                              float *block) {
@@ -4176,7 +4107,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
         reid__tile t = *inputs;
-        if (out->bytes == 1 && !op->group) {
+        if (out->bytes == 1 && !reid__is_narrow(op)) {
             reid__stem_panel(j, m, rows, panel, &t, block);
             continue;
         }
@@ -4188,7 +4119,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
             t.residual_signed = residual->is_signed;
-            if (op->group == 4) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
+            if (op->element == REID__ELEMENT_INT8) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
         reid__conv_panel(j, rows, panel, &t);
     }
@@ -4245,101 +4176,6 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
-typedef struct reid__spot { int image, y, x; } reid__spot;
-
-static reid__spot reid__spot_of(const reid__op *op, ptrdiff_t tile) {
-    int across = reid__ceil_div(op->ow, 4), tiles = reid__winograd_tiles(op), at = (int)(tile % tiles);
-    reid__spot s = {(int)(tile / tiles), at / across * 4, at % across * 4};
-    return s;
-}
-
-static void reid__spot_next(const reid__op *op, reid__spot *s) {
-    s->x += 4;
-    if (s->x >= op->ow) s->x = 0, s->y += 4;
-    if (s->y >= op->oh) s->y = 0, s->image++;
-}
-
-/* Inputs of `count` tiles, transformed: groups of REID__TILES, of each group all points, three by three. */
-static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
-    const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->in].c;
-    reid__spot s = reid__spot_of(op, first);
-    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
-        const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
-        for (int p = 0; p < REID__POINTS; p++) {
-            int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
-            int inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
-            in[p] = inside ? base + ((ptrdiff_t)y * op->iw + x) * c : j->net->zeros;
-        }
-        ptrdiff_t group = r / REID__TILES * (REID__POINTS / 3) * reid__three_points(c);
-        j->net->kernels->winograd_in(in, c, r % REID__TILES, out + group);
-    }
-}
-
-/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
-   fetches its share. */
-static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
-                                    float *products) {
-    const reid__op *op = j->op;
-    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
-    int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
-    reid__points t;
-    memset(&t, 0, sizeof t);
-    t.c = op->ic, t.width = width;
-    t.weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
-    for (int p = 0; p < REID__POINTS; p += 3) {
-        t.last = p % 6 == 3;
-        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * width / 16;
-        for (int g = 0; g < groups; g++) {
-            t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
-            t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
-            t.lines = reid__min(share, left), left -= t.lines;
-            j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
-            t.ahead += (uintptr_t)(64 * t.lines * op->ic);
-        }
-        if (t.last) t.weights += floats;
-    }
-}
-
-/* One panel of output channels for these tiles: products, and back to pixels. */
-static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *inputs, float *products,
-                                 int panel) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
-    ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
-    reid__winograd_products(j, count, inputs, column, width, products);
-    reid__spot s = reid__spot_of(op, first);
-    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
-        float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, j->net->weights + op->bias + column, width, out,
-                        row, pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
-    }
-}
-
-/* Tiles of a block. More would read the weights less often, and leave L2. */
-static int reid__winograd_block(int c, const reid__kernels *k) {
-    return REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / REID__TILES * REID__TILES;
-}
-
-static void reid__winograd_part(const reid__job *j, const reid__part *p) {
-    reid__thread_memory *s = &j->scratch[p->thread];
-    int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
-    ptrdiff_t from = p->from;
-    if (p->first == p->last) return;
-    for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
-        int count = (int)((p->to - from + blocks - 1) / blocks);
-        float *products = s->block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
-        if (s->held != from) reid__winograd_inputs(j, from, count, s->block); /* else the part before had the same */
-        s->held = from;
-        for (ptrdiff_t panel = p->first; panel < p->last; panel++)
-            reid__winograd_panel(j, from, count, s->block, products, (int)panel);
-        from += count;
-    }
-}
-
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
 /* Parts of a convolution: several for each member, so that one that is slower than the others leaves some to them. AMX
@@ -4379,179 +4215,6 @@ static void reid__conv_grid(reid__job *j) {
             cost *= (parts < most ? 1.05 : 1) + 0.005 * parts_n;
             if (best < 0 || cost < best) best = cost, j->parts_m = parts_m, j->parts_n = parts_n;
         }
-}
-
-/* --- depthwise, and the convolution before it ---
-
-   A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
-   panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
-   computes each row straight into the ring, or several short ones beside it first: the expanded tensor, six times as
-   wide as the block's input, is never stored. The ring is FP32 always. Rows have their zero border beside them; above
-   and below the image there is one row of zeros. */
-
-/* Floats of a row of the ring. A pixel takes as much in the last panel as in the others. */
-static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
-    return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
-}
-
-/* Lines of a depthwise convolution's input that are computed at a time: short ones would leave tiles of a few rows,
-   which wait for their sums. Tiles of the stem's inputs cannot go on in the next line. */
-static int reid__ring_lines(const reid__plan *p, const reid__op *op) {
-    int computed = op > p->ops && op[-1].fused && !reid__is_stem(p, op - 1);
-    return computed && op->iw < REID__SHORT_LINE ? reid__ceil_div(REID__LINES_PIXELS, op->iw) : 1;
-}
-
-/* Lines of the ring: those that a row sees, and those computed with the last of them. */
-static int reid__ring_depth(const reid__plan *p, const reid__op *op) { return op->kh + reid__ring_lines(p, op) - 1; }
-
-/* What the rows of a ring come from: `expands`, if the operation before is a convolution that computes them. */
-typedef struct reid__source {
-    reid__job expands;
-    reid__tile tile;
-    float *lines, *block; /* several computed lines side by side; inputs that are gathered */
-    size_t bytes;       /* of its weights */
-    int turn, turns;    /* times that lines are computed, those passed and all */
-    const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
-    size_t later_bytes;
-    const char *next;   /* what the row in hand asks for */
-    size_t size;
-} reid__source;
-
-static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
-
-/* Asks for a panel's depthwise weights, of which each position of the kernel has its own few lines. */
-static void reid__fetch_window(const reid__job *j, int panel) {
-    const reid__op *op = j->op;
-    int c = j->net->plan->buffers[op->out].c, nr = j->net->kernels->nr;
-    const float *weights = j->net->weights + op->weight + panel * nr;
-    for (int tap = 0; tap < op->kh * op->kw; tap++, weights += c)
-        for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
-}
-
-/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
-   thread waits for them. */
-static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
-    const reid__plan *plan = j->net->plan;
-    const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
-    from->later = (const char *)j->net->weights, from->later_bytes = 0;
-    if (projection >= plan->ops + plan->op_count || squeeze->kind != REID__SQUEEZE) return;
-    size_t depth = projection->group ? reid__narrow_depth(projection, 0) : (size_t)projection->ic;
-    size_t floats = projection->weight - squeeze->weight + depth * (size_t)j->net->kernels->nr;
-    from->later_bytes = floats * sizeof(float) / (size_t)j->panels;
-    from->later = (const char *)(j->net->weights + squeeze->weight) + (size_t)panel * from->later_bytes;
-}
-
-/* Everything that the rows of a panel share. */
-static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
-                              reid__source *from) {
-    from->expands = *j, from->turn = 0, from->turns = reid__ceil_div(rows, reid__ring_lines(j->net->plan, j->op));
-    if (!reid__expands(j)) return;
-    from->expands.op--;
-    from->tile = reid__tile_of(&from->expands, s);
-    from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
-    from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
-    from->lines = block;
-    from->block = block + reid__ring_lines(j->net->plan, j->op) * j->op->iw * j->net->kernels->nr;
-    reid__find_later(j, panel, from);
-}
-
-/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
-   a few lines at a time, for most of many at once are lost. */
-static void reid__look_ahead(reid__source *from) {
-    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
-    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
-    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
-}
-
-/* Where the pixels of input line y begin in a ring. */
-static float *reid__ring_line(const reid__job *j, float *ring, int y) {
-    int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
-    return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
-}
-
-/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
-static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
-                               reid__thread_memory *s, float *ring) {
-    const reid__op *op = j->op;
-    int nr = j->net->kernels->nr, pixels = lines * op->iw;
-    reid__tile *t = &from->tile;
-    reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
-    t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
-    reid__look_ahead(from);
-    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
-    if (lines == 1) return;
-    size_t floats = (size_t)op->iw * (size_t)nr;
-    for (int i = 0; i < lines; i++)
-        memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
-}
-
-/* Line y where the input is there already. */
-static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int c = j->net->plan->buffers[op->in].c;
-    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
-    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
-}
-
-/* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
-static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
-                                  reid__thread_memory *s) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
-    int depth = reid__ring_depth(j->net->plan, op), together = reid__ring_lines(j->net->plan, op);
-    int end = reid__min((to - 1) * op->stride - op->pad_y + op->kh, op->ih);
-    ptrdiff_t size = reid__ring_row(op, k->nr);
-    float *zeros = s->block, *ring = zeros + size;
-    const float *window[REID__MAX_KERNEL];
-    reid__source source;
-    reid__fetch_window(j, panel + 1);
-    reid__source_init(j, panel, (to - from) * op->stride, s, ring + depth * size, &source);
-    for (int oy = from, next = 0; oy < to; oy++) {
-        int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih), lines;
-        for (next = reid__max(next, top); next < bottom; next += lines) {
-            lines = reid__min(together, end - next);
-            if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else reid__ring_load(j, image, next, panel, width, ring);
-        }
-        for (int ky = 0; ky < op->kh; ky++) {
-            int y = top + ky;
-            window[ky] = y >= 0 && y < op->ih ? ring + y % depth * size : zeros;
-        }
-        k->depthwise(op, c, width, window, j->net->weights + op->weight + column, j->net->weights + op->bias + column,
-                     reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c + column),
-                     reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
-    }
-}
-
-static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
-    const reid__op *op = j->op;
-    float *ring = j->scratch[p->thread].block;
-    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
-    int oh = op->oh, count;
-    /* The borders of all lines, too, which nothing else is written to. */
-    memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
-    for (ptrdiff_t from = p->from; from < p->to; from += count) {
-        int image = (int)(from / oh), y = (int)(from % oh);
-        count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
-        for (int panel = (int)p->first; panel < (int)p->last; panel++)
-            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[p->thread]);
-    }
-}
-
-/* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
-   input rows that both sides see are computed twice. */
-static void reid__depthwise_grid(reid__job *j) {
-    const reid__op *op = j->op;
-    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
-    int parts = reid__part_count(j), threads = reid__threads(j);
-    for (int parts_n = 1; parts_n <= parts; parts_n++) {
-        int parts_m = parts / parts_n, rows = reid__ceil_div(j->n * op->oh, parts_m) * op->stride;
-        int work = (rows + (parts_m > 1 ? op->kh - op->stride : 0)) * reid__ceil_div(panels, parts_n);
-        work *= reid__ceil_div(parts_m * parts_n, threads);
-        if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
-    }
 }
 
 static void reid__maxpool_part(const reid__job *j, const reid__part *p) {
@@ -4720,12 +4383,461 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
     }
 }
 
+/* --------------------------------------------------------------------------------------------------------------------
+   >>winograd
+   3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
+   multiplications for each pair of channels, where 16 pixels would take 144. reid__winograd_pays says for which.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
+
+/* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
+typedef struct reid__spot { int image, y, x; } reid__spot;
+
+static reid__spot reid__spot_of(const reid__op *op, ptrdiff_t tile) {
+    int across = reid__ceil_div(op->ow, 4), tiles = reid__winograd_tiles(op), at = (int)(tile % tiles);
+    reid__spot s = {(int)(tile / tiles), at / across * 4, at % across * 4};
+    return s;
+}
+
+static void reid__spot_next(const reid__op *op, reid__spot *s) {
+    s->x += 4;
+    if (s->x >= op->ow) s->x = 0, s->y += 4;
+    if (s->y >= op->oh) s->y = 0, s->image++;
+}
+
+/* Inputs of `count` tiles, transformed: groups of REID__TILES, of each group all points, three by three. */
+static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count, float *out) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->in].c;
+    reid__spot s = reid__spot_of(op, first);
+    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+        const float *base = reid__at(j, op->in, s.image), *in[REID__POINTS];
+        for (int p = 0; p < REID__POINTS; p++) {
+            int y = s.y - op->pad_y + p / 6, x = s.x - op->pad_x + p % 6;
+            int inside = y >= 0 && y < op->ih && x >= 0 && x < op->iw;
+            in[p] = inside ? base + ((ptrdiff_t)y * op->iw + x) * c : j->net->zeros;
+        }
+        ptrdiff_t group = r / REID__TILES * (REID__POINTS / 3) * reid__three_points(c);
+        j->net->kernels->winograd_in(in, c, r % REID__TILES, out + group);
+    }
+}
+
+/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
+   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
+   fetches its share. */
+static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
+                                    float *products) {
+    const reid__op *op = j->op;
+    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
+    int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
+    reid__points t;
+    memset(&t, 0, sizeof t);
+    t.c = op->ic, t.width = width;
+    t.weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
+    for (int p = 0; p < REID__POINTS; p += 3) {
+        t.last = p % 6 == 3;
+        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * width / 16;
+        for (int g = 0; g < groups; g++) {
+            t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
+            t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
+            t.lines = reid__min(share, left), left -= t.lines;
+            j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
+            t.ahead += (uintptr_t)(64 * t.lines * op->ic);
+        }
+        if (t.last) t.weights += floats;
+    }
+}
+
+/* One panel of output channels for these tiles: products, and back to pixels. */
+static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count, const float *inputs, float *products,
+                                 int panel) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
+    ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
+    reid__winograd_products(j, count, inputs, column, width, products);
+    reid__spot s = reid__spot_of(op, first);
+    for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
+        float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, j->net->weights + op->bias + column, width, out,
+                        row, pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
+    }
+}
+
+/* Tiles of a block. More would read the weights less often, and leave L2. */
+static int reid__winograd_block(int c, const reid__kernels *k) {
+    return REID__WINOGRAD_FLOATS / (REID__POINTS * (c + k->nr)) / REID__TILES * REID__TILES;
+}
+
+static void reid__winograd_part(const reid__job *j, const reid__part *p) {
+    reid__thread_memory *s = &j->scratch[p->thread];
+    int c = j->net->plan->buffers[j->op->in].c, most = reid__winograd_block(c, j->net->kernels);
+    ptrdiff_t from = p->from;
+    if (p->first == p->last) return;
+    for (int blocks = (int)((p->to - from + most - 1) / most); blocks > 0; blocks--) { /* equal, give or take a tile */
+        int count = (int)((p->to - from + blocks - 1) / blocks);
+        float *products = s->block + reid__ceil_div(count, REID__TILES) * (REID__POINTS / 3) * reid__three_points(c);
+        if (s->held != from) reid__winograd_inputs(j, from, count, s->block); /* else the part before had the same */
+        s->held = from;
+        for (ptrdiff_t panel = p->first; panel < p->last; panel++)
+            reid__winograd_panel(j, from, count, s->block, products, (int)panel);
+        from += count;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>depthwise
+   Depthwise convolutions, and the convolution before one.
+
+   A depthwise convolution is done for one panel of channels after the other, row by row; what its window sees of the
+   panel, kh rows of its input, stands in a ring in the cache. Where the operation before it is a convolution, that
+   computes each row straight into the ring, or several short ones beside it first: the expanded tensor, six times as
+   wide as the block's input, is never stored. The ring is FP32 always. Rows have their zero border beside them; above
+   and below the image there is one row of zeros.
+   ------------------------------------------------------------------------------------------------------------------ */
+/* Floats of a row of the ring. A pixel takes as much in the last panel as in the others. */
+static ptrdiff_t reid__ring_row(const reid__op *op, int nr) {
+    return (ptrdiff_t)reid__max((op->ow - 1) * op->stride + op->kw, op->pad_x + op->iw) * nr;
+}
+
+/* Lines of a depthwise convolution's input that are computed at a time: short ones would leave tiles of a few rows,
+   which wait for their sums. Tiles of the stem's inputs cannot go on in the next line. */
+static int reid__ring_lines(const reid__plan *p, const reid__op *op) {
+    int computed = op > p->ops && op[-1].fused && !reid__is_stem(p, op - 1);
+    return computed && op->iw < REID__SHORT_LINE ? reid__ceil_div(REID__LINES_PIXELS, op->iw) : 1;
+}
+
+/* Lines of the ring: those that a row sees, and those computed with the last of them. */
+static int reid__ring_depth(const reid__plan *p, const reid__op *op) { return op->kh + reid__ring_lines(p, op) - 1; }
+
+/* What the rows of a ring come from: `expands`, if the operation before is a convolution that computes them. */
+typedef struct reid__source {
+    reid__job expands;
+    reid__tile tile;
+    float *lines, *block; /* several computed lines side by side; inputs that are gathered */
+    size_t bytes;       /* of its weights */
+    int turn, turns;    /* times that lines are computed, those passed and all */
+    const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
+    size_t later_bytes;
+    const char *next;   /* what the row in hand asks for */
+    size_t size;
+} reid__source;
+
+static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
+
+/* Asks for a panel's depthwise weights, of which each position of the kernel has its own few lines. */
+static void reid__fetch_window(const reid__job *j, int panel) {
+    const reid__op *op = j->op;
+    int c = j->net->plan->buffers[op->out].c, nr = j->net->kernels->nr;
+    const float *weights = j->net->weights + op->weight + panel * nr;
+    for (int tap = 0; tap < op->kh * op->kw; tap++, weights += c)
+        for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
+}
+
+/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
+   thread waits for them. */
+static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
+    const reid__plan *plan = j->net->plan;
+    const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
+    from->later = (const char *)j->net->weights, from->later_bytes = 0;
+    if (projection >= plan->ops + plan->op_count || squeeze->kind != REID__SQUEEZE) return;
+    size_t depth = reid__is_narrow(projection) ? reid__narrow_depth(projection, 0) : (size_t)projection->ic;
+    size_t floats = projection->weight - squeeze->weight + depth * (size_t)j->net->kernels->nr;
+    from->later_bytes = floats * sizeof(float) / (size_t)j->panels;
+    from->later = (const char *)(j->net->weights + squeeze->weight) + (size_t)panel * from->later_bytes;
+}
+
+/* Everything that the rows of a panel share. */
+static void reid__source_init(const reid__job *j, int panel, int rows, reid__thread_memory *s, float *block,
+                              reid__source *from) {
+    from->expands = *j, from->turn = 0, from->turns = reid__ceil_div(rows, reid__ring_lines(j->net->plan, j->op));
+    if (!reid__expands(j)) return;
+    from->expands.op--;
+    from->tile = reid__tile_of(&from->expands, s);
+    from->tile.out_stride = (ptrdiff_t)sizeof(float) * j->net->kernels->nr, from->tile.wide = 1;
+    from->bytes = reid__panel_weights(&from->expands, panel, &from->tile);
+    from->lines = block;
+    from->block = block + reid__ring_lines(j->net->plan, j->op) * j->op->iw * j->net->kernels->nr;
+    reid__find_later(j, panel, from);
+}
+
+/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
+   a few lines at a time, for most of many at once are lost. */
+static void reid__look_ahead(reid__source *from) {
+    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
+    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
+    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
+}
+
+/* Where the pixels of input line y begin in a ring. */
+static float *reid__ring_line(const reid__job *j, float *ring, int y) {
+    int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
+    return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
+}
+
+/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
+static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
+                               reid__thread_memory *s, float *ring) {
+    const reid__op *op = j->op;
+    int nr = j->net->kernels->nr, pixels = lines * op->iw;
+    reid__tile *t = &from->tile;
+    reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
+    t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
+    reid__look_ahead(from);
+    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    if (lines == 1) return;
+    size_t floats = (size_t)op->iw * (size_t)nr;
+    for (int i = 0; i < lines; i++)
+        memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
+}
+
+/* Line y where the input is there already. */
+static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    int c = j->net->plan->buffers[op->in].c;
+    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
+    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
+}
+
+/* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
+static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
+                                  reid__thread_memory *s) {
+    const reid__op *op = j->op;
+    const reid__kernels *k = j->net->kernels;
+    int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
+    int depth = reid__ring_depth(j->net->plan, op), together = reid__ring_lines(j->net->plan, op);
+    int end = reid__min((to - 1) * op->stride - op->pad_y + op->kh, op->ih);
+    ptrdiff_t size = reid__ring_row(op, k->nr);
+    float *zeros = s->block, *ring = zeros + size;
+    const float *window[REID__MAX_KERNEL];
+    reid__source source;
+    reid__fetch_window(j, panel + 1);
+    reid__source_init(j, panel, (to - from) * op->stride, s, ring + depth * size, &source);
+    for (int oy = from, next = 0; oy < to; oy++) {
+        int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih), lines;
+        for (next = reid__max(next, top); next < bottom; next += lines) {
+            lines = reid__min(together, end - next);
+            if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
+            else reid__ring_load(j, image, next, panel, width, ring);
+        }
+        for (int ky = 0; ky < op->kh; ky++) {
+            int y = top + ky;
+            window[ky] = y >= 0 && y < op->ih ? ring + y % depth * size : zeros;
+        }
+        k->depthwise(op, c, width, window, j->net->weights + op->weight + column, j->net->weights + op->bias + column,
+                     reid__value_at(j, op->out, image, (ptrdiff_t)oy * op->ow * c + column),
+                     reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
+    }
+}
+
+static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    float *ring = j->scratch[p->thread].block;
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
+    int oh = op->oh, count;
+    /* The borders of all lines, too, which nothing else is written to. */
+    memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
+    for (ptrdiff_t from = p->from; from < p->to; from += count) {
+        int image = (int)(from / oh), y = (int)(from % oh);
+        count = (int)(p->to - from < oh - y ? p->to - from : oh - y);
+        for (int panel = (int)p->first; panel < (int)p->last; panel++)
+            reid__depthwise_panel(j, image, y, y + count, panel, &j->scratch[p->thread]);
+    }
+}
+
+/* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
+   input rows that both sides see are computed twice. */
+static void reid__depthwise_grid(reid__job *j) {
+    const reid__op *op = j->op;
+    int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
+    int parts = reid__part_count(j), threads = reid__threads(j);
+    for (int parts_n = 1; parts_n <= parts; parts_n++) {
+        int parts_m = parts / parts_n, rows = reid__ceil_div(j->n * op->oh, parts_m) * op->stride;
+        int work = (rows + (parts_m > 1 ? op->kh - op->stride : 0)) * reid__ceil_div(panels, parts_n);
+        work *= reid__ceil_div(parts_m * parts_n, threads);
+        if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
+    }
+}
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>narrow
+   What bf16 and INT8 do differently: how weights are packed, and, last, how inputs are laid out for AMX. Everything
+   else of such a convolution is that of >>cpu: the same parts, blocks, panels and tiles of other elements.
+   ------------------------------------------------------------------------------------------------------------------ */
+/* FP32 to bf16, to nearest even. */
+static uint16_t reid__to_bf16(float x) {
+    uint32_t bits = reid__bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
+   what 1 stands for. */
+static double reid__quantise(const float *row, int count, double factor, double *inverse) {
+    double most = 0;
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    *inverse = most > 0 ? 127 / most : 0;
+    return most / 127;
+}
+
+/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
+static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
+                              reid__element element, const double *factors, float *scale) {
+    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
+    size_t each = (size_t)reid__per_word(element);
+    double inverse = 1;
+    char *out = (char *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
+        for (int t = 0; t < taps; t++) {
+            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
+            for (int i = 0; i < ic; i++, k++) {
+                double value = row[i * taps + t] * factors[j];
+                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
+                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
+                else out[at] = (char)(int)rint(value * inverse);
+            }
+        }
+    }
+}
+
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
+   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
+   3, taps). */
+static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
+/* INT8: scales and biases become those in steps of the output. */
+static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
+                                    reid_error *e) {
+    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double out = reid__byte_step(&l->buffers[op->out]);
+    for (int c = 0; c < op->oc; c++) {
+        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
+        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+    }
+    return REID_OK;
+}
+
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
+    reid__conv_panel(j, rows, panel, t);
+    for (int r = 0; r < rows; r++, block += width)
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
+}
+
+/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
+   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
+   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
+   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
+   pixels. That reads an input once where gathering copies it for every window that it is in. */
+
+/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
+   last window's. */
+static int reid__grid_pixels(const reid__op *op, int c) {
+    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
+    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
+}
+
+static int reid__uses_grid(const reid__op *op, int c) {
+    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
+           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
+           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
+           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
+}
+
+/* The place of a pixel; both counted from the same image on. */
+static int reid__place_of(const reid__op *op, int pixel) {
+    int line = pixel / op->ow;
+    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
+}
+
+/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
+    const reid__op *op = j->op;
+    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
+    const char *from = NULL;
+    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
+    if (from && op->stride == 1) {
+        memset(to, 0, pixel);
+        memcpy(to + pixel, from, (size_t)op->iw * pixel);
+        return;
+    }
+    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
+        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
+        else memset(to, 0, pixel);
+}
+
+/* Those copies, for `count` pixels from m on. Returns how many places they take. */
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t) {
+    const reid__op *op = j->op;
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
+    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
+    for (int phase = 0; phase < stride * stride; phase++)
+        for (int i = 0; i < lines; i++) {
+            int at = (top + i) % (op->oh + 1);
+            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
+                            block + (phase * lines + i) * line);
+        }
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
+    t->matrix = block + from % grid * pixel, t->row = pixel;
+    for (int tap = 0; tap < 9; tap++) {
+        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
+        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
+    }
+    return to - from + 1;
+}
+
+/* The same for other windows, whose inputs are put side by side. */
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
+    int c = j->net->plan->buffers[j->op->in].c, words = reid__pad_run(t->kc, j->op->element);
+    words /= reid__per_word(j->op->element);
+    t->matrix = (const char *)block;
+    if (j->op->scale != REID__NONE) { /* they are */
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
+        return;
+    }
+    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+    t->row = REID__STEP_BYTES, t->step = t->row * count;
+    for (int tap = 0; tap < t->taps; tap++)
+        s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
+}
+
 #endif /* REID_IMPLEMENTATION */
 #else /* REID__PASS */
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>kernels
-   Included once per instruction set from >>cpu. REID__V is a vector of REID__W floats; c is always a padded channel
+   Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
    REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back. SUM is what a
    tile adds up.
@@ -4734,6 +4846,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #ifdef REID__INT8
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
+#define REID__ELEMENT REID__ELEMENT_INT8
 #define REID__STEP 4
 #define REID__SUM REID__I
 #define REID__START(p) REID__OF(set1_epi32)(0)
@@ -4752,6 +4865,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 #define REID__T float
 #define REID__GET(p) REID__LOAD(p)
 #define REID__PUT(p, v) REID__STORE(p, v)
+#define REID__ELEMENT REID__ELEMENT_FP32
 #define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
 #define REID__INPUT(p) REID__SET1(*(p))
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
@@ -4848,7 +4962,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->sharers;
     int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding =
-        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__STEP) - kc) / REID__STEP * nv * REID__W;
+        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
     REID__UNROLL for (int r = 0; r < mr; r++)
         REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
@@ -5029,14 +5143,14 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
                 float pixel[REID__W];
                 REID__STORE(pixel, REID__GET((const REID__T *)in + ((ptrdiff_t)y * op->iw + x) * c + v));
                 for (int i = 0; i < REID__W && op->gem; i++) pixel[i] *= step;
-                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->weight2], pixel);
+                if (op->gem) REID__F(power)(pixel, 1e-6f, weights[op->exponent], pixel);
                 row += REID__LOAD(pixel);
             }
             total += row;
         }
         if (!op->gem) total *= REID__SET1(step); /* and not of each pixel: no sum to contract with */
         REID__STORE(out + v, total / count);
-        if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->weight2], out + v);
+        if (op->gem) REID__F(power)(out + v, 0, 1 / weights[op->exponent], out + v);
         if (op->bn[0])
             REID__STORE(out + v, REID__FMA(REID__LOAD(out + v), REID__LOAD(weights + op->weight + v),
                                            REID__LOAD(weights + op->bias + v)));
@@ -5049,7 +5163,8 @@ static void REID__F(scale)(const void *in, const float *factors, void *out, int 
     for (int v = 0; v < c; v += REID__W)
         REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
 #ifdef REID__BF16
-    if (reid__pad_run(c, 2) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f)); /* see reid__scaled_floats */
+    /* See reid__scaled_floats. */
+    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
 #endif
 }
 
@@ -5385,12 +5500,25 @@ static void REID__F(product)(const reid__tile *t, int rows) {
 #define REID__STRING(x) REID__STRING2(x)
 #if REID__STEP == 1
 static const reid__kernels REID__F(kernels) = {
-    REID__STRING(REID__PASS), REID__PANEL, 0, {REID__MR, REID__F(product), NULL, NULL},
-    {0, NULL, NULL, NULL}, REID__F(load), NULL, REID__F(depthwise), REID__F(maxpool), REID__F(pool), REID__F(squeeze),
-    REID__F(scale), REID__F(scale_rows),
-    REID__F(winograd_filters), REID__F(winograd_in), REID__F(winograd_product), REID__F(winograd_out),
-    {REID__F(add_line), REID__F(round_line), REID__F(columns)},
-    REID__F(widen), REID__F(dots), REID__F(maxima)};
+    /* name */ REID__STRING(REID__PASS), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,
+    /* fp32 */ {REID__MR, REID__F(product), NULL, NULL},
+    /* narrow */ {0, NULL, NULL, NULL},
+    /* load */ REID__F(load),
+    /* store */ NULL,
+    /* depthwise */ REID__F(depthwise),
+    /* maxpool */ REID__F(maxpool),
+    /* pool */ REID__F(pool),
+    /* squeeze */ REID__F(squeeze),
+    /* scale */ REID__F(scale),
+    /* scale_rows */ REID__F(scale_rows),
+    /* winograd_filters */ REID__F(winograd_filters),
+    /* winograd_in */ REID__F(winograd_in),
+    /* winograd_product */ REID__F(winograd_product),
+    /* winograd_out */ REID__F(winograd_out),
+    /* lines */ {REID__F(add_line), REID__F(round_line), REID__F(columns)},
+    /* widen */ REID__F(widen),
+    /* dots */ REID__F(dots),
+    /* maxima */ REID__F(maxima)};
 #endif
 
 #ifdef REID__BF16
@@ -5581,13 +5709,23 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #endif
 
 #ifdef REID__BF16
-#define REID__BF16_KERNELS(name, mr, tile, gather, release)                                                            \
-    static const reid__kernels reid__kernels_##name = {                                                                \
-        #name, REID__PANEL, 2, {REID__MR, reid__product_avx512, NULL, NULL}, {mr, tile, gather, release},       \
-        REID__F(load), REID__F(store), REID__F(depthwise), REID__F(maxpool), REID__F(pool), reid__squeeze_avx512,      \
-        REID__F(scale), NULL, NULL, NULL, NULL, NULL,                                                                  \
-        {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                                        \
-        reid__widen_avx512, reid__dots_avx512, reid__maxima_avx512}
+#define REID__BF16_KERNELS(table, mr, tile, gather, release)                                                           \
+    static const reid__kernels reid__kernels_##table = {                                                               \
+        /* name */ #table, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                          \
+        /* fp32 */ {REID__MR, reid__product_avx512, NULL, NULL},                                                       \
+        /* narrow */ {mr, tile, gather, release},                                                                      \
+        /* load */ REID__F(load),                                                                                      \
+        /* store */ REID__F(store),                                                                                    \
+        /* depthwise */ REID__F(depthwise),                                                                            \
+        /* maxpool */ REID__F(maxpool),                                                                                \
+        /* pool */ REID__F(pool),                                                                                      \
+        /* squeeze */ reid__squeeze_avx512,                                                                            \
+        /* scale */ REID__F(scale),                                                                                    \
+        /* scale_rows, winograd: FP32 only */ NULL, NULL, NULL, NULL, NULL,                                            \
+        /* lines */ {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                            \
+        /* widen */ reid__widen_avx512,                                                                                \
+        /* dots */ reid__dots_avx512,                                                                                  \
+        /* maxima */ reid__maxima_avx512}
 REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
 REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
 #undef REID__BF16_KERNELS
@@ -5598,11 +5736,20 @@ REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_
 #ifdef REID__INT8
 #define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
     static const reid__kernels table = {                                                                               \
-        name, REID__PANEL, 4, {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, {mr, tile, gather, release},          \
-        NULL, REID__F(store), NULL, REID__F(maxpool), REID__F(pool), NULL, NULL, NULL, NULL, NULL, NULL, NULL,         \
-        {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                             \
-         REID__JOIN(reid__columns, REID__BASE)},                                                                       \
-        REID__JOIN(reid__widen, REID__BASE), REID__JOIN(reid__dots, REID__BASE), REID__JOIN(reid__maxima, REID__BASE)}
+        /* name */ name, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                            \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
+        /* narrow */ {mr, tile, gather, release},                                                                      \
+        /* load */ NULL,                                                                                               \
+        /* store */ REID__F(store),                                                                                    \
+        /* depthwise */ NULL,                                                                                          \
+        /* maxpool */ REID__F(maxpool),                                                                                \
+        /* pool */ REID__F(pool),                                                                                      \
+        /* squeeze, scale, scale_rows, winograd: not in INT8 */ NULL, NULL, NULL, NULL, NULL, NULL, NULL,              \
+        /* lines */ {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                 \
+                     REID__JOIN(reid__columns, REID__BASE)},                                                           \
+        /* widen */ REID__JOIN(reid__widen, REID__BASE),                                                               \
+        /* dots */ REID__JOIN(reid__dots, REID__BASE),                                                                 \
+        /* maxima */ REID__JOIN(reid__maxima, REID__BASE)}
 #ifdef REID__AMX_DOT
 REID__INT8_KERNELS(reid__kernels_avx512_vnni, "avx512_vnni", REID__MR, REID__F(product), NULL, NULL);
 REID__INT8_KERNELS(reid__kernels_amx_int8, "amx_int8", 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather),
@@ -5627,6 +5774,7 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__T
 #undef REID__GET
 #undef REID__PUT
+#undef REID__ELEMENT
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
@@ -6841,9 +6989,9 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
 }
 
 /* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
-static int reid__wgmma_value(const reid__op *op) { return op->group ? 1 : 2; }
+static int reid__wgmma_value(const reid__op *op) { return reid__is_narrow(op) ? 1 : 2; }
 static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
-    return op->group && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
+    return reid__is_narrow(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
 }
 
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
@@ -6941,7 +7089,8 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
-        if (op->kind == REID__CONV) matrix = (size_t)reid__gpu_row(g, i) * oc * (op->group ? 1 : g->half ? 2 : 4);
+        if (op->kind == REID__CONV)
+            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__is_narrow(op) ? 1 : g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
@@ -6997,7 +7146,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
    multiprocessor, and each part four slices or more. */
 static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
-    int slices = reid__gpu_depth(g, op) / (op->group ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
+    int slices = reid__gpu_depth(g, op) / (reid__is_narrow(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
     if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
@@ -7271,7 +7420,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     reid__define(p, "OC", op->oc);
     reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
     reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn), reid__define(p, "BK", op->group ? 2 * bk : bk);
+    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn);
+    reid__define(p, "BK", reid__is_narrow(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
     reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
@@ -7459,7 +7609,7 @@ static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const
     g->latency = latency;
     g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
-    for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].group == 4;
+    for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
     reid__fold(g);
     reid__gpu_buffers(g);
@@ -7895,17 +8045,17 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
         n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK && op->group; i++)
+        for (int i = 0; i < n && r == REID_OK && reid__is_narrow(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
-                              taps, 1, 4, l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK && !op->group)
+                              taps, 1, REID__ELEMENT_INT8, l->from->factors + at + i, scale + at + i);
+        if (r == REID_OK && !reid__is_narrow(op))
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
         size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
-        if (r == REID_OK && op->group) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        if (r == REID_OK && reid__is_narrow(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
         else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
-    if (r == REID_OK && !code && !op->group) r = reid__gpu_pack_conv(l, index, 0, e);
+    if (r == REID_OK && !code && !reid__is_narrow(op)) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
@@ -9695,7 +9845,7 @@ static size_t reid__widest(const reid__plan *p) {
 /* Floats that AMX may read past an arena or a block. */
 static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
     if (!k->narrow.gather) return 0;
-    return REID__AMX_BEHIND * (reid__widest(p) / (size_t)k->group + REID__STEP_BYTES / 4);
+    return REID__AMX_BEHIND * (reid__widest(p) / (size_t)reid__per_word(k->element) + REID__STEP_BYTES / 4);
 }
 
 /* Floats of `scratch.block` for one thread. */
@@ -9703,11 +9853,11 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        const reid__gemm *gemm = op->group ? &k->narrow : &k->fp32;
+        const reid__gemm *gemm = reid__is_narrow(op) ? &k->narrow : &k->fp32;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd)
             need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
-        if (op->group && gemm->gather) {
+        if (reid__is_narrow(op) && gemm->gather) {
             size_t tile = reid__narrow_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
             need = tile > REID__GATHERED ? tile : REID__GATHERED;
         }
@@ -9716,7 +9866,7 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         if (op->kind == REID__DEPTHWISE) {
             size_t pixels = (size_t)op->iw * (size_t)reid__ring_lines(p, op);
             need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + pixels * (size_t)k->nr;
-            if (i && op[-1].fused && op[-1].group) need += reid__narrow_depth(op - 1, 0) * pixels;
+            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * pixels;
         }
         if (need > most) most = need;
     }
@@ -9728,7 +9878,7 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        int mr = op->group ? k->narrow.mr : k->fp32.mr;
+        int mr = reid__is_narrow(op) ? k->narrow.mr : k->fp32.mr;
         size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
         if (need > most) most = need;
     }
@@ -9862,9 +10012,9 @@ static reid_result reid__choose_network(reid__build *b) {
     r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, name, last_stride, head, b->e);
     if (r != REID_OK) return r;
     ctx->prep->lines = ctx->net.kernels->lines;
-    int group = desc->precision == REID_INT8 ? 4 : ctx->net.kernels->group;
-    if (group) reid__plan_narrow(ctx->plan, group);
-    if (group == 4) reid__prep_levels(ctx->prep);
+    reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
+    if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
+    if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
     r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
     if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
@@ -9998,7 +10148,7 @@ static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
     reid_info *info = &ctx->info;
-    static const char precisions[5][5] = {"fp32", "", "bf16", "", "int8"}; /* by reid__kernels.group */
+    static const char precisions[3][5] = {"fp32", "bf16", "int8"}; /* by reid__element */
     info->version = REID_VERSION;
 #ifdef __OPTIMIZE__
     info->optimized = 1;
@@ -10008,7 +10158,11 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
     snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
+    const reid__preset *preset = &ctx->prep->preset;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
+    info->scale = preset->scale, info->bgr = preset->bgr;
+    memcpy(info->mean, preset->mean, sizeof info->mean);
+    memcpy(info->std, preset->std, sizeof info->std);
     info->last_stride = p->last_stride;
     info->dim = p->dim;
     info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
@@ -10018,7 +10172,7 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->device, sizeof info->device, "cpu");
     reid__chip_name(info->chip, sizeof info->chip);
     snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
-    snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->group]);
+    snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->element]);
 #ifndef REID_NO_CUDA
     if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
 #endif
@@ -10206,7 +10360,7 @@ static void reid__undo_cuda(reid__build *b, const reid__block *before) {
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->group == 2) return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
     reid_error *e = b->e;
     const reid__block *before = b->ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
@@ -10443,11 +10597,19 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
+/* The last operation before `index` that writes a buffer, or REID_OP_NONE: nothing but preprocessing does, or there is
+   no such buffer. */
+static int reid__writer(const reid__plan *p, int index, int buffer) {
+    for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
+        if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
+    return REID_OP_NONE;
+}
+
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
     static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
     static const char acts[3][8] = {"", "relu", "silu"};
     reid_result r = reid__ask(ctx, info, sizeof *info);
-    if (info) info->name = info->kind = info->activation = info->kernel = "";
+    if (info) info->name = info->kind = info->activation = info->norm = info->kernel = "";
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
@@ -10456,9 +10618,14 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     info->activation = acts[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
-    info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride, info->pad = op->pad_y;
-    info->adds_residual = op->residual != REID__NONE;
-    info->scales_input = op->scale != REID__NONE;
+    info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
+    info->pad_y = op->pad_y, info->pad_x = op->pad_x;
+    info->norm = op->bn;
+    info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->input = reid__writer(ctx->plan, index, op->in);
+    info->residual = reid__writer(ctx->plan, index, op->residual);
+    info->scale = reid__writer(ctx->plan, index, op->scale);
+    info->channel = op->channel;
     info->macs = reid__op_macs(op);
     info->parameters = reid__op_parameters(op);
     info->bytes = reid__op_bytes(ctx->plan, op);
@@ -10546,7 +10713,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     if (r == REID_OK)
         r = reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
                             desc->last_stride ? desc->last_stride : 2, head, e);
-    if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, 4);
+    if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     return r;
 }
 

@@ -22,7 +22,8 @@ static void print_op(const reid_op_info *op, int index) {
     char in[40], out[40], kernel[40], then[40];
     int slides = op->kernel_h * op->kernel_w > 1 || strcmp(op->kind, "conv") == 0; /* else a kernel says nothing */
     snprintf(kernel, sizeof kernel, "%dx%d/%d", op->kernel_h, op->kernel_w, op->stride);
-    snprintf(then, sizeof then, "%s%s%s", op->scales_input ? "x " : "", op->adds_residual ? "+ " : "", op->activation);
+    snprintf(then, sizeof then, "%s%s%s", op->scale != REID_OP_NONE ? "x " : "",
+             op->residual != REID_OP_NONE ? "+ " : "", op->activation);
     printf("%3d %-28s %-10s %-14s %-14s %-8s %-8s %8.2f %9lld\n", index, op->name, op->kind,
            shape(in, op->in_h, op->in_w, op->in_c), shape(out, op->out_h, op->out_w, op->out_c),
            slides ? kernel : "", then, 1e-6 * (double)op->macs, (long long)op->parameters);

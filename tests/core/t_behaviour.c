@@ -207,10 +207,14 @@ static void test_plan(void **state) {
     for (int i = 0; i < reid_op_count(ctx); i++) {
         assert_int_equal(reid_query_op(ctx, i, &op), REID_OK);
         assert_true(strlen(op.name) > 0 && strlen(op.kind) > 0 && op.bytes > 0 && op.out_h >= 1 && op.out_c >= 1);
-        macs += op.macs, parameters += op.parameters, residuals += op.adds_residual, scaled += op.scales_input;
+        macs += op.macs, parameters += op.parameters, residuals += op.residual != REID_OP_NONE;
+        scaled += op.scale != REID_OP_NONE;
+        assert_true(op.input < i && op.residual < i && (op.scale == REID_OP_NONE || op.scale == i - 1));
         if (i == 0) {
             assert_true(op.in_h == SIDE && op.in_c == 3 && op.out_h == SIDE / 2 && op.out_c == 32 && op.kernel_h == 3);
-            assert_true(op.stride == 2 && op.pad == 1 && op.parameters == 864 + 64 && op.macs == 864 * 256);
+            assert_true(op.stride == 2 && op.pad_y == 1 && op.pad_x == 1 && op.input == REID_OP_NONE);
+            assert_true(op.parameters == 864 + 64 && op.macs == 864 * 256 && op.epsilon == 1e-5);
+            assert_string_equal(op.norm, "features.0.1");
             assert_string_equal(op.name, "features.0.0");
             assert_string_equal(op.kind, "conv");
             assert_string_equal(op.activation, "silu");

@@ -103,7 +103,7 @@ bug 'INT8 weights are cut off, not rounded' t_int8 \
     's/(char)(int)rint(value \* inverse)/(char)(int)(value * inverse)/' test_definition
 bug 'what rounding the mean has left is lost' t_int8 \
     's/bias\[j\] = (float)(bias\[j\] + rest)/(void)rest/' test_definition
-bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->weight2 + column/& + 1/' test_definition
+bug 'the scale of the next channel' t_int8 's/t->scale = j->net->weights + op->scales + column/& + 1/' test_definition
 bug 'a residual in its own steps' t_int8 \
     's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/' test_definition
 bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/' test_definition

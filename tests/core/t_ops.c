@@ -40,7 +40,7 @@ static void run(rig *r) {
     expect(r);
     for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++)
         if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
-    reid__plan_narrow(&r->plan, 2);
+    reid__plan_narrow(&r->plan, REID__ELEMENT_BF16);
     fill_arena(r);
     if (reid__kernels_for(REID_ISA_AVX512_BF16)) expect(r);
     for (int isa = REID_ISA_AVX512_BF16; isa <= REID_ISA_AMX_BF16; isa++)
@@ -281,14 +281,14 @@ static void pair_plan(rig *r, const pair_case *t, int fused, int bf16) {
     reid__lifetimes(p);
     p->buffers[in].first = -1, p->buffers[p->ops[1].sums].last = p->op_count;
     reid__assign_offsets(p);
-    if (bf16) reid__plan_narrow(p, 2);
+    if (bf16) reid__plan_narrow(p, REID__ELEMENT_BF16);
 }
 
 /* Output and row sums of the depthwise operation, (n) times both. */
 static float *pair_run(rig *r, const pair_case *t, const reid__kernels *kernels, int fused, const float *packed,
                        size_t *floats) {
     bench b;
-    pair_plan(r, t, fused, kernels->group);
+    pair_plan(r, t, fused, kernels->element == REID__ELEMENT_BF16);
     const reid__plan *p = &r->plan;
     const reid__buffer *out = &p->buffers[p->ops[1].out], *sums = &p->buffers[p->ops[1].sums];
     size_t each = out->floats + sums->floats;
@@ -322,7 +322,7 @@ static float *pair_weights(const reid__plan *p) {
     float *packed = block(p->weight_floats * sizeof *packed);
     for (size_t at = 0; at < p->weight_floats; at++) packed[at] = (float)((double)(at * 29 % 83) / 500 - 0.08);
     uint16_t *pairs = (uint16_t *)(void *)packed;
-    for (size_t at = 0; p->ops[0].group && at < 2 * p->ops[0].bias; at++)
+    for (size_t at = 0; reid__is_narrow(&p->ops[0]) && at < 2 * p->ops[0].bias; at++)
         pairs[at] = reid__to_bf16((float)((double)(at * 29 % 83) / 500 - 0.08));
     return packed;
 }
@@ -341,9 +341,9 @@ static void test_fused(void **state) {
             const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
             size_t floats, again;
             if (!kernels) continue;
-            pair_plan(r, &t, 0, kernels->group);
+            pair_plan(r, &t, 0, kernels->element == REID__ELEMENT_BF16);
             float *packed = pair_weights(&r->plan);
-            float *apart = pair_run(r, &alone, kernels, kernels->group > 0, packed, &floats);
+            float *apart = pair_run(r, &alone, kernels, kernels->element == REID__ELEMENT_BF16, packed, &floats);
             float *together = pair_run(r, &t, kernels, 1, packed, &again);
             assert_int_equal(floats, again);
             for (size_t at = 0; at < floats; at++) assert_true(isfinite(apart[at]));

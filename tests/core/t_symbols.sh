@@ -95,5 +95,15 @@ if [ -s "$dir/contents" ]; then
 else
     echo 'the manual has no CONTENTS yet: its tags are not compared'
 fi
+
+# Every function that the TRAIL follows is one of reid.h, every kernel one of reid_kernels.cu.
+sed -n '/^   TRAIL /,/^ *$/p' reid.h | grep -oE '\breid_[a-z_]+' | sort -u > "$dir/trail"
+grep -hoE '^(static |REID_API |extern "C" __global__ )?.*\breid_[a-z_]+\(' reid.h reid_kernels.cu | grep -v '^ ' |
+    grep -oE 'reid_[a-z_]+\($' | tr -d '(' | sort -u > "$dir/functions"
+grep -oE '^typedef struct reid__[a-z]+' reid.h | sed 's/.* //' | sort -u >> "$dir/functions"
+sort -u "$dir/functions" | comm -23 "$dir/trail" - > "$found"
+nothing 'the functions of the TRAIL exist'
+[ "$(wc -l < "$dir/trail")" -gt 20 ] || echo 'the manual has no TRAIL, or a short one' > "$found"
+nothing 'the manual has a TRAIL'
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -92,8 +92,8 @@ static double naive_conv(const rig *r, int image, int oy, int ox, int oc, double
                 double weight = factor * r->tensors[0][((oc * ic_count + ic) * op->kh + ky) * op->kw + kx];
                 double input = get(r, op->in, image, y, x, channel);
                 if (op->scale != REID__NONE) input *= get(r, op->scale, image, 0, 0, ic);
-                if (op->group && op->scale != REID__NONE) input = from_bf16(reid__to_bf16((float)input));
-                if (op->group) weight = from_bf16(reid__to_bf16((float)weight));
+                if (reid__is_narrow(op) && op->scale != REID__NONE) input = from_bf16(reid__to_bf16((float)input));
+                if (reid__is_narrow(op)) weight = from_bf16(reid__to_bf16((float)weight));
                 double term = weight * input;
                 sum += term, *size += fabs(term);
             }

@@ -21,7 +21,7 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads print_plan user static_tool static_tool_musl gpu_batch
+programs='hello compare_two boxes own_allocator many_threads print_plan plain user static_tool static_tool_musl gpu_batch
     patched_kernel'
 made_up='search' # needs no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
@@ -212,6 +212,23 @@ run_plain() { # the programs that read no picture
     fi
 }
 
+run_loops() { # the networks in plain loops, beside the library's
+    [ -x plain ] || return 0
+    expect 0 '^efficientnet_b0: 51 of 51 operations that the library shows agree$' '' ./plain "$weights" 65 39
+    expect 1 '' 'plain: .*-3' ./plain "$weights" -3 -3
+    expect 2 '' '^usage: ' ./plain "$weights" 224 wide
+    sed 's/x += residual/x -= residual/' plain.c > wrong.c
+    check 'plain.c with a mistake compiles' gcc -O0 wrong.c "$scratch/reid.o" "$scratch/stb.o" -lm -o wrong
+    expect 1 ' ([0-9]|[1-4][0-9]) of 51 operations' '' ./wrong "$weights" 64 32
+    rm -f wrong.c wrong
+    [ -x "$seeded" ] || return 0
+    for net in tf_efficientnet_b0:51 resnet50-multiscale:62 resnet50-fastreid-gem-512:57; do
+        check "weights of $net" "$seeded" --net "${net%:*}" -o "$scratch/other.safetensors"
+        expect 0 "^${net%:*}: ${net#*:} of ${net#*:} operations" '' ./plain "$scratch/other.safetensors" 65 39
+    done
+    rm -f "$scratch/other.safetensors"
+}
+
 run_ladder() { # tests/shown/t_cpu_ladder.sh has the rest
     if [ -x cpu_ladder ]; then expect 0 '^4  tiles of 4 pixels .* same .* %$' '' ./cpu_ladder --small; fi
 }
@@ -265,7 +282,7 @@ run_without_weights() { # every program: how it is used, and weights that are mi
         case $program in
         compare_two | user) arguments='a.ppm b.ppm' ;;
         boxes) arguments='a.ppm 0,0,9,9' ;;
-        own_allocator | print_plan | static_tool*) arguments='' ;;
+        own_allocator | print_plan | plain | static_tool*) arguments='' ;;
         gpu_batch | patched_kernel) arguments=kernels.cu ;;
         *) arguments='a.ppm' ;;
         esac
@@ -287,8 +304,8 @@ check_texts() {
             sh -c "head -n 1 '$file' | grep -q '^/\* Demonstrates how to '"
     done
     check 'hello.c has at most 40 lines' sh -c "[ \$(wc -l < '$root/examples/hello.c') -le 40 ]"
-    check 'the examples have at most 150 lines each, but the ladders' \
-        sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|total/ && \$1 > 150')\" ]"
+    check 'the examples have at most 150 lines each, but the ladders and the networks in loops' \
+        sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|plain|total/ && \$1 > 150')\" ]"
 }
 
 # --- main -------------------------------------------------------------------------------------------------------------
@@ -334,6 +351,7 @@ for compiler in gcc clang; do
     [ -n "$weights" ] || continue
     run_pictures
     run_plain
+    run_loops
     run_gpu
     run_static static_tool
     run_static static_tool_musl

@@ -220,8 +220,8 @@ static void add_shape(text *t, int h, int w, int c) {
 static void add_details(text *t, const reid_op_info *op) {
     char kernel[24] = "", around[32];
     if (op->kernel_h) snprintf(kernel, sizeof kernel, "%dx%d/%d", op->kernel_h, op->kernel_w, op->stride);
-    snprintf(around, sizeof around, "%s%s%s", op->scales_input ? "*se " : "", op->adds_residual ? "+res " : "",
-             op->activation);
+    snprintf(around, sizeof around, "%s%s%s", op->scale != REID_OP_NONE ? "*se " : "",
+             op->residual != REID_OP_NONE ? "+res " : "", op->activation);
     text_printf(t, "  %-7s %-9s", kernel, around);
 }
 
@@ -318,8 +318,9 @@ static void json_plan(inspection *in) {
         text_json(t, op.name);
         text_printf(t, ", \"op\": \"%s\", \"in\": [%d, %d, %d], \"out\": [%d, %d, %d], \"kernel\": [%d, %d]", op.kind,
                     op.in_h, op.in_w, op.in_c, op.out_h, op.out_w, op.out_c, op.kernel_h, op.kernel_w);
-        text_printf(t, ", \"stride\": %d, \"pad\": %d, \"activation\": \"%s\"", op.stride, op.pad, op.activation);
-        text_printf(t, ", \"adds_residual\": %d, \"scales_input\": %d", op.adds_residual, op.scales_input);
+        text_printf(t, ", \"stride\": %d, \"pad\": %d, \"activation\": \"%s\"", op.stride, op.pad_y, op.activation);
+        text_printf(t, ", \"adds_residual\": %d, \"scales_input\": %d", op.residual != REID_OP_NONE,
+                    op.scale != REID_OP_NONE);
         text_printf(t, ", \"macs\": %lld, \"parameters\": %lld, \"bytes\": %lld}", (long long)op.macs,
                     (long long)op.parameters, (long long)op.bytes);
     }
