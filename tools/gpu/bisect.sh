@@ -2,7 +2,7 @@
 # one is named; and one picture in every mode. Parts of tools/gpu_check; common.sh says what is set.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
-# build_kernels: build/gpu/kernels_PART, tests/kernels_PART.c with the real driver and NVRTC, or with the emulator's.
+# build_kernels: build/gpu/kernels_PART, tests/gpu/kernels_PART.c with the real driver and NVRTC, or with the emulator's.
 build_kernels() {
     if [ -n "$emulator" ]; then
         use_emulator
@@ -15,8 +15,8 @@ build_kernels() {
     fi
     for part in $1; do
         program=build/gpu/kernels_$part$emulator
-        [ -x "$program" ] && [ -z "$(find reid.h tests/kernels_* tests/emulator/*.h -newer "$program")" ] && continue
-        ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE $real -Itests/emulator -I. "tests/kernels_$part.c" -o "$program.new" \
+        [ -x "$program" ] && [ -z "$(find reid.h tests/gpu/kernels_* tests/emulator/*.h -newer "$program")" ] && continue
+        ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE $real -Itests/emulator -I. "tests/gpu/kernels_$part.c" -o "$program.new" \
             $libraries -lm -ldl -lpthread && mv "$program.new" "$program" &
     done
     wait

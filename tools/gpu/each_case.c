@@ -9,7 +9,7 @@
          --match TEXT    only cases whose name has this text
          --in FOLDER     run there; the programs read reid_kernels.cu from where they run
 
-   A PROGRAM is one of tests/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
+   A PROGRAM is one of tests/gpu/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
    one. For each case a line of JSON is appended to FILE the moment it ends: nothing that was found is lost if this is
    stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong use. */
 #include <errno.h>
