@@ -28,14 +28,14 @@ build() { # build NAME PROGRAM OPTION...
     gcc -std=c99 -D_GNU_SOURCE -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -DREID_NO_VECTORS \
         -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
 }
-# What takes its turn. AddressSanitizer's program is compiled for whichever of its parts has it.
+# What takes its turn; under AddressSanitizer only with everything.
 asan_parts=
 for part in memory host nvrtc context fork; do ! my_turn || asan_parts="$asan_parts $part"; done
 my_turn && tsan=1 || tsan=
 my_turn && packs=1 || packs=
 
 rm -f "$out/cuda_faults" "$out/cuda_loader" "$out/cuda_cache" "$out/cuda_tsan" "$out/asan/cuda_faults"
-[ -z "$asan_parts" ] || job "cuda_faults for AddressSanitizer does not compile" build cuda_faults \
+! all || job "cuda_faults for AddressSanitizer does not compile" build cuda_faults \
     "$out/asan/cuda_faults" -O0 -Wl,--wrap=dlsym -fsanitize=address,undefined -fno-sanitize-recover=undefined
 [ -z "$packs" ] || job "cuda_cache does not compile" build cuda_cache "$out/cuda_cache" -O1 \
     -Wl,--wrap=write,--wrap=fsync,--wrap=rename
@@ -56,13 +56,15 @@ asan() {
 }
 rm -rf "$out/host_cache"
 plain pack
-[ -z "$asan_parts" ] || asan pack
+! all || asan pack
 collect
 if all; then step=${EVERY_CALL:+1} step=${step:-8}; else step=64; fi
 plain calls 0 $step
 for code in 2 719; do ! my_turn || plain calls $code 64; done
 ! all || asan calls 0 64
-for part in $asan_parts; do asan "$part"; done
+for part in $asan_parts; do
+    if all; then asan "$part"; else plain "$part"; fi
+done
 for part in limit small; do ! my_turn || plain $part; done
 # Its shadow memory does not fit every random address layout.
 fixed=

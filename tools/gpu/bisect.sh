@@ -2,7 +2,7 @@
 # one is named; and one picture in every mode. Parts of tools/gpu_check; common.sh says what is set.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
-# build_kernels: build/gpu/kernels_PART, tests/gpu/kernels_PART.c with the real driver and NVRTC, or with the emulator's.
+# build_kernels: build/gpu/kernels_PART, tests/gpu/kernels_PART.c with the real driver and NVRTC, or the emulator's.
 build_kernels() {
     if [ -n "$emulator" ]; then
         use_emulator
