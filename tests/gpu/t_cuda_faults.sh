@@ -29,8 +29,8 @@ build() { # build NAME PROGRAM OPTION...
         -I"$out/tiny" "$@" "tests/gpu/$name.c" -o "$to" -Wl,--wrap=glob -lm -ldl -lpthread
 }
 # What takes its turn; under AddressSanitizer only with everything.
-asan_parts=
-for part in memory host nvrtc context fork; do ! my_turn || asan_parts="$asan_parts $part"; done
+parts=
+for part in memory host nvrtc context fork; do ! my_turn || parts="$parts $part"; done
 my_turn && tsan=1 || tsan=
 my_turn && packs=1 || packs=
 
@@ -62,7 +62,7 @@ if all; then step=${EVERY_CALL:+1} step=${step:-8}; else step=64; fi
 plain calls 0 $step
 for code in 2 719; do ! my_turn || plain calls $code 64; done
 ! all || asan calls 0 64
-for part in $asan_parts; do
+for part in $parts; do
     if all; then asan "$part"; else plain "$part"; fi
 done
 for part in limit small; do ! my_turn || plain $part; done
