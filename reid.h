@@ -63,7 +63,21 @@
        REID_NO_CUDA          leaves the GPU out, and dlopen with it: for small static programs
        REID_NO_VECTORS       leaves out what is written for particular processors: the portable loops remain, which
                              compute the same to rounding, many times slower, and compile in a third of the time
+       REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
+       REID_NO_SEARCH        leaves out the search: reid_index_create and reid_search fail with REID_ERR_LEFT_OUT
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
+
+       What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
+       bytes of code and constants in the object):
+
+           left out                              seconds     bytes
+           nothing                                  23.8   635 934
+           REID_NO_CUDA                             22.2   555 680
+           REID_NO_SEARCH                           22.0   616 177
+           REID_NO_NARROW                           14.1   419 910
+           REID_NO_VECTORS                           7.5   234 630
+           CUDA, search and narrow                  11.7   327 268
+           all four                                  4.1   131 488
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
@@ -261,8 +275,8 @@
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far
-       tested on the emulator of tests/emulator.)
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (For the GPU's kernels
+       see MEASURED ON A GPU.)
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -270,7 +284,32 @@
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
        the file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
-       description says, so it must tell the truth about their memory. */
+       description says, so it must tell the truth about their memory.
+
+   MEASURED ON A GPU
+       Nothing yet. The kernels of reid_kernels.cu are compiled by NVIDIA's NVRTC and run by the emulator of
+       tests/emulator, on a CPU, which is where their results have been tested. How fast they are, and whether a chip
+       gives the same bits as the emulator, is not known; what is said about a GPU's speed anywhere in this project is a
+       prediction. tools/gpu_check measures both on a machine that has a GPU, and tools/results keeps what it finds.
+
+   STABILITY
+       A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
+       CHANGELOG.md says what; a new patch version changes no declaration. The declarations and the implementation have
+       to be of one version: where the library is linked, reid_version() == REID_VERSION says so.
+       reid_desc and reid_search_desc grow by fields whose zero means what was done before, so that a program that
+       begins with REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other answers grow, too.
+       A result code keeps its number and its name, and a number is never given to another one. So do networks and
+       presets: a name never comes to mean other numbers.
+       Equal fingerprints mean embeddings that may be compared, whatever the versions that made them; their bits may
+       differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
+       first line, "reid fingerprint 1".
+       Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
+       again, and packs have to be written again. The files of the `reid` command carry versions of their own.
+
+   REVISION HISTORY        CHANGELOG.md has it at length
+       unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
+                     the preset's numbers; REID_NO_SEARCH, REID_NO_NARROW and REID_NO_VECTORS; REID_SYNC
+       0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -320,6 +359,7 @@ extern "C" {
     X(REID_ERR_MEMORY_LIMIT, -3, "memory_limit is too small for a batch of one")                                       \
     X(REID_ERR_SYSTEM, -4, "the operating system refused a mutex or a condition variable")                             \
     X(REID_ERR_FORKED, -5, "this handle was created before a fork; create one in each process")                        \
+    X(REID_ERR_LEFT_OUT, -6, "this part was left out when reid.h was compiled")                                        \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
@@ -735,7 +775,8 @@ typedef struct reid_index reid_index;
                    for galleries of 2^24 values or more; device memory counts for memory_limit. A pack of a network
                    holds the kernels for its embeddings. rows: copied, what it points at is not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM; of a GPU those of reid_create.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; of a GPU those
+                   of reid_create.
    Thread safety   any thread. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
@@ -2395,7 +2436,11 @@ typedef struct reid__op {
 } reid__op;
 
 /* Whether an operation is a convolution that multiplies bf16 or INT8. */
+#ifndef REID_NO_NARROW
 static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
+#else
+static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
+#endif
 
 typedef struct reid__plan {
     const reid__arch *arch;
@@ -3262,6 +3307,17 @@ static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + R
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
+/* FP32 to half precision, to nearest even. */
+static uint16_t reid__to_half(float x) {
+    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
+    size += 0xfff + (size >> 13 & 1);
+    return (uint16_t)(sign | (size - 0x38000000) >> 13);
+}
+
 /* What kernels do with vectors beside + - * and /: the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
@@ -3294,12 +3350,15 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
+#ifndef REID_NO_NARROW
 #define REID__KEEP /* these macros, for the next pass */
+#endif
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 
 /* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
+#ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
 #define REID__BASE scalar
 #define REID__INT8
@@ -3315,6 +3374,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #undef REID__PASS
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
+#endif
 
 #ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
@@ -3370,11 +3430,14 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
-#define REID__KEEP
+#ifndef REID_NO_NARROW
+#define REID__KEEP /* these macros, for the next pass */
+#endif
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 
+#ifndef REID_NO_NARROW
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
 #define REID__BASE avx2
@@ -3391,6 +3454,7 @@ REID__TARGET("avx2,fma,f16c")
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
 #undef REID__PASS
+#endif
 REID__TARGET_END
 
 #ifndef __clang__
@@ -3428,13 +3492,16 @@ REID__TARGET_END
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#ifndef REID_NO_NARROW
 #define REID__KEEP /* these macros, for the next pass */
+#endif
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 REID__TARGET_END
 
+#ifndef REID_NO_NARROW
 /* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
 #define REID__BF16
@@ -3471,6 +3538,7 @@ REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
 #include REID_SELF
 #undef REID__PASS
 REID__TARGET_END
+#endif /* REID_NO_NARROW */
 #ifndef __clang__
 #pragma GCC diagnostic pop
 #endif
@@ -3491,6 +3559,7 @@ static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     return (int)(r[part] >> bit & 1);
 }
 
+#ifndef REID_NO_NARROW
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
 static int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
@@ -3500,6 +3569,7 @@ static int reid__amx_allowed(void) {
 #endif
 }
 #endif
+#endif
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
@@ -3508,6 +3578,7 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpu_has(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                  __builtin_cpu_supports("avx512bw");
+#ifndef REID_NO_NARROW
     int bf16 = avx512 && __builtin_cpu_supports("avx512vl") && reid__cpu_has(7, 1, 0, 5);
     if (isa == REID_ISA_AMX_BF16)
         return bf16 && reid__cpu_has(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
@@ -3516,12 +3587,14 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     if (isa == REID_ISA_AMX_INT8)
         return vnni && reid__cpu_has(7, 0, 3, 25) && reid__amx_allowed() ? &reid__kernels_amx_int8 : NULL;
     if (isa == REID_ISA_AVX512_VNNI) return vnni ? &reid__kernels_avx512_vnni : NULL;
+#endif
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
+#ifndef REID_NO_NARROW
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
     if (!reid__kernels_for(isa)) return NULL;
@@ -3530,6 +3603,7 @@ static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
 }
+#endif
 
 /* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
@@ -3552,7 +3626,11 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
         if (isa != REID_ISA_AUTO && isa != each) continue;
+#ifndef REID_NO_NARROW
         *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
+#else
+        *out = computes ? reid__kernels_for(each) : NULL;
+#endif
         if (*out) return REID_OK;
         if (isa == each && !computes)
             return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
@@ -8548,6 +8626,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
 #define REID__SEARCH_STEP 2048    /* units that a thread takes at a time */
@@ -9003,16 +9082,6 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 }
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
-
-static uint16_t reid__to_half(float x) {
-    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
-    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | (size - 0x38000000) >> 13);
-}
 
 #ifndef REID_NO_CUDA
 /* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
@@ -9472,17 +9541,25 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     return r;
 }
 
-/* --- halves ------------------------------------------------------------------------------------------------------- */
+#else /* REID_NO_SEARCH */
+#define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
 
-REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    reid__caller caller = reid__enter();
-    for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__leave(caller);
+REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
+    if (out) *out = NULL;
+    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
 }
 
-REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
-    for (size_t i = 0; i < count; i++) out[i] = reid__half(in[i]);
+REID_API void reid_index_destroy(reid_index *index) { (void)index; }
+
+REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
+                                 reid_hit *hits, int *found, reid_error *error) {
+    (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
+    reid__clear_error(error);
+    return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
 }
+#endif /* REID_NO_SEARCH */
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
@@ -10098,6 +10175,16 @@ static reid_result reid__alloc_staging(reid__build *b) {
 }
 
 /* What the desc asks for: device, precision, instruction set, threads. */
+/* Refuses a precision that this build has no code for. */
+static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
+#ifdef REID_NO_NARROW
+    if (precision == REID_BF16 || precision == REID_INT8)
+        return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
+#endif
+    (void)precision, (void)e;
+    return REID_OK;
+}
+
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
@@ -10106,13 +10193,15 @@ static reid_result reid__choose_device(reid__build *b) {
     if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_INT8)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
                           (int)desc->precision);
+    reid_result r = reid__check_precision(desc->precision, b->e);
+    if (r != REID_OK) return r;
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
         return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
                           "crops of yours");
     if (desc->precision != REID_INT8 && desc->ranges)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
-    reid_result r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
+    r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
 }
@@ -10708,6 +10797,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     reid_head head;
     reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
+    if (r == REID_OK) r = reid__check_precision(desc->precision, e);
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
@@ -10739,8 +10829,10 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+#ifndef REID_NO_SEARCH
     if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
+#endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
     for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
         const reid__program *p = &k->jit.programs[i];
@@ -10952,6 +11044,16 @@ REID_API double reid_cosine(const float *a, const float *b, int dim) {
         bb += (double)b[i] * b[i];
     }
     return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
+}
+
+REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
+    reid__caller caller = reid__enter();
+    for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
+    reid__leave(caller);
+}
+
+REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
+    for (size_t i = 0; i < count; i++) out[i] = reid__half(in[i]);
 }
 
 REID_API int reid_version(void) { return REID_VERSION; }
