@@ -63,7 +63,21 @@
        REID_NO_CUDA          leaves the GPU out, and dlopen with it: for small static programs
        REID_NO_VECTORS       leaves out what is written for particular processors: the portable loops remain, which
                              compute the same to rounding, many times slower, and compile in a third of the time
+       REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
+       REID_NO_SEARCH        leaves out the search: reid_index_create and reid_search fail with REID_ERR_LEFT_OUT
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
+
+       What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
+       bytes of code and constants in the object):
+
+           left out                              seconds     bytes
+           nothing                                  23.8   635 934
+           REID_NO_CUDA                             22.2   555 680
+           REID_NO_SEARCH                           22.0   616 177
+           REID_NO_NARROW                           14.1   419 910
+           REID_NO_VECTORS                           7.5   234 630
+           CUDA, search and narrow                  11.7   327 268
+           all four                                  4.1   131 488
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
@@ -261,8 +275,8 @@
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (GPU kernels: so far
-       tested on the emulator of tests/emulator.)
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (For the GPU's kernels
+       see MEASURED ON A GPU.)
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -270,7 +284,32 @@
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
        the file's size and the network, nothing in them is executed; both readers are fuzzed. Pixels are read where the
-       description says, so it must tell the truth about their memory. */
+       description says, so it must tell the truth about their memory.
+
+   MEASURED ON A GPU
+       Nothing yet. The kernels of reid_kernels.cu are compiled by NVIDIA's NVRTC and run by the emulator of
+       tests/emulator, on a CPU, which is where their results have been tested. How fast they are, and whether a chip
+       gives the same bits as the emulator, is not known; what is said about a GPU's speed anywhere in this project is a
+       prediction. tools/gpu_check measures both on a machine that has a GPU, and tools/results keeps what it finds.
+
+   STABILITY
+       A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
+       CHANGELOG.md says what; a new patch version changes no declaration. The declarations and the implementation have
+       to be of one version: where the library is linked, reid_version() == REID_VERSION says so.
+       reid_desc and reid_search_desc grow by fields whose zero means what was done before, so that a program that
+       begins with REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other answers grow, too.
+       A result code keeps its number and its name, and a number is never given to another one. So do networks and
+       presets: a name never comes to mean other numbers.
+       Equal fingerprints mean embeddings that may be compared, whatever the versions that made them; their bits may
+       differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
+       first line, "reid fingerprint 1".
+       Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
+       again, and packs have to be written again. The files of the `reid` command carry versions of their own.
+
+   REVISION HISTORY        CHANGELOG.md has it at length
+       unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
+                     the preset's numbers; REID_NO_SEARCH, REID_NO_NARROW and REID_NO_VECTORS; REID_SYNC
+       0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -320,6 +359,7 @@ extern "C" {
     X(REID_ERR_MEMORY_LIMIT, -3, "memory_limit is too small for a batch of one")                                       \
     X(REID_ERR_SYSTEM, -4, "the operating system refused a mutex or a condition variable")                             \
     X(REID_ERR_FORKED, -5, "this handle was created before a fork; create one in each process")                        \
+    X(REID_ERR_LEFT_OUT, -6, "this part was left out when reid.h was compiled")                                        \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
@@ -735,7 +775,8 @@ typedef struct reid_index reid_index;
                    for galleries of 2^24 values or more; device memory counts for memory_limit. A pack of a network
                    holds the kernels for its embeddings. rows: copied, what it points at is not. out: NULL on failure.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_EMBEDDING (a row is not finite, or longer than 1e18), REID_ERR_ISA,
-                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM; of a GPU those of reid_create.
+                   REID_ERR_OUT_OF_MEMORY, REID_ERR_MEMORY_LIMIT, REID_ERR_SYSTEM, REID_ERR_LEFT_OUT; of a GPU those
+                   of reid_create.
    Thread safety   any thread. */
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out);
 
@@ -1652,7 +1693,8 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* The first of n numbers that is infinite or none, or n: by the bits, not isfinite, which a compiler option can remove.
+/* Returns the index of the first of n numbers that is infinite or NaN, or n if there is none. It looks at the bits
+   instead of calling isfinite, which a compiler option can remove.
    Two at a time: 1 more carries an exponent of ones into the sign. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
@@ -2395,7 +2437,11 @@ typedef struct reid__op {
 } reid__op;
 
 /* Whether an operation is a convolution that multiplies bf16 or INT8. */
+#ifndef REID_NO_NARROW
 static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
+#else
+static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
+#endif
 
 typedef struct reid__plan {
     const reid__arch *arch;
@@ -3103,36 +3149,48 @@ static void reid__team_stop(reid__team *team, int forked) {
    set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
 /* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
-   is. */
+   multiplies those. */
 typedef struct reid__tile {
-    const void *const *a;  /* [rows][taps]: where kc inputs of one kernel position lie, if `matrix` is NULL */
-    int taps, kc;          /* K = taps * kc */
-    const float *b;        /* [K][panel width]; in bf16 and INT8 groups of weights, see reid__pack_narrow */
-    const float *bias;     /* [panel width] */
-    const float *scale;    /* INT8: [panel width], what 1 in a sum is in steps of the output */
-    float residual_scale;  /* INT8: what 1 in a residual is */
-    int is_signed, residual_signed; /* INT8 */
-    const void *residual;  /* NULL, or added before the activation */
-    void *out;
-    ptrdiff_t residual_stride, out_stride; /* bytes from pixel to pixel */
-    reid__act act;
-    int half;              /* the panel has half of the usual columns */
-    int wide;              /* bf16: `out` is FP32 all the same */
-    uintptr_t ahead;       /* what to fetch into L2 meanwhile, perhaps past an array's end: */
-    int sharers;           /* 1 / sharers times as much as is read of b */
-    int stays;             /* nothing: the next panel is there from the block before */
-    const float *factors;  /* NULL, or [K]: of the rows of b, whose products go to `scaled` */
-    float *scaled;
-    ptrdiff_t soon, piece; /* not 0: as far from `out` lie outputs of the next block, a piece for each pixel; and from
-                              `residual` */
-    /* Rows equally far apart: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row, and for AMX, which
-       knows no other rows, those of step i of a run i * step further. */
-    const char *matrix;
-    const ptrdiff_t *tap_at; /* [taps] */
-    ptrdiff_t row, step;
-    int grid, places, x;   /* not 0: rows are places, `places` for an image, in lines of `grid`; those at the end of a
-                              line and in an image's last line are no pixels; x: the first */
-    int *in_use;           /* whether this thread's registers are set up */
+    /* Inputs. The table `a` holds a pointer for each row and kernel position, or `matrix` says where they are without a
+       table: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds
+       those of step i of a run i * step further. */
+    const void *const *a;      /* [rows][taps]; it counts where `matrix` is NULL */
+    const char *matrix;        /* the inputs of row 0, or NULL */
+    const ptrdiff_t *tap_at;   /* [taps]: bytes from a row's first run to each of its runs */
+    ptrdiff_t row, step;       /* bytes from row to row, and from step to step */
+    int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
+    int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
+                                  a line and the last line of an image are no pixels, and are not stored */
+    int places;                /* an image has so many places */
+    int x;                     /* the place that row 0 stands for */
+
+    /* Weights of the panel. */
+    const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
+    const float *bias;         /* [panel width] */
+    const float *scale;        /* INT8: [panel width]; a sum of 1 is so many steps of the output */
+    const float *factors;      /* NULL, or [K]: each row of weights is multiplied by its factor before it is used */
+    float *scaled;             /* the place for those products */
+    int half;                  /* 1: the panel has half of the usual columns */
+
+    /* Output. */
+    void *out;                 /* the first pixel's outputs */
+    ptrdiff_t out_stride;      /* bytes from pixel to pixel */
+    const void *residual;      /* NULL, or the first pixel's values that are added before the activation */
+    ptrdiff_t residual_stride; /* bytes from pixel to pixel */
+    float residual_scale;      /* INT8: a residual of 1 is so many steps of the output */
+    int is_signed, residual_signed; /* INT8: these bytes are -128 ... 127 instead of 0 ... 255 */
+    reid__act act;             /* the activation */
+    int wide;                  /* 1: the output of bf16 is FP32 */
+
+    /* What is fetched into the caches meanwhile. */
+    uintptr_t ahead;           /* the address of what is wanted next; a number, as it may pass an array's end */
+    int fetch_divisor;         /* for each byte that the tile reads of b it fetches 1 / fetch_divisor bytes */
+    int panel_stays;           /* 1: it fetches nothing, as the block before has left the next panel in the cache */
+    ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to those that the next block will write, and from
+                                  its residual to that of the next block */
+    ptrdiff_t next_piece;      /* bytes that each pixel fetches there */
+
+    int *in_use;               /* whether this thread's AMX registers are set up */
 } reid__tile;
 
 /* Where the inputs of one row and kernel position begin. */
@@ -3140,8 +3198,8 @@ static const void *reid__run_at(const reid__tile *t, ptrdiff_t r, int tap) {
     return t->matrix ? t->matrix + t->tap_at[tap] + r * t->row : t->a[r * t->taps + tap];
 }
 
-/* The next rows of a tile that are pixels side by side: how many, perhaps none. *r and *x pass them and what is in vain
-   behind them, a place or an image's last line. */
+/* Returns how many of a tile's rows from *r on are pixels side by side, perhaps none. *r and *x go on to the row behind
+   them, and behind the place or the line of an image that is no pixel, if one follows. */
 static int reid__next_run(const reid__tile *t, int rows, int *r, int *x) {
     int run = rows - *r, passed = run, last = t->places - t->grid;
     if (t->grid) {
@@ -3161,26 +3219,26 @@ typedef struct reid__gemm {
     void (*release)(int *in_use); /* gives the registers of a thread back */
 } reid__gemm;
 
-/* Some of Winograd's tiles times one panel, in three points of a row of points: the first three, or the last. */
+/* Some of Winograd's tiles times one panel, in three points of a row of six: the first three, or the last three. */
 typedef struct reid__points {
     const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
     const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows */
     float *out;           /* [rows][REID__POINTS][width], at the first point */
     int c, width;
-    int last;             /* the last three */
-    uintptr_t ahead;      /* weights of the next row of points, perhaps past an array's end, */
-    int lines;            /* of which so many cache lines are fetched for each channel */
+    int last;             /* 1: the last three */
+    uintptr_t ahead;      /* the address of weights of the next row of points; it may pass an array's end */
+    int lines;            /* the cache lines that are fetched from there for each channel */
 } reid__points;
 
-/* Floats of three points' transformed inputs, reid__points.in, and a line more: at a power of two all would meet in
-   one cache set. */
+/* Floats from three points' transformed inputs, reid__points.in, to the next three. A cache line more than they take is
+   left, because at a distance of a power of two all of them would share one set of the cache. */
 static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t)c + REID__LANES; }
 
 #define REID__MAX_KERNEL 5 /* rows of a depthwise window */
-#define REID__SHORT_LINE 8 /* pixels; lines of fewer are computed several at a time, */
-#define REID__LINES_PIXELS 24 /* so many pixels at least */
-#define REID__FETCH 8 /* inputs between two turns of fetching, 16 in half panels; up to twice as many behind the last */
-#define REID__FEW_SHARERS 6 /* up to so many tiles of a panel fetch the next one into L1, more into L2 */
+#define REID__SHORT_LINE 8 /* lines of fewer pixels are computed several at a time, */
+#define REID__LINES_PIXELS 24 /* so that these have together at least so many pixels */
+#define REID__FETCH 8 /* a tile fetches after each 8 inputs, in half panels after 16, and behind the last full turn */
+#define REID__FEW_TILES 6 /* up to so many tiles of a panel fetch the next one into L1; more of them fetch it into L2 */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
 /* What an instruction set provides; all of it is written once, in >>kernels. */
@@ -3190,7 +3248,7 @@ typedef struct reid__kernels {
     reid__element element;                  /* of the operations that `narrow` computes */
     reid__gemm fp32, narrow;
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    /* To values that are not FP32: bf16, or what INT8's sums are in steps. NULL: they are */
+    /* Stores FP32 as bf16, or INT8's sums as bytes. NULL: activations are FP32 */
     void (*store)(const float *in, const float *scale, const float *bias, void *out, int count);
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
@@ -3262,7 +3320,44 @@ static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + R
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
-/* What kernels do with vectors beside + - * and /: the same names behind each instruction set's prefix. */
+/* FP32 to half precision, to nearest even. */
+static uint16_t reid__to_half(float x) {
+    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
+    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
+    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
+    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
+        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
+    size += 0xfff + (size >> 13 & 1);
+    return (uint16_t)(sign | (size - 0x38000000) >> 13);
+}
+
+/* What a pass of >>kernels needs: these macros are defined, REID_SELF is included, and >>kernels undefines them at its
+   end, but for those of the vectors if REID__KEEP is defined. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
+
+       REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
+       REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
+       REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
+       REID__W               all       floats in a vector
+       REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
+       REID__NV              all       vectors in a row of a panel
+       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
+       REID__RUN             all       output pixels that a depthwise convolution computes side by side
+       REID__UNROLL          all       the pragma before loops that have to be unrolled, or nothing
+       REID__IN_REGISTER     all       keeps a vector in a register
+       REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
+       REID__HALVES          all       a vector of floats from half precision
+       REID__EXP2_EIGHTHS    scalar    2^t for eighths; vectors have it from REID__LOOKUP
+       REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND
+                             vectors   integer loads, stores and shuffles, most of them for resizing
+       REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
+       REID__BASE            INT8      the FP32 pass whose functions it shares
+       REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
+       REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
+       REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
+       REID__QUOTIENT        bf16      a / b
+       REID__AMX_DOT         narrow    the same product of AMX's tiles; only passes that AMX has have it
+
+   The intrinsics beside + - * and / have the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
 #define REID__LOAD(p) REID__OF(loadu_ps)(p)
 #define REID__STORE(p, v) REID__OF(storeu_ps)(p, v)
@@ -3294,12 +3389,15 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
+#ifndef REID_NO_NARROW
 #define REID__KEEP /* these macros, for the next pass */
+#endif
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 
 /* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
+#ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
 #define REID__BASE scalar
 #define REID__INT8
@@ -3315,6 +3413,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #undef REID__PASS
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
+#endif
 
 #ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
@@ -3370,11 +3469,14 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
-#define REID__KEEP
+#ifndef REID_NO_NARROW
+#define REID__KEEP /* these macros, for the next pass */
+#endif
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 
+#ifndef REID_NO_NARROW
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
 #define REID__BASE avx2
@@ -3391,6 +3493,7 @@ REID__TARGET("avx2,fma,f16c")
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
 #undef REID__PASS
+#endif
 REID__TARGET_END
 
 #ifndef __clang__
@@ -3428,13 +3531,16 @@ REID__TARGET_END
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
+#ifndef REID_NO_NARROW
 #define REID__KEEP /* these macros, for the next pass */
+#endif
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
 #undef REID__PASS
 #undef REID__KEEP
 REID__TARGET_END
 
+#ifndef REID_NO_NARROW
 /* bf16 in memory, FP32 in the same vectors. A bf16 is the upper half of an FP32. */
 #define REID__PASS avx512_bf16
 #define REID__BF16
@@ -3471,6 +3577,7 @@ REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
 #include REID_SELF
 #undef REID__PASS
 REID__TARGET_END
+#endif /* REID_NO_NARROW */
 #ifndef __clang__
 #pragma GCC diagnostic pop
 #endif
@@ -3491,6 +3598,7 @@ static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     return (int)(r[part] >> bit & 1);
 }
 
+#ifndef REID_NO_NARROW
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
 static int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
@@ -3500,6 +3608,7 @@ static int reid__amx_allowed(void) {
 #endif
 }
 #endif
+#endif
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
 static const reid__kernels *reid__kernels_for(reid_isa isa) {
@@ -3508,6 +3617,7 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && reid__cpu_has(1, 0, 2, 29); /* F16C */
     int avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
                  __builtin_cpu_supports("avx512bw");
+#ifndef REID_NO_NARROW
     int bf16 = avx512 && __builtin_cpu_supports("avx512vl") && reid__cpu_has(7, 1, 0, 5);
     if (isa == REID_ISA_AMX_BF16)
         return bf16 && reid__cpu_has(7, 0, 3, 22) && reid__amx_allowed() ? &reid__kernels_amx_bf16 : NULL;
@@ -3516,12 +3626,14 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     if (isa == REID_ISA_AMX_INT8)
         return vnni && reid__cpu_has(7, 0, 3, 25) && reid__amx_allowed() ? &reid__kernels_amx_int8 : NULL;
     if (isa == REID_ISA_AVX512_VNNI) return vnni ? &reid__kernels_avx512_vnni : NULL;
+#endif
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
+#ifndef REID_NO_NARROW
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
     if (!reid__kernels_for(isa)) return NULL;
@@ -3530,6 +3642,7 @@ static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
 }
+#endif
 
 /* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
@@ -3552,7 +3665,11 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
         if (isa != REID_ISA_AUTO && isa != each) continue;
+#ifndef REID_NO_NARROW
         *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
+#else
+        *out = computes ? reid__kernels_for(each) : NULL;
+#endif
         if (*out) return REID_OK;
         if (isa == each && !computes)
             return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
@@ -4005,7 +4122,7 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
     for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
 }
 
-/* What tiles read of an operation, whatever the pixels: what reid__inputs builds on. */
+/* A tile with what is the same for all pixels of an operation; reid__inputs adds the rest. */
 static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     const reid__op *op = j->op;
     int stem = reid__is_stem(j->net->plan, op);
@@ -4016,7 +4133,8 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     return t;
 }
 
-/* Where the inputs of `count` output pixels from m on lie. Returns how many rows that makes. */
+/* Tells t where the inputs of `count` output pixels from m on lie. Returns the rows that this takes: more than `count`
+   where some rows are no pixels, see reid__copy_grid. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
@@ -4045,14 +4163,15 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
     return pixels;
 }
 
-/* `count` rows of a panel of `bytes` bytes, from where t stands: in tiles of equal height, give or take one row; AMX
-   takes as long for fewer. Each fetches its share of `size` bytes that are wanted next. */
+/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. The tiles have equal heights, give or
+   take one row; those of AMX have the full height, for fewer rows would take as long. Each tile fetches its share of
+   the `size` bytes at `next`, which are wanted next. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
                             size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
     size_t share = size / (size_t)tiles;
     t->ahead = (uintptr_t)next;
-    t->sharers = t->stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
+    t->fetch_divisor = t->panel_stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
     for (; tiles > 0; tiles--) {
         int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
         gemm->tile(t, height);
@@ -4062,14 +4181,14 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
         else t->a += (ptrdiff_t)height * t->taps;
         if (t->grid) t->x = (t->x + height) % t->places;
         t->out = (char *)t->out + pixels * t->out_stride;
-        if (t->soon) t->soon -= pixels * (t->out_stride - t->piece);
+        if (t->next_out) t->next_out -= pixels * (t->out_stride - t->next_piece);
         if (t->residual) t->residual = (const char *)t->residual + pixels * t->residual_stride;
         count -= height;
     }
 }
 
-/* Sets t's weights to those of a panel of output channels, and t->ahead to the next ones. Returns how many bytes they
-   have. */
+/* Sets t's weights to those of a panel of output channels, and t->ahead to those of the next panel. Returns the bytes
+   of a panel. */
 static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -4113,8 +4232,8 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
         }
         t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
-        t.piece = j->net->kernels->nr * out->bytes;
-        t.soon = rows * t.out_stride + (panel - from) * (rows - 1) * t.piece;
+        t.next_piece = j->net->kernels->nr * out->bytes;
+        t.next_out = rows * t.out_stride + (panel - from) * (rows - 1) * t.next_piece;
         if (residual) {
             t.residual_stride = residual->c * residual->bytes;
             t.residual = reid__value_at(j, op->residual, 0, m * residual->c + column);
@@ -4125,7 +4244,7 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
     }
 }
 
-/* Whether AMX finds weights in L2 while blocks of pixels pass by. */
+/* Whether all weights of an operation stay in L2 while AMX computes block after block of pixels. */
 static int reid__weights_stay(const reid__job *j) {
     const reid__op *op = j->op;
     if (!reid__gemm_of(j)->gather) return 0;
@@ -4167,10 +4286,10 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
         reid__tile inputs = reid__tile_of(j, s);
         count = reid__conv_pixels(j, m, p->to - m);
         int rows = reid__inputs(j, m, count, s, s->block, &inputs);
-        inputs.stays = m > p->from && reid__weights_stay(j);
+        inputs.panel_stays = m > p->from && reid__weights_stay(j);
         if (reid__scales_weights(j->op)) {
             inputs.factors = reid__at(j, j->op->scale, (int)(m / (j->op->oh * j->op->ow)));
-            inputs.scaled = s->block, inputs.stays = 1;
+            inputs.scaled = s->block, inputs.panel_stays = 1;
         }
         reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
     }
@@ -4192,10 +4311,10 @@ static int reid__part_count(const reid__job *j) {
 #define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
 #define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
 
-/* Cuts M pixels (or Winograd's tiles) times N panels for the team: the grid that is done first, each member doing as
-   many parts as any. Where pixels are cut, members find most of their inputs in their own cache; where panels are, each
-   weight is read only once. Half of the parts will do where that saves a twentieth; of like grids the one with fewer
-   parts of N. */
+/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It takes the grid of parts that would be
+   done first if every member did the same number of them. Where pixels are cut, members find most of their inputs in
+   their own cache; where panels are cut, each weight is read only once. Half as many parts are taken only if that saves
+   a twentieth of the time, and of grids that take equally long the one with fewer parts of N is taken. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
@@ -4959,7 +5078,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
-    const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->sharers;
+    const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
     const ptrdiff_t padding =
         REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
@@ -4970,7 +5089,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
         REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
-                if (t->sharers <= REID__FEW_SHARERS) __builtin_prefetch((const void *)ahead, 0, 3);
+                if (t->fetch_divisor <= REID__FEW_TILES) __builtin_prefetch((const void *)ahead, 0, 3);
                 else __builtin_prefetch((const void *)ahead, 0, 2);
             }
             for (int end = reid__min(row + 2, mr); row < end; row++) REID__F(fetch_row)(t, row, nv);
@@ -5600,8 +5719,9 @@ REID__INLINE void reid__amx_pixels(const reid__tile *t, const float *sums, ptrdi
     const int full = !t->half;
     REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
     for (ptrdiff_t end = pixel + rows; pixel < end; pixel++, sums += 32) {
-        if (t->soon) __builtin_prefetch((const char *)t->out + t->soon + pixel * t->piece, 1, 2);
-        if (t->soon && residual) __builtin_prefetch((const char *)t->residual + t->soon + pixel * t->piece, 0, 2);
+        if (t->next_out) __builtin_prefetch((const char *)t->out + t->next_out + pixel * t->next_piece, 1, 2);
+        if (t->next_out && residual)
+            __builtin_prefetch((const char *)t->residual + t->next_out + pixel * t->next_piece, 0, 2);
         REID__V v = REID__LOAD(sums) + bias, w = REID__LOAD(sums + 16) + bias2;
         if (residual && full) {
             const REID__I line = REID__ILOAD((const char *)t->residual + pixel * t->residual_stride);
@@ -5631,11 +5751,11 @@ REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, 
     const REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
     const REID__V scale = REID__LOAD(t->scale), scale2 = full ? REID__LOAD(t->scale + 16) : scale;
     const REID__V residual_scale = REID__SET1(t->residual_scale);
-    const ptrdiff_t stride = t->out_stride, from_stride = t->residual_stride, piece = t->piece;
+    const ptrdiff_t stride = t->out_stride, from_stride = t->residual_stride, piece = t->next_piece;
     uint8_t *out = (uint8_t *)t->out + pixel * stride;
     const uint8_t *from = added ? (const uint8_t *)t->residual + pixel * from_stride : NULL;
-    const char *later = (const char *)t->out + t->soon + pixel * piece;
-    const char *from_later = added ? (const char *)t->residual + t->soon + pixel * piece : later;
+    const char *later = (const char *)t->out + t->next_out + pixel * piece;
+    const char *from_later = added ? (const char *)t->residual + t->next_out + pixel * piece : later;
     for (int i = 0; i < rows; i++, sums += 32, out += stride, from += added ? from_stride : 0) {
         __builtin_prefetch(later + i * piece, 1, 2);
         if (added) __builtin_prefetch(from_later + i * piece, 0, 2);
@@ -5663,7 +5783,7 @@ static void REID__F(amx_tile)(const reid__tile *t, int rows) {
     const ptrdiff_t width = full ? 128 : 64;
     const char *b = (const char *)t->b;
     uintptr_t ahead = t->ahead;
-    const uintptr_t pace = (uintptr_t)(16 * width / t->sharers);
+    const uintptr_t pace = (uintptr_t)(16 * width / t->fetch_divisor);
     if (!*t->in_use) reid__amx_begin(t->in_use);
     REID__AMX_ZERO(0);
     if (full) REID__AMX_ZERO(1);
@@ -8548,6 +8668,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
 #define REID__SEARCH_STEP 2048    /* units that a thread takes at a time */
@@ -8777,7 +8898,7 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
         tile.a = rows + at, tile.taps = 1, tile.kc = dim;
         tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
         tile.bias = reid__no_bias;
-        tile.sharers = 1, tile.ahead = (uintptr_t)tile.b;
+        tile.fetch_divisor = 1, tile.ahead = (uintptr_t)tile.b;
         if (panel == 0 && !h->order && h->x->rows.floats)
             tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
         tile.out = t->scores + (ptrdiff_t)at * h->width, tile.out_stride = (ptrdiff_t)sizeof(float) * h->width;
@@ -9003,16 +9124,6 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 }
 
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
-
-static uint16_t reid__to_half(float x) {
-    uint32_t bits = reid__bits(x), sign = bits >> 16 & 0x8000, size = bits & 0x7fffffff;
-    if (size >= 0x7f800000) return (uint16_t)(sign | 0x7c00 | (size > 0x7f800000 ? 0x200 : 0));
-    if (size >= 0x477ff000) return (uint16_t)(sign | 0x7c00); /* 65520 and more */
-    if (size < 0x38800000) /* below 2^-14 a unit is 2^-24, the last place of 0.5 */
-        return (uint16_t)(sign | (reid__bits(reid__float(size) + 0.5f) - 0x3f000000));
-    size += 0xfff + (size >> 13 & 1);
-    return (uint16_t)(sign | (size - 0x38000000) >> 13);
-}
 
 #ifndef REID_NO_CUDA
 /* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
@@ -9472,17 +9583,25 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     return r;
 }
 
-/* --- halves ------------------------------------------------------------------------------------------------------- */
+#else /* REID_NO_SEARCH */
+#define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
 
-REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
-    reid__caller caller = reid__enter();
-    for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
-    reid__leave(caller);
+REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
+    if (out) *out = NULL;
+    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
 }
 
-REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
-    for (size_t i = 0; i < count; i++) out[i] = reid__half(in[i]);
+REID_API void reid_index_destroy(reid_index *index) { (void)index; }
+
+REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
+                                 reid_hit *hits, int *found, reid_error *error) {
+    (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
+    reid__clear_error(error);
+    return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
 }
+#endif /* REID_NO_SEARCH */
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>public
@@ -10098,6 +10217,16 @@ static reid_result reid__alloc_staging(reid__build *b) {
 }
 
 /* What the desc asks for: device, precision, instruction set, threads. */
+/* Refuses a precision that this build has no code for. */
+static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
+#ifdef REID_NO_NARROW
+    if (precision == REID_BF16 || precision == REID_INT8)
+        return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_NARROW: no bf16 and no INT8");
+#endif
+    (void)precision, (void)e;
+    return REID_OK;
+}
+
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
@@ -10106,13 +10235,15 @@ static reid_result reid__choose_device(reid__build *b) {
     if ((int)desc->precision < REID_PRECISION_DEFAULT || desc->precision > REID_INT8)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.precision is %d, which is no reid_precision",
                           (int)desc->precision);
+    reid_result r = reid__check_precision(desc->precision, b->e);
+    if (r != REID_OK) return r;
     reid_precision precision = desc->device == REID_DEVICE_CUDA ? REID_FP32 : desc->precision;
     if (desc->precision == REID_INT8 && !desc->ranges)
         return reid__fail(b->e, REID_ERR_RANGES, "desc.ranges is missing: `reid calibrate --int8` measures them on "
                           "crops of yours");
     if (desc->precision != REID_INT8 && desc->ranges)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
-    reid_result r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
+    r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
 }
@@ -10708,6 +10839,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     reid_head head;
     reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
+    if (r == REID_OK) r = reid__check_precision(desc->precision, e);
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
@@ -10739,8 +10871,10 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
     if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+#ifndef REID_NO_SEARCH
     if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);
+#endif
     if (r == REID_OK) r = reid__jit_build(&k->jit, desc->threads ? desc->threads : reid__cpu_count(), e);
     for (int i = 0; i < k->jit.program_count && fn && r == REID_OK; i++) {
         const reid__program *p = &k->jit.programs[i];
@@ -10952,6 +11086,16 @@ REID_API double reid_cosine(const float *a, const float *b, int dim) {
         bb += (double)b[i] * b[i];
     }
     return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
+}
+
+REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count) {
+    reid__caller caller = reid__enter();
+    for (size_t i = 0; i < count; i++) out[i] = reid__to_half(in[i]);
+    reid__leave(caller);
+}
+
+REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count) {
+    for (size_t i = 0; i < count; i++) out[i] = reid__half(in[i]);
 }
 
 REID_API int reid_version(void) { return REID_VERSION; }

@@ -213,7 +213,7 @@ static const struct {
     {REID_ERR_BN_VARIANCE, "core/t_tensors"},             {REID_ERR_FILE_WRITE, "gpu/cuda_cache"},
     {REID_ERR_KERNEL_PACK, "gpu/cuda_cache"},             {REID_ERR_NO_KERNELS, "gpu/cuda_cache"},
     {REID_ERR_KERNEL_COMPILE, "gpu/cuda_cache"},          {REID_ERR_GPU, "gpu/cuda_faults"},
-    {REID_ERR_EXPONENT, "core/t_tensors"},
+    {REID_ERR_EXPONENT, "core/t_tensors"},                {REID_ERR_LEFT_OUT, "core/t_compile"},
 };
 
 static int source_has(const char *test, const char *text) {
@@ -221,6 +221,7 @@ static int source_has(const char *test, const char *text) {
     int found = 0;
     snprintf(path, sizeof path, "tests/%s.c", test);
     FILE *f = fopen(path, "r");
+    if (!f) snprintf(path, sizeof path, "tests/%s.sh", test), f = fopen(path, "r");
     while (f && fgets(line, sizeof line, f)) found |= strstr(line, text) != NULL;
     if (f) fclose(f);
     return found;

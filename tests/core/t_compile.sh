@@ -157,6 +157,41 @@ compiles 'without CUDA' cc -std=c99 $warnings $c_warnings -O0 -DREID_NO_CUDA -I"
 nm -u small.o | grep -E 'dlopen|dlsym|glob' > log
 compiles 'without CUDA, no dlopen' test ! -s log
 
+# --- without the search, without bf16 and INT8 ---
+for cc in gcc clang; do
+    command -v $cc >/dev/null || continue
+    for left_out in -DREID_NO_SEARCH -DREID_NO_NARROW '-DREID_NO_SEARCH -DREID_NO_NARROW -DREID_NO_CUDA'; do
+        compiles "$cc $left_out" $cc -std=c99 $warnings $c_warnings $left_out -fsyntax-only -I"$root" implementation.c
+    done
+done
+cat > parts.c <<'END'
+#define REID_STATIC
+#define REID_IMPLEMENTATION
+#include "reid.h"
+int main(void) {
+    reid_error error;
+    reid_desc desc = REID_INIT;
+    reid_rows rows = REID_INIT;
+    reid_search_desc search = REID_INIT;
+    reid_index *index;
+    reid_ctx *ctx;
+    desc.error = &error, desc.network = "resnet50", desc.weights = "/no/such/file";
+    if (reid_index_create(&desc, &rows, &index) != REID_ERR_LEFT_OUT || index) return 1;
+    if (!strstr(error.text, "REID_NO_SEARCH")) return 2;
+    if (reid_search(NULL, NULL, 0, &search, NULL, NULL, &error) != REID_ERR_LEFT_OUT) return 3;
+    reid_index_destroy(index);
+    desc.precision = REID_BF16;
+    if (reid_create(&desc, &ctx) != REID_ERR_LEFT_OUT || ctx || !strstr(error.text, "REID_NO_NARROW")) return 4;
+    desc.precision = REID_INT8, desc.ranges = "ranges";
+    if (reid_create(&desc, &ctx) != REID_ERR_LEFT_OUT) return 5;
+    desc.precision = REID_FP32, desc.ranges = NULL;
+    return reid_create(&desc, &ctx) != REID_ERR_FILE_OPEN; /* FP32 is there */
+}
+END
+compiles 'without the search and narrow types' cc -std=c99 $warnings $c_warnings -O0 -DREID_NO_SEARCH -DREID_NO_NARROW \
+    -DREID_NO_CUDA -DREID_NO_VECTORS -I"$root" parts.c -o parts -lm -lpthread
+compiles 'without the search and narrow types, runs' ./parts
+
 # --- beside stb_image ---
 cat > stb.c <<'END'
 #define STB_IMAGE_IMPLEMENTATION
