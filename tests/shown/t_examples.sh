@@ -21,8 +21,8 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads print_plan plain user static_tool static_tool_musl gpu_batch
-    patched_kernel'
+programs='hello compare_two boxes own_allocator many_threads print_plan plain user static_tool static_tool_musl
+    gpu_batch patched_kernel'
 made_up='search' # needs no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' last=''
