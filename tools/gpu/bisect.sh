@@ -15,7 +15,8 @@ build_kernels() {
     fi
     for part in $1; do
         program=build/gpu/kernels_$part$emulator
-        [ -x "$program" ] && [ -z "$(find reid.h tests/gpu/kernels_* tests/emulator/*.h -newer "$program")" ] && continue
+        [ -x "$program" ] && newer=$(find reid.h tests/gpu/kernels_* tests/emulator/*.h -newer "$program") &&
+            [ -z "$newer" ] && continue
         ${CC:-cc} -O2 -std=c99 -D_GNU_SOURCE $real -Itests/emulator -I. "tests/gpu/kernels_$part.c" -o "$program.new" \
             $libraries -lm -ldl -lpthread && mv "$program.new" "$program" &
     done
