@@ -33,9 +33,11 @@
        >>kernels     inner loops, once per instruction set           /
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
-       >>cuda_run    the list of operations to launches and graphs
+       >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
+       >>cuda_run    launches to graphs: programs, weights, lanes, a batch from pictures to embeddings
        >>search      the rows nearest to a query, exactly
-       >>public      reid_create, reid_embed and the queries
+       >>create      reid_create: a weight file to a handle
+       >>public      reid_embed and the queries
 
    QUICK START     (examples/hello.c is this, with error messages)
 
@@ -6943,7 +6945,7 @@ static void reid__jit_free(reid__jit *j) {
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
-   >>cuda_run
+   >>cuda_plan
    The CUDA executor. The same list of operations: each becomes one launch of a kernel of reid_kernels.cu (a step), and
    all launches of a batch one CUDA graph. A call is cut into batches of 1, 2, 4 … images, so that a batch has exactly
    the launches of its size; a picture's pixels travel as they are and are resized on the GPU.
@@ -7755,6 +7757,12 @@ static int reid__graph_batch(int n) {
     while (batch * 2 <= n && batch < 1 << (REID__MAX_GRAPHS - 1)) batch *= 2;
     return batch;
 }
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>cuda_run
+   Launches to graphs: the programs are loaded and their kernels found, weights are packed on the GPU, lanes get their
+   memory and a graph for each size of batch, and a batch goes from pictures to embeddings.
+   ------------------------------------------------------------------------------------------------------------------ */
 
 /* --- modules --- */
 
@@ -9604,8 +9612,9 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
 #endif /* REID_NO_SEARCH */
 
 /* --------------------------------------------------------------------------------------------------------------------
-   >>public
-   The handle: reid_create, reid_embed and the queries.
+   >>create
+   The handle: reid_create finds the network that a weight file holds, checks what was asked for, and builds the plan,
+   the packed weights and the lanes.
    ------------------------------------------------------------------------------------------------------------------ */
 struct reid_ctx {
     reid__mem mem;
@@ -10587,6 +10596,11 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     reid__release(&mem, NULL);
     errno = saved_errno;
 }
+
+/* --------------------------------------------------------------------------------------------------------------------
+   >>public
+   What a handle does: reid_embed and its relatives, the queries, GPUs and their kernels, timing.
+   ------------------------------------------------------------------------------------------------------------------ */
 
 /* --- embedding ---------------------------------------------------------------------------------------------------- */
 
