@@ -7257,7 +7257,8 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     for (int i = 0; i < REID__TILE_COUNT; i++) {
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
-        if (reid__tiles[i].arch && reid__tiles[i].arch != arch) continue;
+        /* Those of one chip are for halves: with bytes their scales do not fit into the registers, too. */
+        if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__is_narrow(op))) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
     }

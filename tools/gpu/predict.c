@@ -162,7 +162,7 @@ int main(int argc, char **argv) {
     if (!found || batch < 1) return usage();
     int count = plan.arch->family == REID__RESNET ? 4 : 2;
     narrow = plan;
-    if (count == 4) reid__plan_narrow(&narrow, 4);
+    if (count == 4) reid__plan_narrow(&narrow, REID__ELEMENT_INT8);
     for (int k = 0; k < count; k++)
         reid__gpu_plan_init(&gpu[k], k >= 2 ? &narrow : &plan, &prep, 1, on->arch == 90 ? 2 : 0, 0, 0, k % 2);
     printf("%-24s", "microseconds");
