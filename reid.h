@@ -362,6 +362,11 @@ extern "C" {
     X(REID_ERR_SYSTEM, -4, "the operating system refused a mutex or a condition variable")                             \
     X(REID_ERR_FORKED, -5, "this handle was created before a fork; create one in each process")                        \
     X(REID_ERR_LEFT_OUT, -6, "this part was left out when reid.h was compiled")                                        \
+    X(REID_ERR_FULL, -7, "the queue is full: try again later")                                                         \
+    X(REID_ERR_EXPIRED, -8, "the deadline was reached, or cannot be met")                                              \
+    X(REID_ERR_CANCELLED, -9, "the request was cancelled")                                                             \
+    X(REID_ERR_STOPPING, -60, "the queue is stopping")                                                                 \
+    X(REID_ERR_TICKET, -61, "no request has this ticket, or it is over already")                                       \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
@@ -796,6 +801,107 @@ REID_API void reid_index_destroy(reid_index *index);
    Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
+
+/* --- a queue: many callers, each with few images ---
+
+   What callers submit gathers while all lanes of a handle compute, and a lane that becomes free takes the next batch:
+   in the order of class, deadline, arrival. An idle lane starts at once. Rows have the bits of reid_embed. */
+
+typedef struct reid_queue reid_queue;
+typedef uint64_t reid_ticket; /* of one request; never 0 */
+
+/* Told once for every accepted request, on a thread of the queue, when it is over: REID_OK, and out is filled;
+   REID_ERR_EXPIRED, REID_ERR_CANCELLED, REID_ERR_STOPPING, or an error of reid_embed, and out is zeroed. It should
+   return soon, because that thread computes, too. It may submit and cancel, but neither wait nor destroy. */
+typedef void (*reid_done_fn)(reid_result result, void *user);
+
+/* What is submitted. REID_INIT plus `images`, `n` and `out` is a complete request, for which reid_submit waits. */
+typedef struct reid_request {
+    const reid_image *images; /* [n], n at least 1: they, their boxes and pixels stay as they are until it is over */
+    int n;
+    float *out;               /* (n, reid_dim) */
+    int priority;             /* -3 (first) ... 0 (the default) ... 4 (last): 8 levels */
+    int64_t deadline_us;      /* microseconds from now until which it has to be over; 0: none. When it is reached, what
+                                 waits is given up at once; what is being computed, as soon as that batch is over */
+    reid_done_fn done;        /* NULL: reid_submit returns when it is over, with its result */
+    void *user;
+} reid_request;
+
+/* REID_INIT plus `ctx` is a complete description. */
+typedef struct reid_queue_desc {
+    reid_ctx *ctx;      /* outlives the queue. reid_embed may be called on it all the same, and takes its turn */
+    int batch;          /* most images computed together; 0: the handle's */
+    int limit;          /* most images that may wait, at most 1048576; 0: 1024, or 8 batches if that is more */
+    int64_t delay_us;   /* how long an idle lane waits for a batch to fill, from the arrival of its first image on */
+    int64_t ageing_us;  /* after which a waiting request rises by a level; 0: 500 ms; negative: never */
+    int refuse_late;    /* 1: what cannot be over at its deadline, by the pace of late, is refused when submitted */
+    reid_error *error;  /* where reid_queue_create puts the detail when it fails */
+} reid_queue_desc;
+
+#define REID_LATENCIES 128
+
+/* Counted since the queue was created; times in nanoseconds. */
+typedef struct reid_queue_stats {
+    uint64_t requests, images;         /* that were over with REID_OK */
+    uint64_t batches, computed;        /* calls of reid_embed, and the images in them: computed / batches is the mean */
+    uint64_t expired, cancelled, stopped, failed; /* requests that were accepted and ended otherwise */
+    uint64_t full, late;               /* requests that were refused: REID_ERR_FULL; REID_ERR_EXPIRED at once */
+    uint64_t queue_ns;                 /* over the images in `computed`: from submission to the start of their batch */
+    uint64_t compute_ns;               /* over `batches`: how long they took */
+    uint64_t latency_ns;               /* over `requests`: from submission to their end ... */
+    uint64_t latencies[REID_LATENCIES]; /* ... and how many took less than reid_latency_bound(i), but not less than
+                                           the bound before */
+    int waiting, computing;            /* images, now */
+    int lanes, batch, limit;           /* what the zeros of the desc became */
+} reid_queue_stats;
+
+/* Starts a thread for each lane of a handle, and one for deadlines.
+
+   Parameters      desc: copied. out: receives the queue, NULL on failure. Memory comes from the handle's allocator.
+   Errors          REID_ERR_INVALID_ARG, REID_ERR_OUT_OF_MEMORY, REID_ERR_SYSTEM, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
+   Thread safety   any thread. */
+REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out);
+
+/* Accepts a request, or refuses it at once; with request->done NULL it then waits until the request is over.
+
+   Parameters      request: copied, what it points at is borrowed. ticket: for reid_cancel, 0 if it was refused; may be
+                   NULL; it is there before `done` is called. error: the detail; may be NULL.
+   Returns         REID_OK: it was accepted, and `done` will be called, or has been. Otherwise it never will be.
+   Errors          REID_ERR_FULL (try again later), REID_ERR_STOPPING, REID_ERR_EXPIRED (the deadline is negative, or
+                   refuse_late), REID_ERR_INVALID_ARG (n over the limit, too), REID_ERR_IMAGE, REID_ERR_BOX,
+                   REID_ERR_FORKED, REID_ERR_LEFT_OUT; without `done` what else it would have been told.
+   Thread safety   any number of threads. No allocation. */
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
+                                 reid_error *error);
+
+/* Gives a request up. It is over with REID_ERR_CANCELLED at once, or, if it is being computed, after that batch; `done`
+   says when, and until then its memory is borrowed.
+
+   Returns         REID_OK, or REID_ERR_TICKET: it is over already, or about to be.
+   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
+   Thread safety   any number of threads. */
+REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
+
+/* stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread safety: any thread. */
+REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
+
+/* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds from one power of two to the next,
+   from 1.25 us on; the last one holds whatever took longer. Thread safety: any thread. */
+REID_API uint64_t reid_latency_bound(int index);
+
+/* Accepts nothing more from now on, lets what was accepted be computed for at most drain_ms milliseconds (negative:
+   until all is), and ends the rest with REID_ERR_STOPPING. When it returns, all is over.
+
+   Returns         REID_OK, or REID_ERR_STOPPING when some were ended so.
+   Errors          also REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT.
+   Thread safety   any thread but the queue's own; others may submit and wait meanwhile. */
+REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
+
+/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
+
+   Thread safety   no other call on this queue may be running; where threads still submit, drain first, end them, then
+                   destroy. */
+REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
 /* IEEE half precision: rounded to nearest even, too large becomes infinite; and back, exactly. Thread safety: any
    thread. */
