@@ -17,7 +17,7 @@
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define EACH 4    /* requests of a thread ... */
 #define AT_MOST 1 /* ... and images of each: computing takes ten times as long */
-#define CALLS 20
+#define CALLS 10
 #define MOMENTS 2
 #else
 #define EACH 12
