@@ -884,7 +884,8 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
    Thread safety   any number of threads. */
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 
-/* stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread safety: any thread. */
+/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread
+   safety: any thread. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
 /* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds from one power of two to the next,

@@ -1,4 +1,4 @@
-/* Demonstrates how to share one handle between 32 threads, each with one picture at a time and without a lock of its own.
+/* Demonstrates how to share one handle between 32 threads, each with one picture at a time, without a lock of its own.
    The queue computes together what they ask for.
 
      cc -O2 many_threads.c -o many_threads -lm
