@@ -7802,7 +7802,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
-    for (int large = 0; large <= (g->batch >= REID__LARGE); large++)
+    for (int large = 0, kinds = g->batch >= REID__LARGE ? 2 : 1; large < kinds; large++)
         for (int i = 0; i < plan->op_count && ok; i++) {
             const reid__op *op = &plan->ops[i];
             reid__program p;
