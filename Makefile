@@ -22,8 +22,11 @@ build/reid: build/reid.o $(OBJECTS)
 build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o
 build/seeded: $(DEMO)/seeded.o
-build/demo_run build/demo_images build/seeded:
+build/demo_run build/demo_images build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+## make build/reid-load  the program that measures a server: asks it at chosen rates
+build/reid-load: $(patsubst tools/%.c,build/%.o,$(wildcard tools/load/*.c)) $(OBJECTS)
 
 # The text of the GPU kernels, as the bytes of an array.
 build/reid_kernels.bytes: reid_kernels.cu | build
@@ -106,9 +109,9 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/leaks
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
-	    build/seeded build/demo_images build/demo_run build/libreid.* build/library.o
+	    build/seeded build/demo_images build/demo_run build/reid-load build/libreid.* build/library.o
 
 help:
 	@sed -n 's/^## //p' Makefile
