@@ -26,7 +26,7 @@ int ask_open(ask *a, const ask_request *r) {
     const int count = r->all->count;
     memset(a, 0, sizeof *a);
     a->all = r->all, a->g = g, a->c = r->c;
-    decision_weights(a->weights, models, r->c ? r->c->weights : r->weights, r->c ? count : r->weight_count);
+    decision_weights(a->weights, count, r->c ? r->c->weights : r->weights, r->c ? count : r->weight_count);
     a->threshold = decision_threshold(r->threshold, r->c ? r->c->threshold : g->threshold, count);
     a->identities = need_array(g->count, sizeof *a->identities);
     if (!a->identities) return 0;
