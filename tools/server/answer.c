@@ -118,9 +118,9 @@ static void add_stats(text *t, const service *s, int index) {
     text_puts(t, "{\"name\": ");
     text_json(t, s->model[index].name);
     text_printf(t,
-                ", \"version\": \"1\", \"last_inference\": 0, \"inference_count\": %llu, \"execution_count\": %llu, "
+                ", \"version\": \"1\", \"last_inference\": %lld, \"inference_count\": %llu, \"execution_count\": %llu, "
                 "\"inference_stats\": {",
-                long_of(q.images), long_of(q.batches));
+                __atomic_load_n(&s->model[index].last, __ATOMIC_RELAXED), long_of(q.images), long_of(q.batches));
     add_duration(t, "success", q.requests, q.latency_ns, ", ");
     add_duration(t, "fail", q.expired + q.cancelled + q.stopped + q.failed + q.full + q.late, 0, ", ");
     add_duration(t, "queue", q.computed, q.queue_ns, ", ");

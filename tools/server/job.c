@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MOST_HELPERS = 16 }; /* threads that decode pictures of one job */
 
@@ -100,6 +101,15 @@ static int count_images(job *j, int add) {
     return room;
 }
 
+/* When its models were of use. */
+static void note_time(job *j) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int m = 0; m < j->r.models; m++)
+        __atomic_store_n(&j->s->model[j->r.first + m].last, now.tv_sec * 1000LL + now.tv_nsec / 1000000,
+                         __ATOMIC_RELAXED);
+}
+
 /* --- the end ------------------------------------------------------------------------------------------------------ */
 
 static void free_pictures(job *j) {
@@ -139,7 +149,7 @@ static void finish(void *user) {
             job_fail(j, status_of(j->part[m].result), "%s%s",
                      j->part[m].result == REID_ERR_EXPIRED ? "timeout: " : "", reid_result_string(j->part[m].result));
     free_pictures(j);
-    if (!failed(j)) join_rows(j);
+    if (!failed(j)) join_rows(j), note_time(j);
     for (int m = 0; m < j->r.models; m++) free(j->part[m].rows);
     j->done(j->user);
 }

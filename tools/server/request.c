@@ -38,6 +38,7 @@ typedef struct tensor {
 static void about(reading *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void about(reading *p, const char *format, ...) {
     va_list args;
+    if (p->j.error[0]) return; /* a mistake stays with the field that it was in */
     va_start(args, format);
     vsnprintf(p->field, sizeof p->field, format, args);
     va_end(args);

@@ -33,6 +33,7 @@ typedef struct service_model {
     char *name;
     reid_queue *queue;
     int limit;                 /* images that may wait in it */
+    long long last;            /* milliseconds since 1970 of the last row; 0: there was none */
     int pending, most_pending; /* images of jobs that are not over, those that are being decoded, too */
 } service_model;
 
