@@ -4,11 +4,14 @@ PREFIX  ?= /usr/local
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
-LIBRARIES  = -lm -ldl $(LDLIBS)
+# reid serve needs libmicrohttpd; without it, the command says so.
+MICROHTTPD := $(shell printf '\043include <microhttpd.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
+    echo -lmicrohttpd)
+LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
-ROOMS = base cli pictures weights embedding gallery identity report commands
+ROOMS = base cli pictures weights embedding gallery identity report server commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 
