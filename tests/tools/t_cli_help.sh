@@ -166,7 +166,7 @@ bad 'web page' inspect page.safetensors
 if command -v make >/dev/null 2>&1; then
     make -s -C "$top" install DESTDIR="$work/root" PREFIX=/usr >/dev/null 2>"$err"
     check "make install" [ $? = 0 ]
-    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc share/man/man1/reid.1 \
+    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc lib/libreid.a lib/libreid.so share/man/man1/reid.1 \
         share/bash-completion/completions/reid; do
         check "installed: $f" [ -s "root/usr/$f" ]
     done
