@@ -599,7 +599,8 @@ typedef struct reid_gpu_info {
     char name[64];
     char arch[16];             /* "sm_90" */
     int multiprocessors;
-    size_t memory;             /* bytes */
+    char uuid[48];             /* "GPU-0f1e...", by which NVML and nvidia-smi know it */
+    size_t memory, memory_free; /* bytes; free now, whoever else uses it */
     int driver_version;        /* of CUDA, 13000 for 13.0 */
     int nvrtc_version;         /* likewise; 0: none was found */
     char nvrtc_path[256], cache_dir[256]; /* "" if there is none */
@@ -6075,11 +6076,13 @@ typedef uint64_t reid__address; /* of device memory */
     X(DeviceGet, "cuDeviceGet", (int *device, int ordinal))                                                            \
     X(DeviceGetName, "cuDeviceGetName", (char *name, int size, int device))                                            \
     X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *bytes, int device))                                              \
+    X(DeviceGetUuid, "cuDeviceGetUuid_v2", (unsigned char *uuid, int device))                                          \
     X(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                             \
     X(PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **context, int device))                                      \
     X(PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                                 \
     X(CtxPushCurrent, "cuCtxPushCurrent_v2", (void *context))                                                          \
     X(CtxPopCurrent, "cuCtxPopCurrent_v2", (void **context))                                                           \
+    X(MemGetInfo, "cuMemGetInfo_v2", (size_t *free_bytes, size_t *bytes))                                              \
     X(MemAlloc, "cuMemAlloc_v2", (reid__address *address, size_t bytes))                                               \
     X(MemFree, "cuMemFree_v2", (reid__address address))                                                                \
     X(MemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags))                                  \
@@ -6217,6 +6220,7 @@ typedef struct reid__device {
     int arch, multiprocessors;    /* 90 for compute capability 9.0 */
     int shared_limit;             /* bytes that a block may have */
     char name[64];
+    unsigned char uuid[16];
     size_t memory;                /* bytes */
     void *context;                /* the primary context, retained; NULL: none */
     int lost;                     /* the error after which nothing works any more, atomic */
@@ -6297,6 +6301,7 @@ static int reid__device_facts(reid__device *d) {
     if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
     if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
     if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
     d->arch = major * 10 + minor;
     return code;
 }
@@ -10916,8 +10921,17 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
         gpu->multiprocessors = d->multiprocessors;
         gpu->memory = d->memory;
+        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
+            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
+                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
     }
     reid__cache_folder(desc, gpu->cache_dir);
+    if (r == REID_OK) r = reid__gpu_enter(d, e);
+    if (r == REID_OK) {
+        size_t all;
+        r = reid__gpu_check(d, d->cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
+        reid__gpu_leave(d);
+    }
     if (r != REID_OK) return r;
     r = reid__jit_init(j, mem, desc, d->arch, d->version, e);
     snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j->text_from && j->text ? j->text_from : "");
