@@ -1,5 +1,5 @@
-/* What an NVIDIA GPU is doing at this moment, from NVML (libnvidia-ml.so.1), the library of nvidia-smi, which comes with
-   the driver and is looked for at run time. It answers the question whether the GPU is really used. */
+/* What an NVIDIA GPU is doing at this moment, from NVML (libnvidia-ml.so.1), the library of nvidia-smi, which comes
+   with the driver and is looked for at run time. It answers the question whether the GPU is really used. */
 #ifndef REID_TOOLS_GPU_STATE_H
 #define REID_TOOLS_GPU_STATE_H
 
