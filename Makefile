@@ -1,6 +1,7 @@
 # make help says what there is. Needs a C compiler and stb_image.h (Debian and Ubuntu: libstb-dev).
 
 PREFIX  ?= /usr/local
+LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
@@ -25,18 +26,25 @@ build/reid: build/reid.o $(OBJECTS)
 build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o
 build/seeded: $(DEMO)/seeded.o
-build/demo_run build/demo_images build/seeded:
+build/demo_run build/demo_images build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+## make build/reid-load  the program that measures a server: asks it at chosen rates
+build/reid-load: $(patsubst tools/%.c,build/%.o,$(wildcard tools/load/*.c)) $(OBJECTS)
+
+# What an object cannot do without is added with `override`: CFLAGS on the command line of make leave it there.
 
 # The text of the GPU kernels, as the bytes of an array.
 build/reid_kernels.bytes: reid_kernels.cu | build
 	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
 	mv $@.tmp $@
 build/reid_impl.o: build/reid_kernels.bytes
-build/reid_impl.o: CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"'
+build/reid_impl.o: override CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"' \
+    -DREID_API='extern __attribute__((visibility("default")))'
+build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same object is the library's
 
 # Sums that a crafted JPEG makes overflow wrap, by definition.
-build/pictures/stb_image_impl.o: CFLAGS += -fwrapv
+build/pictures/stb_image_impl.o: override CFLAGS += -fwrapv
 
 build/%.o: tools/%.c Makefile
 	@mkdir -p $(@D)
@@ -45,13 +53,10 @@ build/%.o: tools/%.c Makefile
 ## make lib              build/libreid.so and build/libreid.a: reid.h as a library that exports reid_* alone
 LIBRARY = build/libreid.so.$(word 1,$(subst ., ,$(VERSION)))
 lib: $(LIBRARY) build/libreid.a
-build/library.o: tools/reid_impl.c build/reid_kernels.bytes reid.h Makefile
-	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"' \
-	    -DREID_API='extern __attribute__((visibility("default")))' -c -o $@ $<
-$(LIBRARY): build/library.o
-	$(CC) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $< $(LIBRARIES)
+$(LIBRARY): build/reid_impl.o
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -Wl,-z,defs -o $@ $< $(LIBRARIES)
 	ln -sf $(@F) build/libreid.so
-build/libreid.a: build/library.o
+build/libreid.a: build/reid_impl.o
 	rm -f $@
 	$(AR) rcs $@ $<
 
@@ -64,7 +69,7 @@ build/leaks/reid: $(LEAKS_OBJECTS) build/reid_impl.o
 build/leaks/%.o: tools/%.c Makefile
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(LEAKS) -MMD -MP -c -o $@ $<
-build/leaks/pictures/stb_image_impl.o: CFLAGS += -fwrapv
+build/leaks/pictures/stb_image_impl.o: override CFLAGS += -fwrapv
 
 build/reid.1: build/reid
 	build/reid help --man > $@
@@ -72,21 +77,20 @@ build/reid.1: build/reid
 build/reid.bash: build/reid
 	build/reid help --completion bash > $@
 
-build/reid.pc: tools/reid.pc.in Makefile reid.h | build
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' tools/reid.pc.in > $@
-
 build:
 	mkdir -p $@
 
-## make install          header, kernels, command, man page, completion, reid.pc; DESTDIR and PREFIX are honoured
-install: build/reid build/reid.1 build/reid.bash
-	rm -f build/reid.pc # PREFIX may be another than last time
-	$(MAKE) build/reid.pc
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig \
+## make install          header, kernels, libraries, command, man page, completion, reid.pc; DESTDIR, PREFIX, LIBDIR
+install: build/reid build/reid.1 build/reid.bash lib
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
 	    $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 build/reid $(DESTDIR)$(PREFIX)/bin/reid
 	install -m 644 reid.h $(DESTDIR)$(PREFIX)/include/reid.h
-	install -m 644 build/reid.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/reid.pc
+	install -m 644 build/libreid.a $(DESTDIR)$(LIBDIR)/libreid.a
+	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)/$(notdir $(LIBRARY))
+	ln -sf $(notdir $(LIBRARY)) $(DESTDIR)$(LIBDIR)/libreid.so
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' tools/reid.pc.in \
+	    > $(DESTDIR)$(LIBDIR)/pkgconfig/reid.pc
 	install -m 644 build/reid.1 $(DESTDIR)$(PREFIX)/share/man/man1/reid.1
 	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
@@ -109,9 +113,9 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/leaks
-	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash build/reid.pc \
-	    build/seeded build/demo_images build/demo_run build/libreid.* build/library.o
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
+	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
+	    build/seeded build/demo_images build/demo_run build/reid-load build/libreid.*
 
 help:
 	@sed -n 's/^## //p' Makefile

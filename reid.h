@@ -884,7 +884,8 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
    Thread safety   any number of threads. */
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket);
 
-/* stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread safety: any thread. */
+/* Counters and gauges; stats is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED, REID_ERR_LEFT_OUT. Thread
+   safety: any thread. */
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats);
 
 /* The upper bound of reid_queue_stats.latencies[index], in nanoseconds: four bounds from one power of two to the next,
@@ -7801,7 +7802,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
-    for (int large = 0; large <= (g->batch >= REID__LARGE); large++)
+    for (int large = 0, kinds = g->batch >= REID__LARGE ? 2 : 1; large < kinds; large++)
         for (int i = 0; i < plan->op_count && ok; i++) {
             const reid__op *op = &plan->ops[i];
             reid__program p;

@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed match gallery eval calibrate inspect bench convert help version; do
+for command in embed merge match gallery eval calibrate inspect bench convert help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -112,9 +112,10 @@ for who in 1 2 3 4 5 6 7 8; do
     for f in 1 2; do echo "crops/$who/$f.png,crops/$((who % 8 + 1))/$f.png,0" >>pairs.csv; done
 done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
+for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
 ln -s "$REID" bin/reid
 examples=0
-for command in embed match gallery eval calibrate inspect bench convert; do
+for command in embed merge match gallery eval calibrate inspect bench convert; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
@@ -122,7 +123,7 @@ for command in embed match gallery eval calibrate inspect bench convert; do
         examples=$((examples + 1))
     done <examples
 done
-check "twenty-four examples" [ $examples = 24 ]
+check "twenty-five examples" [ $examples = 25 ]
 
 # reid inspect.
 run 0 inspect w.safetensors
@@ -166,7 +167,7 @@ bad 'web page' inspect page.safetensors
 if command -v make >/dev/null 2>&1; then
     make -s -C "$top" install DESTDIR="$work/root" PREFIX=/usr >/dev/null 2>"$err"
     check "make install" [ $? = 0 ]
-    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc share/man/man1/reid.1 \
+    for f in bin/reid include/reid.h lib/pkgconfig/reid.pc lib/libreid.a lib/libreid.so share/man/man1/reid.1 \
         share/bash-completion/completions/reid; do
         check "installed: $f" [ -s "root/usr/$f" ]
     done

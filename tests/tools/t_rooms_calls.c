@@ -1,8 +1,8 @@
-/* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, matching with a gallery,
-   searching a gallery file, evaluating. Allocations are counted, and each is refused in turn, once, and then together
-   with all that follow: a call then either gives what it gives with memory, or fails and says that memory is lacking.
-   Nothing ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a
-   share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
+/* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
+   with a gallery, searching a gallery file, evaluating. Allocations are counted, and each is refused in turn, once, and
+   then together with all that follow: a call then either gives what it gives with memory, or fails and says that memory
+   is lacking. Nothing ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A
+   run takes a share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "embedding/merge.h"
 #include "embedding/output.h"
 #include "embedding/stream.h"
 #include "gallery/gallery.h"
@@ -59,7 +60,7 @@ void *__wrap_realloc(void *block, size_t size) { return is_refused() ? NULL : __
 enum { SIDE = 16, PICTURES = 4, PATH = 256 };
 
 static char home[200];
-static char folder[PATH], query[PATH], out_path[PATH], file_path[PATH], store_path[PATH];
+static char folder[PATH], query[PATH], out_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
 static net_file weights;
 static models all;
 static const decode_settings one_thread = {1, 1000000};
@@ -127,18 +128,20 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     return output_failure(w->out, index, why);
 }
 
-static int embed_to(const char *path, text *answer) {
+static int embed_to(const char *path, int shard, int shards, text *answer) {
     output_request request;
     inputs list = {0};
     writing w = {NULL, &list};
-    size_t done;
+    size_t first = 0, end = 0, done;
     memset(&request, 0, sizeof request);
     request.path = path, request.min_conf = (double)NAN, request.max_pixels = one_thread.max_pixels;
+    request.shard = shard, request.shards = shards;
     int good = inputs_add_path(&list, folder);
+    output_slice(list.count, shard, shards, &first, &end);
     w.out = good ? output_open(&request) : NULL;
-    good = w.out && output_begin(w.out, &all, &list, 0, list.count, &done);
+    good = w.out && output_begin(w.out, &all, &list, first, end, &done);
     if (good) {
-        stream_job job = {&all, &list, 0, list.count, one_thread, "embedding", take_row, &w};
+        stream_job job = {&all, &list, first, end, one_thread, "embedding", take_row, &w};
         stream_result end = stream_run(&job); /* STREAM_STOPPED: the output is broken, and its end says why */
         good = end != STREAM_FAILED && output_failures(w.out) == 0;
     }
@@ -148,7 +151,14 @@ static int embed_to(const char *path, text *answer) {
     return good && add_file(answer, path);
 }
 
-static int embed(text *answer) { return embed_to(out_path, answer); }
+static int embed(text *answer) { return embed_to(out_path, 0, 0, answer); }
+
+static int merge(text *answer) {
+    char *const shards[] = {part_paths[1], part_paths[0]};
+    const merge_request request = {shards, 2, out_path};
+    merge_result found;
+    return merge_shards(&request, &found) && found.rows == PICTURES && add_file(answer, out_path);
+}
 
 typedef struct matching {
     const gallery *g;
@@ -302,6 +312,7 @@ static void refuse_all(int (*request)(text *answer), long share) {
 }
 
 static void embeds(void **state) { (void)state, refuse_all(embed, 6); }
+static void merges(void **state) { (void)state, refuse_all(merge, 100); }
 static void matches(void **state) { (void)state, refuse_all(match, 6); }
 static void searches(void **state) { (void)state, refuse_all(search, 50); }
 static void evaluates(void **state) { (void)state, refuse_all(eval, 50); }
@@ -362,7 +373,9 @@ static int set_up(void **state) {
     place(file_path, "rows.npy"), place(store_path, "known.gallery");
     write_pictures();
     open_all();
-    assert_true(embed_to(file_path, &unused));
+    place(part_paths[0], "part1.npy"), place(part_paths[1], "part2.npy");
+    assert_true(embed_to(file_path, 0, 0, &unused));
+    for (int i = 0; i < 2; i++) assert_true(embed_to(part_paths[i], i + 1, 2, &unused));
     text_free(&unused);
     make_store();
     return 0;
@@ -379,8 +392,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(embeds), cmocka_unit_test(matches), cmocka_unit_test(searches), cmocka_unit_test(evaluates),
-        cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(embeds), cmocka_unit_test(merges), cmocka_unit_test(matches), cmocka_unit_test(searches),
+        cmocka_unit_test(evaluates), cmocka_unit_test(errors_are_told),
     };
     say_setup(SAY_QUIET);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -194,7 +194,7 @@ static int set_rights(const pending *p, text *why) {
     mode_t mask = umask(077), mode = 0666 & ~mask;
     umask(mask);
     if (fstat(p->fd, &mine) != 0) return fail_errno(why, "cannot write");
-    if (lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
+    if (p->path && lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
         int same = old.st_uid == mine.st_uid && old.st_gid == mine.st_gid;
         mode = old.st_mode & 0777;
         result = 0;

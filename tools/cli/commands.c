@@ -21,6 +21,15 @@ const command COMMANDS[] = {
       "reid embed -m resnet50.safetensors --boxes detections.json --min-conf 0.2 photos/ -o deer.jsonl",
       "find crops -name '*.png' -print0 | reid embed -m resnet50.safetensors -0 - --shard 1/2 -o part1.csv"},
      embed_main},
+    {'j', "merge", "SHARD... -o OUT", "the shards of a list to the files of one run",
+     "Joins what reid embed --shard 1/N to N/N wrote, in any order, to the bytes that one run without --shard "
+     "would have written: rows, OUT.ids.txt, OUT.meta.json. All have the same form, .npy, .jsonl or .csv.\n\n"
+     "The shards must belong together: the same models (by fingerprint), precision, options and version, the same "
+     "list of inputs (by its length and hash), every number from 1 to N once, and as many rows as their metadata "
+     "say. Anything else is refused by name, and nothing is written. Inputs that failed are told as one run tells "
+     "them, also by the exit status 1.",
+     {"reid merge part1.npy part2.npy -o whole.npy", NULL, NULL},
+     merge_main},
     {'m', "match", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... --gallery PATH QUERY...", "who is in the picture?",
      "Compares each QUERY (a picture, a folder, - for a list, or --boxes) with the gallery and lists the best "
      "identities with their scores. The score of a gallery picture is the cosine similarity to the query, or "

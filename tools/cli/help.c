@@ -65,6 +65,12 @@ static void add_names(text *t, const char *title, const char *(*name_of)(int)) {
     text_free(&line);
 }
 
+static int has_model_options(const command *c) {
+    int found = 0;
+    for (const option *spec = OPTIONS; spec->help; spec++) found |= spec->per_model && option_applies(spec, c);
+    return found;
+}
+
 static void add_options(text *t, const command *c, int per_model) {
     for (const option *spec = OPTIONS; spec->help; spec++)
         if (option_applies(spec, c) && spec->per_model == per_model) add_option(t, spec);
@@ -78,13 +84,17 @@ static void command_help(text *t, const command *c) {
     }
     if (strcmp(c->name, "help") == 0 || strcmp(c->name, "version") == 0) return;
     int takes_models = option_applies(OPTIONS, c); /* the first row of the table is -m */
-    text_puts(t, takes_models ? "\nModels (each option belongs to the -m before it; before the first, to all):\n"
-                              : "\nThe model:\n");
-    add_options(t, c, 1);
+    if (has_model_options(c)) {
+        text_puts(t, takes_models ? "\nModels (each option belongs to the -m before it; before the first, to all):\n"
+                                  : "\nThe model:\n");
+        add_options(t, c, 1);
+    }
     text_puts(t, "\nOptions:\n");
     add_options(t, c, 0);
-    add_names(t, "Networks", reid_network_name);
-    add_names(t, "Presets", reid_preset_name);
+    if (has_model_options(c)) {
+        add_names(t, "Networks", reid_network_name);
+        add_names(t, "Presets", reid_preset_name);
+    }
     text_puts(t, "\nExit status: 0 all is well; 1 some inputs failed (each is named, the others are\n"
                  "done); 2 wrong use, or nothing done.\n\nExamples:\n");
     for (int i = 0; i < 3 && c->examples[i]; i++) text_printf(t, "  %s\n", c->examples[i]);

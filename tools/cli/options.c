@@ -196,6 +196,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
      "stdout"},
+    {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
+     "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
      "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery"},
     {'k', "top", "N", "mgs", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
@@ -219,7 +221,7 @@ const option OPTIONS[] = {
     {'0', NULL, NULL, "emg", set_flag, SHARED(nul_list), 0, 0,
      "the list on stdin is separated by zero bytes, not lines"},
     {0, "shard", "I/N", "e", set_shard, 0, 0, 1, 1000000,
-     "only the I-th of N consecutive slices of the inputs; the outputs in order equal those of one run"},
+     "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
     {0, "strict", NULL, "emglt", set_flag, SHARED(strict), 0, 0,
@@ -364,11 +366,11 @@ const option OPTIONS[] = {
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
     {0, "json", NULL, "emibcglt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emibpcglts", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcglts", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {'q', "quiet", NULL, "emibpcgltsj", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcgltsj", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcglts", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpcgltsj", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 

@@ -96,6 +96,7 @@ int options_parse(options *o, const command *c, int argc, char **argv);
 
 int embed_main(options *o);
 int match_main(options *o);
+int merge_main(options *o);
 int inspect_main(options *o);
 int gallery_main(options *o);
 int eval_main(options *o);

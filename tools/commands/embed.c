@@ -33,7 +33,8 @@ static int print_summary(const options *o, size_t rows, size_t failed, int dim) 
 static int finish(embedding *e, size_t wanted, int dim) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
     int to_file = e->o->output && e->o->output[0] != '-';
-    if (e->strict_failure || (wanted && failed == wanted)) {
+    int a_part = to_file && e->o->shards; /* without its failures, the whole would have a hole */
+    if (e->strict_failure || (wanted && failed == wanted && !a_part)) {
         if (e->strict_failure) say_error("stopped at the first failed input (--strict); nothing was written");
         else say_error("all %zu inputs failed; nothing was written", failed);
         (e->strict_failure ? output_discard : output_drop)(e->out);
@@ -46,18 +47,11 @@ static int finish(embedding *e, size_t wanted, int dim) {
     return failed ? 1 : 0;
 }
 
-/* The slice I of N: slices in order make the whole list. */
-static void slice(const options *o, size_t count, size_t *first, size_t *end) {
-    size_t i = o->shards ? (size_t)o->shard : 1, n = o->shards ? (size_t)o->shards : 1;
-    *first = count / n * (i - 1) + count % n * (i - 1) / n;
-    *end = count / n * i + count % n * i / n;
-}
-
 /* Everything, into an output that is open; it is closed in any case. The exit status. */
 static int run(embedding *e, models *all) {
     const options *o = e->o;
     size_t first, end, done = 0;
-    slice(o, e->list->count, &first, &end);
+    output_slice(e->list->count, o->shard, o->shards, &first, &end);
     int begun = output_begin(e->out, all, e->list, first, end, &done);
     if (done) say_info("%zu of %zu inputs were done before", done, end - first);
     if (!begun) {

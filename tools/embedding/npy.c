@@ -25,8 +25,8 @@ static const char *value_of(const char *dict, const char *key) {
     return at ? at + strlen(key) + strspn(at + strlen(key), " ") : "";
 }
 
-static int parse_header(const text *file, size_t *start, size_t *rows, size_t *columns) {
-    char dict[1024];
+int npy_shape(const text *file, size_t *start, size_t *rows, size_t *columns) {
+    char dict[NPY_LONGEST_HEADER - 10];
     if (file->len < 10 || memcmp(file->s, MAGIC, sizeof MAGIC) != 0) return 0;
     size_t len = (size_t)(unsigned char)file->s[8] | (size_t)(unsigned char)file->s[9] << 8;
     if (len >= sizeof dict || file->len - 10 < len) return 0;
@@ -48,7 +48,7 @@ int npy_read(const char *path, float **values, size_t *rows, size_t *columns, te
         return 0;
     }
     text_clear(why);
-    if (!parse_header(&file, &start, rows, columns)) {
+    if (!npy_shape(&file, &start, rows, columns)) {
         text_puts(why, "is not a .npy file of version 1.0 with a table of little-endian float32");
     } else {
         size_t have = file.len - start;

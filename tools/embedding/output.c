@@ -15,14 +15,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef enum kind { TO_STDOUT, NPY, JSONL, CSV } kind;
-
 /* FILE.part.log: a line of metadata, then a line per finished input: "ok END" (where its row ends in FILE.part) or
    "failed REASON". It is written after the rows that it speaks of are on disk. "complete SIZE INODE" comes last, before
    FILE.part gets its final name: by it, a run that was killed while names were changed finds its rows again. */
 struct output {
     output_request o;
-    kind as;
+    output_form as;
     pending data, log, ids, meta;
     text data_buffer, log_buffer; /* not yet written */
     size_t data_end, log_end;     /* written */
@@ -36,22 +34,32 @@ struct output {
 size_t output_rows(const output *out) { return out->facts.rows; }
 size_t output_failures(const output *out) { return out->facts.failed; }
 
-static kind kind_of(const char *name) {
+output_form output_form_of(const char *path) {
     static const char *const endings[] = {NULL, ".npy", ".jsonl", ".csv"};
-    for (int k = NPY; k <= CSV; k++) {
-        size_t n = strlen(endings[k]), len = strlen(name);
-        if (len > n && strcmp(name + len - n, endings[k]) == 0 && name[len - n - 1] != '/') return (kind)k;
+    for (int k = OUTPUT_NPY; k <= OUTPUT_CSV; k++) {
+        size_t n = strlen(endings[k]), len = strlen(path);
+        if (len > n && strcmp(path + len - n, endings[k]) == 0 && path[len - n - 1] != '/') return (output_form)k;
     }
-    return TO_STDOUT;
+    return OUTPUT_STDOUT;
+}
+
+void output_side_name(text *name, const char *path, const char *ending) {
+    int stem = (int)strlen(path) - (output_form_of(path) == OUTPUT_NPY ? 4 : 0);
+    text_printf(name, "%.*s%s", stem, path, ending);
+}
+
+void output_csv_header(text *t, int dim) {
+    text_puts(t, "path,identity");
+    for (int i = 0; i < dim; i++) text_printf(t, ",e%d", i);
+    text_putc(t, '\n');
 }
 
 static int open_files(output *out, const char *path) {
     text part = TEXT_INIT, log = TEXT_INIT;
     struct stat st;
     int keep = out->o.resume != 0;
-    int stem = (int)strlen(path) - (out->as == NPY ? 4 : 0); /* crops.npy, crops.ids.txt; but crops.csv.meta.json */
-    text_printf(&out->ids_path, "%.*s.ids.txt", stem, path);
-    text_printf(&out->meta_path, "%.*s.meta.json", stem, path);
+    output_side_name(&out->ids_path, path, ".ids.txt");
+    output_side_name(&out->meta_path, path, ".meta.json");
     text_printf(&part, "%s.part", path);
     text_printf(&log, "%s.log", part.s);
     if (text_failed(&part) || text_failed(&log) || text_failed(&out->ids_path) || text_failed(&out->meta_path)) {
@@ -71,14 +79,20 @@ static int open_files(output *out, const char *path) {
     return good;
 }
 
+void output_slice(size_t count, int shard, int shards, size_t *first, size_t *end) {
+    size_t i = shards ? (size_t)shard : 1, n = shards ? (size_t)shards : 1;
+    *first = count / n * (i - 1) + count % n * (i - 1) / n;
+    *end = count / n * i + count % n * i / n;
+}
+
 output *output_open(const output_request *o) {
     output *out = need_zeroed(1, sizeof *out);
     const char *path = o->path;
     if (!out) return NULL;
     out->o = *o;
     if (path && strcmp(path, "-") != 0) {
-        out->as = kind_of(path);
-        if (out->as == TO_STDOUT) text_puts(&out->why, "the name must end in .npy, .jsonl or .csv");
+        out->as = output_form_of(path);
+        if (out->as == OUTPUT_STDOUT) text_puts(&out->why, "the name must end in .npy, .jsonl or .csv");
         else open_files(out, path);
     } else if (o->resume) {
         path = "--resume";
@@ -106,7 +120,7 @@ void output_drop(output *out) {
 }
 
 void output_discard(output *out) {
-    if (out->as == TO_STDOUT) results_end(0);
+    if (out->as == OUTPUT_STDOUT) results_end(0);
     int worth_keeping = out->o.resume && out->log_end > 0;
     (worth_keeping ? pending_close : pending_remove)(&out->log);
     (worth_keeping ? pending_close : pending_remove)(&out->data);
@@ -139,7 +153,7 @@ static int save(output *out) {
 }
 
 void output_interrupt(output *out) {
-    if (out->as == TO_STDOUT) {
+    if (out->as == OUTPUT_STDOUT) {
         results_abandon();
         free_output(out);
         return;
@@ -148,15 +162,16 @@ void output_interrupt(output *out) {
     output_discard(out);
 }
 
+static const size_t BLOCK = (size_t)1 << 20; /* bytes of rows that are written at once */
+
 /* One input is finished: its row ends at the buffer's end, or it failed. */
 static int finish_input(output *out, const char *failed) {
     const double every = 1; /* seconds of work that a crash may cost */
-    const size_t block = (size_t)1 << 20;
-    if (out->as == TO_STDOUT) return 1;
+    if (out->as == OUTPUT_STDOUT) return 1;
     if (failed) text_puts(&out->log_buffer, "failed "), text_id_line(&out->log_buffer, failed);
     else text_printf(&out->log_buffer, "ok %zu\n", out->data_end + out->data_buffer.len);
     if (clock_seconds() - out->saved > every) return save(out);
-    return out->data_buffer.len < block || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
+    return out->data_buffer.len < BLOCK || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
 }
 
 static void json_row(text *t, const input *in, const models *all, const float *row) {
@@ -188,17 +203,17 @@ int output_row(output *out, size_t index, const float *row) {
     text *t = &out->data_buffer;
     output_facts_row(&out->facts, in);
     if (!output_facts_whole(&out->facts)) return no_memory(out);
-    if (out->as == NPY) text_add(t, row, (size_t)all->dim * sizeof *row);
-    else if (out->as == CSV) csv_row(t, in, all->dim, row);
+    if (out->as == OUTPUT_NPY) text_add(t, row, (size_t)all->dim * sizeof *row);
+    else if (out->as == OUTPUT_CSV) csv_row(t, in, all->dim, row);
     else json_row(t, in, all, row);
-    if (out->as != TO_STDOUT) return finish_input(out, NULL);
+    if (out->as != OUTPUT_STDOUT) return finish_input(out, NULL);
     int good = results_write(t);
     text_clear(t);
     return good;
 }
 
 int output_failure(output *out, size_t index, const char *why) {
-    output_facts_failure(&out->facts, &out->facts.list->at[index], why);
+    output_facts_failure(&out->facts, out->facts.list->at[index].id, why);
     if (!output_facts_whole(&out->facts)) return no_memory(out);
     return finish_input(out, why);
 }
@@ -207,13 +222,11 @@ int output_failure(output *out, size_t index, const char *why) {
 static void add_prologue(output *out) {
     char header[NPY_HEADER];
     text *t = &out->data_buffer;
-    if (out->as == NPY) {
+    if (out->as == OUTPUT_NPY) {
         npy_header(header, 0, (size_t)out->facts.all->dim);
         text_add(t, header, sizeof header);
-    } else if (out->as == CSV && out->o.shard <= 1) {
-        text_puts(t, "path,identity");
-        for (int i = 0; i < out->facts.all->dim; i++) text_printf(t, ",e%d", i);
-        text_putc(t, '\n');
+    } else if (out->as == OUTPUT_CSV && out->o.shard <= 1) {
+        output_csv_header(t, out->facts.all->dim);
     }
 }
 
@@ -247,7 +260,7 @@ static size_t replay(output *out, text *log, size_t at, size_t data_size) {
         } else if (strncmp(line.s, "failed ", 7) == 0) {
             const char *reason = unescape(line.s + 7);
             say_error("%s: %s (in the interrupted run)", shown(in->id), reason);
-            output_facts_failure(&out->facts, in, reason);
+            output_facts_failure(&out->facts, in->id, reason);
         } else {
             break;
         }
@@ -339,8 +352,21 @@ int output_begin(output *out, const models *all, const inputs *list, size_t firs
     *done = 0;
     output_facts_begin(&out->facts, all, list, first, end);
     out->saved = clock_seconds();
-    if (out->as != TO_STDOUT) return begin_files(out, done);
+    if (out->as != OUTPUT_STDOUT) return begin_files(out, done);
     return results_begin(out->o.strict);
+}
+
+int output_adopt(output *out, output_facts *facts) {
+    const output_facts none = {0};
+    out->facts = *facts;
+    *facts = none;
+    add_prologue(out);
+    return output_facts_whole(&out->facts) || no_memory(out);
+}
+
+int output_bytes(output *out, const void *bytes, size_t len) {
+    text_add(&out->data_buffer, bytes, len);
+    return out->data_buffer.len < BLOCK || flush_text(out, &out->data, &out->data_buffer, &out->data_end);
 }
 
 /* Writes `content` beside its final name. */
@@ -410,7 +436,7 @@ static int finish_files(output *out) {
     text meta = TEXT_INIT;
     output_meta_json(&out->facts, &out->o, &meta);
     int good = save(out);
-    if (good && out->as == NPY) {
+    if (good && out->as == OUTPUT_NPY) {
         npy_header(header, out->facts.rows, (size_t)out->facts.all->dim);
         good = pending_write(&out->data, header, sizeof header, 0, &out->why) && pending_sync(&out->data, &out->why) &&
                write_side_file(out, &out->ids, out->ids_path.s, &out->facts.ids);
@@ -422,7 +448,7 @@ static int finish_files(output *out) {
 
 int output_finish(output *out) {
     int good;
-    if (out->as == TO_STDOUT) {
+    if (out->as == OUTPUT_STDOUT) {
         good = results_end(1);
         free_output(out);
         return good;

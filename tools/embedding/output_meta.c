@@ -2,23 +2,50 @@
 
 #include <string.h>
 
+/* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len) {
+    const unsigned char *at = bytes;
+    for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3;
+    return hash;
+}
+
+static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = first; i < end; i++) {
+        const input *in = &list->at[i];
+        unsigned char unit = (unsigned char)in->unit;
+        hash = hash_bytes(hash, in->path, strlen(in->path) + 1);
+        hash = hash_bytes(hash, in->id, strlen(in->id) + 1);
+        hash = hash_bytes(hash, in->identity, strlen(in->identity) + 1);
+        hash = hash_bytes(hash, &unit, 1);
+        hash = hash_bytes(hash, in->box, sizeof in->box);
+    }
+    return hash;
+}
+
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end) {
     memset(f, 0, sizeof *f);
     f->all = all;
     f->list = list;
     f->first = first;
     f->end = end;
+    f->listed = list->count;
+    f->hash = hash_inputs(list, 0, list->count);
+}
+
+void output_facts_identity(output_facts *f, const char *identity) {
+    text_puts(&f->identities, f->rows++ ? ",\n    " : "\n    ");
+    text_json(&f->identities, identity);
 }
 
 void output_facts_row(output_facts *f, const input *in) {
     text_id_line(&f->ids, in->id);
-    text_puts(&f->identities, f->rows++ ? ",\n    " : "\n    ");
-    text_json(&f->identities, in->identity);
+    output_facts_identity(f, in->identity);
 }
 
-void output_facts_failure(output_facts *f, const input *in, const char *why) {
+void output_facts_failure(output_facts *f, const char *id, const char *why) {
     text_puts(&f->failures, f->failed++ ? ",\n    {\"path\": " : "\n    {\"path\": ");
-    text_json(&f->failures, in->id);
+    text_json(&f->failures, id);
     text_puts(&f->failures, ", \"reason\": ");
     text_json(&f->failures, why);
     text_putc(&f->failures, '}');
@@ -34,30 +61,9 @@ int output_facts_whole(const output_facts *f) {
     return !text_failed(&f->ids) && !text_failed(&f->identities) && !text_failed(&f->failures);
 }
 
-/* FNV-1a, 64 bits: tells lists of inputs apart, nothing more. */
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t len) {
-    const unsigned char *at = bytes;
-    for (size_t i = 0; i < len; i++) hash = (hash ^ at[i]) * 0x100000001b3;
-    return hash;
-}
-
-static uint64_t hash_inputs(const output_facts *f) {
-    uint64_t hash = 0xcbf29ce484222325;
-    for (size_t i = f->first; i < f->end; i++) {
-        const input *in = &f->list->at[i];
-        unsigned char unit = (unsigned char)in->unit;
-        hash = hash_bytes(hash, in->path, strlen(in->path) + 1);
-        hash = hash_bytes(hash, in->id, strlen(in->id) + 1);
-        hash = hash_bytes(hash, in->identity, strlen(in->identity) + 1);
-        hash = hash_bytes(hash, &unit, 1);
-        hash = hash_bytes(hash, in->box, sizeof in->box);
-    }
-    return hash;
-}
-
 void output_meta_key(const output_facts *f, const output_request *o, text *line) {
     text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
-                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f));
+                reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f->list, f->first, f->end));
     text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
     text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"models\": [", o->strict != 0, o->max_pixels);
     for (int i = 0; i < f->all->count; i++) {
@@ -79,8 +85,10 @@ void output_meta_json(const output_facts *f, const output_request *o, text *out)
     text_printf(out, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\"",
                 reid_version_string());
     add_name(out, "output", slash ? slash + 1 : o->path);
-    text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n  \"models\": ", f->rows,
-                f->all->dim, f->end - f->first, f->failed);
+    text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n", f->rows, f->all->dim,
+                f->end - f->first, f->failed);
+    text_printf(out, "  \"list\": {\"inputs\": %zu, \"hash\": \"%016llx\"},\n  \"models\": ", f->listed,
+                (unsigned long long)f->hash);
     models_json(f->all, out);
     text_printf(out, ",\n  \"options\": {\"flip\": %s, \"raw\": %s, \"strict\": %s", o->flip ? "true" : "false",
                 o->raw ? "true" : "false", o->strict ? "true" : "false");

@@ -20,12 +20,16 @@ typedef struct output_facts {
     const models *all;
     const inputs *list;
     size_t first, end, rows, failed;
+    size_t listed;                  /* inputs of all shards together ... */
+    uint64_t hash;                  /* ... and what tells their list from others */
     text ids, identities, failures; /* lines; JSON elements; JSON elements */
 } output_facts;
 
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end);
 void output_facts_row(output_facts *f, const input *in);
-void output_facts_failure(output_facts *f, const input *in, const char *why);
+void output_facts_failure(output_facts *f, const char *id, const char *why);
+/* One more row's identity; its id is the caller's to keep. */
+void output_facts_identity(output_facts *f, const char *identity);
 void output_facts_free(output_facts *f);
 /* 0 when there was no memory for some of them. */
 int output_facts_whole(const output_facts *f);

@@ -1,0 +1,723 @@
+"""Pictures to embeddings with reid.h: this one file, numpy, and libreid.so.
+
+    from reid import Reid, Index, cosine
+
+    with Reid("resnet50.safetensors") as reid:
+        rows = reid.embed(["ann.png", "bob.png"])              # float32 (2, reid.dim), each row of length 1
+        print(cosine(rows[0], rows[1]))                        # how alike the two look
+        deer = reid.embed("trap.png", boxes=[(10, 20, 96, 160), (200, 40, 80, 150)])   # a row a box
+        hits = Index(rows).search(deer, k=1)                   # the nearest of `rows`, exactly
+        print(hits.rows, hits.scores)
+
+`make lib` builds the library, `make install` installs it. It is looked for in this order: the argument `library`, the
+environment variable REID_LIBRARY, the folder of this file, the system's folders.
+
+A picture is a path or a PIL picture (both need Pillow), or a uint8 array: (h, w, 3) RGB, (h, w, 4) with an alpha that
+is dropped, or (h, w) grey. A row is the same to the bit whatever the batch, its order, the number of threads, and
+whether Python or the command `reid embed` asked for it (of JPEGs other decoders make other pixels; PNG and PPM are
+exact). Embeddings may be compared when their fingerprints are equal, and a cosine means little before it is calibrated
+on pairs that you know: `reid calibrate`.
+
+Threads: any number of them may use one Reid or Index. The interpreter is free during a call, because ctypes releases
+the GIL; `lanes` calls compute at once, each with `threads` threads, and the others wait their turn. Processes: a handle
+stays behind at a fork. What the child does with it raises ReidError with the name REID_ERR_FORKED; create one in each
+process, or use the "spawn" method of multiprocessing.
+
+Wrong types and shapes raise TypeError and ValueError, files that cannot be read OSError, and what the library refuses
+raises ReidError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import operator
+import os
+import re
+import sys
+import threading
+import weakref
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_uint64, c_void_p
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+__all__ = ["Reid", "Index", "Hits", "ReidError", "cosine"]
+
+VERSION = 100  # REID_VERSION of the reid.h whose structs are written down here
+
+PathLike = Union[str, "os.PathLike[str]"]
+Picture = Any  # a path, a PIL.Image.Image, or a numpy array
+Boxes = Any  # (x, y, width, height) in pixels from the top left, or a sequence of them, or an array (k, 4)
+LogFn = Callable[[int, int, str], None]  # level (0 debug, 1 info, 2 warning), result code, message
+
+
+class ReidError(Exception):
+    """What the library refuses, in its own words.
+
+    code: the number in reid.h, -51. name: its identifier, "REID_ERR_BOX". text: the detail, which is also str(error).
+    """
+
+    def __init__(self, code: int, name: str, text: str) -> None:
+        super().__init__(code, name, text)
+        self.code, self.name, self.text = code, name, text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# --- the structs of reid.h, field by field ---------------------------------------------------------------------------
+
+_LOG_FN = ctypes.CFUNCTYPE(None, c_int, c_int, c_char_p, c_void_p)
+_EXCLUDE_FN = ctypes.CFUNCTYPE(c_int, c_int, c_size_t, c_void_p)
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("code", c_int), ("text", c_char * 2048)]
+
+
+class _Box(ctypes.Structure):
+    _fields_ = [("x", c_int), ("y", c_int), ("width", c_int), ("height", c_int)]
+
+
+class _Image(ctypes.Structure):
+    _fields_ = [
+        ("pixels", c_void_p), ("width", c_int), ("height", c_int), ("stride", c_ssize_t), ("format", c_int),
+        ("box", POINTER(_Box)),
+    ]
+
+
+class _Desc(ctypes.Structure):
+    _fields_ = [
+        ("weights", c_char_p), ("weights_data", c_void_p), ("weights_size", c_size_t),
+        ("network", c_char_p), ("preset", c_char_p), ("height", c_int), ("width", c_int), ("last_stride", c_int),
+        ("head", c_int), ("head_seed", c_uint64), ("flip", c_int), ("raw", c_int), ("latency", c_int),
+        ("allow_unused", c_int),
+        ("device", c_int), ("device_index", c_int), ("precision", c_int), ("ranges", c_char_p), ("cpu_isa", c_int),
+        ("batch", c_int), ("threads", c_int), ("lanes", c_int), ("memory_limit", c_size_t),
+        ("kernels_src", c_char_p), ("kernels_path", c_char_p), ("kernels_pack", c_char_p), ("nvrtc_path", c_char_p),
+        ("cache_dir", c_char_p),
+        ("alloc_fn", c_void_p), ("free_fn", c_void_p), ("alloc_user", c_void_p),
+        ("log_fn", _LOG_FN), ("log_user", c_void_p),
+        ("parallel_fn", c_void_p), ("parallel_user", c_void_p),
+        ("error", POINTER(_Error)),
+    ]
+
+
+class _Info(ctypes.Structure):
+    _fields_ = [
+        ("version", c_int), ("optimized", c_int), ("network", c_char * 32), ("head", c_char * 32),
+        ("head_seed", c_uint64), ("preset", c_char * 32), ("height", c_int), ("width", c_int), ("resize_edge", c_int),
+        ("scale", c_double), ("mean", c_double * 3), ("std", c_double * 3), ("bgr", c_int), ("last_stride", c_int),
+        ("dim", c_int), ("flip", c_int), ("raw", c_int), ("latency", c_int), ("device", c_char * 16),
+        ("chip", c_char * 64), ("isa", c_char * 16), ("precision", c_char * 8), ("batch", c_int), ("threads", c_int),
+        ("lanes", c_int), ("parameters", c_int64), ("macs", c_int64), ("weight_bytes", c_size_t),
+        ("arena_bytes", c_size_t), ("total_bytes", c_size_t), ("fingerprint", c_char * 33),
+    ]
+
+
+class _Rows(ctypes.Structure):
+    _fields_ = [("floats", c_void_p), ("halves", c_void_p), ("count", c_size_t), ("dim", c_int), ("groups", c_void_p)]
+
+
+class _Search(ctypes.Structure):
+    _fields_ = [
+        ("k", c_int), ("scoring", c_int), ("top", c_int), ("use_threshold", c_int), ("threshold", c_double),
+        ("exclude", _EXCLUDE_FN), ("exclude_user", c_void_p),
+    ]
+
+
+_HIT = np.dtype([("row", np.uint32), ("group", np.uint32), ("score", np.float64)])
+
+_STRUCTS = {  # by their names in C
+    "reid_error": _Error, "reid_box": _Box, "reid_image": _Image, "reid_desc": _Desc, "reid_info": _Info,
+    "reid_rows": _Rows, "reid_search_desc": _Search,
+}
+
+_RGB8, _BGR8, _RGBA8, _GRAY8 = range(4)
+_ERR_INVALID_ARG, _ERR_FORKED = -1, -5
+_INT_MAX = 2**31 - 1
+
+_CHOICES = {  # fields of reid_desc that are enums in C
+    "head": ("auto", "none", "file", "seeded"),
+    "device": ("auto", "cpu", "cuda"),
+    "precision": ("default", "fp32", "fp16", "bf16", "int8"),
+    "cpu_isa": ("auto", "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8"),
+}
+_KINDS: Dict[str, Any] = {name: kind for name, kind, *_ in _Desc._fields_}
+_FLAGS = ("flip", "raw", "latency", "allow_unused")
+_SCORINGS = ("rows", "max", "mean", "top")
+
+
+# --- the library -----------------------------------------------------------------------------------------------------
+
+
+def _candidates(path: Optional[PathLike]) -> List[str]:
+    named = os.fspath(path) if path is not None else os.environ.get("REID_LIBRARY")
+    if named:
+        return [named]
+    here = os.path.dirname(os.path.abspath(__file__))
+    beside = [os.path.join(here, name) for name in ("libreid.so.0", "libreid.so")]
+    return [name for name in beside if os.path.exists(name)] or ["libreid.so.0", "libreid.so"]
+
+
+def _library(path: Optional[PathLike] = None) -> ctypes.CDLL:
+    """The library, loaded once for each place that it can come from."""
+    return _load(tuple(_candidates(path)))
+
+
+@functools.lru_cache(maxsize=None)
+def _load(candidates: Tuple[str, ...]) -> ctypes.CDLL:
+    reasons = []
+    for name in candidates:
+        try:
+            lib = ctypes.CDLL(name)
+            break
+        except OSError as error:
+            reasons.append(str(error))
+    else:
+        raise OSError(
+            "libreid.so cannot be loaded: " + "; ".join(reasons) + ". Build it with `make lib`, then give its path as "
+            "`library`, in REID_LIBRARY, or put it beside reid.py"
+        )
+    if not hasattr(lib, "reid_version"):
+        raise OSError(f"{name} is not libreid.so: it has no reid_version")
+    if lib.reid_version() != VERSION:
+        raise OSError(f"{name} is version {lib.reid_version()} of reid.h, but this reid.py is for {VERSION}: take both "
+                      "from one place")
+    for function, result, arguments in (
+        ("reid_create", c_int, [POINTER(_Desc), POINTER(c_void_p)]),
+        ("reid_destroy", None, [c_void_p]),
+        ("reid_embed_ex", c_int, [c_void_p, POINTER(_Image), c_int, c_void_p, POINTER(_Error)]),
+        ("reid_preprocess", c_int, [c_void_p, POINTER(_Image), c_void_p, POINTER(_Error)]),
+        ("reid_query_desc", c_int, [c_void_p, POINTER(_Info)]),
+        ("reid_cosine", c_double, [c_void_p, c_void_p, c_int]),
+        ("reid_index_create", c_int, [POINTER(_Desc), POINTER(_Rows), POINTER(c_void_p)]),
+        ("reid_index_destroy", None, [c_void_p]),
+        ("reid_search", c_int, [c_void_p, c_void_p, c_int, POINTER(_Search), c_void_p, c_void_p, POINTER(_Error)]),
+        ("reid_result_string", c_char_p, [c_int]),
+        ("reid_result_name", c_char_p, [c_int]),
+    ):
+        getattr(lib, function).restype, getattr(lib, function).argtypes = result, arguments
+    return lib
+
+
+def _error(lib: ctypes.CDLL, code: int, text: str = "") -> ReidError:
+    return ReidError(code, lib.reid_result_name(code).decode(), text or lib.reid_result_string(code).decode())
+
+
+def _text(error: _Error) -> str:
+    return bytes(error.text).decode(errors="replace")
+
+
+class _Handle:
+    """What the library has created for this process. Threads share it; close() waits for those that are using it."""
+
+    def __init__(self, lib: ctypes.CDLL, pointer: c_void_p, destroy: Callable[[c_void_p], None]) -> None:
+        self._lib, self._pointer, self._pid = lib, pointer, os.getpid()
+        self._users, self._closed, self._changed = 0, False, threading.Condition()
+        self._destroy = weakref.finalize(self, destroy, pointer)
+        self._destroy.atexit = False  # a thread may be computing then; the end of the process frees everything
+
+    @contextlib.contextmanager
+    def _in_use(self) -> Iterator[c_void_p]:
+        if os.getpid() != self._pid:
+            raise _error(self._lib, _ERR_FORKED)
+        with self._changed:
+            if self._closed:
+                raise _error(self._lib, _ERR_INVALID_ARG, f"this {type(self).__name__} is closed")
+            self._users += 1
+        try:
+            yield self._pointer
+        finally:
+            with self._changed:
+                self._users -= 1
+                self._changed.notify_all()
+
+    def close(self) -> None:
+        """Frees everything, once the calls on other threads have returned. A second time does nothing."""
+        if os.getpid() == self._pid:  # in a forked child, the lock may be one that nobody will ever release
+            with self._changed:
+                self._closed = True
+                self._changed.wait_for(lambda: self._users == 0)
+        self._destroy()
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *what: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(f"a {type(self).__name__} belongs to its process and cannot be pickled; create one in each")
+
+
+# --- reid_desc from keyword arguments --------------------------------------------------------------------------------
+
+
+def _number(name: str, value: Any, kind: Any) -> int:
+    """A whole number that fits in the C type, which ctypes would cut off."""
+    try:
+        number = int(value) if isinstance(value, np.bool_) else operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it must be a whole number") from None
+    signed, bits = kind(-1).value < 0, 8 * ctypes.sizeof(kind)
+    least, most = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
+    if name in _FLAGS:
+        least, most = 0, 1
+    if not least <= number <= most:
+        raise ValueError(f"{name} is {number}; it must be {least} ... {most}")
+    return number
+
+
+def _chars(name: str, value: Any) -> bytes:
+    try:
+        chars = os.fsencode(value)
+    except TypeError:
+        raise TypeError(f"{name} is {value!r}; it must be a str or a path") from None
+    if b"\0" in chars:
+        raise ValueError(f"{name} holds a zero byte")
+    return chars
+
+
+def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
+    if value not in choices:
+        raise ValueError(f"{name} is {value!r}; it must be one of " + ", ".join(choices))
+    return choices.index(value)
+
+
+def _describe(fields: Dict[str, Any]) -> Tuple[_Desc, _Error, List[Any]]:
+    """The struct, where the library will put its error, and what has to live as long as the struct is used."""
+    desc, error = _Desc(), _Error()
+    keep: List[Any] = []
+    desc.error = ctypes.pointer(error)
+    for name, value in fields.items():
+        if value is None:
+            continue  # the default
+        if name == "weights_data":
+            data = np.frombuffer(value, np.uint8)
+            keep.append(data)
+            desc.weights_data, desc.weights_size = data.ctypes.data, data.size
+        elif name == "log_fn":
+            fn = value
+            log = _LOG_FN(lambda level, code, text, _: fn(level, code, text.decode(errors="replace")))
+            keep.append(log)
+            desc.log_fn = log
+        elif name in _CHOICES:
+            setattr(desc, name, _choice(name, value, _CHOICES[name]))
+        elif _KINDS[name] is c_char_p:
+            setattr(desc, name, _chars(name, value))
+        else:
+            setattr(desc, name, _number(name, value, _KINDS[name]))
+    return desc, error, keep
+
+
+# --- pictures and boxes ----------------------------------------------------------------------------------------------
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise ImportError("reading picture files needs Pillow: `pip install pillow`, or give numpy arrays") from None
+    return Image, ImageOps
+
+
+def _is_pil(picture: Any) -> bool:
+    image = sys.modules.get("PIL.Image")  # without Pillow there are no such pictures
+    return image is not None and isinstance(picture, image.Image)
+
+
+def _pil_pixels(image: Any) -> np.ndarray:
+    """The pixels as `reid embed` sees them: upright, 8 bits a sample.
+
+    A JPEG's EXIF orientation counts for a picture as it was opened; what has been made of it is taken as it is.
+    """
+    kind = image.format
+    if kind in ("JPEG", "MPO"):
+        image = _pillow()[1].exif_transpose(image)
+    if image.mode in ("RGB", "RGBA", "L"):
+        return np.asarray(image)
+    if image.mode.startswith("I;16") or (image.mode == "I" and kind in ("PNG", "PPM")):
+        samples = np.asarray(image).astype(np.uint32)
+        return ((samples + 128) // 257 if kind == "PPM" else samples >> 8).astype(np.uint8)
+    if image.mode in ("I", "F"):
+        raise ValueError(f"a picture of mode {image.mode} has no range that is known; make bytes of it first")
+    return np.asarray(image.convert("RGB"))
+
+
+def _pixels(picture: Picture, what: str, bgr: bool) -> Tuple[np.ndarray, int]:
+    """An array whose rows are dense, and the reid_format."""
+    if isinstance(picture, (str, os.PathLike)):
+        with _pillow()[0].open(picture) as image:
+            array, bgr = _pil_pixels(image), False
+    elif _is_pil(picture):
+        array, bgr = _pil_pixels(picture), False
+    elif isinstance(picture, np.ndarray):
+        array = picture
+    else:
+        raise TypeError(f"{what} is a {type(picture).__name__}; it must be a path, a PIL picture or a numpy array")
+    if array.dtype != np.uint8:
+        raise TypeError(f"{what} has values of type {array.dtype}; they must be uint8, 0 ... 255")
+    channels = array.shape[2] if array.ndim == 3 else 1
+    if array.ndim not in (2, 3) or (array.ndim == 3 and channels not in (3, 4)):
+        raise ValueError(f"{what} has the shape {array.shape}; it must be (h, w, 3), (h, w, 4) or (h, w)")
+    if bgr and channels == 4:
+        raise ValueError(f"{what} has four channels, which are RGBA; bgr is for three")
+    dense = array.strides[1] == channels and (array.ndim == 2 or array.strides[2] == 1)
+    if not dense or array.strides[0] < array.shape[1] * channels:
+        array = np.ascontiguousarray(array)
+    return array, {1: _GRAY8, 3: _BGR8 if bgr else _RGB8, 4: _RGBA8}[channels]
+
+
+def _boxes(boxes: Boxes, what: str) -> np.ndarray:
+    """int32 (k, 4) from one box, several, or none."""
+    try:
+        array = np.asarray(boxes)
+    except ValueError:
+        array = np.empty(0, object)  # rows of different lengths
+    if array.size == 0 and array.dtype != object:
+        return np.empty((0, 4), np.int32)
+    if array.ndim == 1:
+        array = array[None]
+    if array.dtype.kind not in "iuf" or array.ndim != 2 or array.shape[1] != 4:
+        raise ValueError(f"{what} must be x, y, width, height, or a sequence of such boxes, not {boxes!r:.200}")
+    if not np.all((array == np.rint(array)) & (abs(array.astype(np.float64)) <= _INT_MAX)):
+        raise ValueError(f"{what} must be whole numbers of pixels, not {boxes!r:.200}; round them as you like")
+    return array.astype(np.int32)
+
+
+def _jobs(images: Any, boxes: Any) -> List[Tuple[Picture, Optional[np.ndarray], str]]:
+    """Each picture with its boxes, None for all of it, and its name in messages."""
+    if isinstance(images, (str, os.PathLike)) or _is_pil(images) or (isinstance(images, np.ndarray) and
+                                                                     images.ndim < 4):
+        return [(images, None if boxes is None else _boxes(boxes, "boxes"), "the picture")]
+    if isinstance(images, (bytes, bytearray)) or not isinstance(images, Iterable):
+        raise TypeError(f"images is a {type(images).__name__}; give a picture (a path, a PIL picture or a uint8 array) "
+                        "or a sequence of them")
+    pictures = list(images)
+    if boxes is None:
+        return [(picture, None, f"picture {i}") for i, picture in enumerate(pictures)]
+    each = list(boxes)
+    if len(each) != len(pictures):
+        raise ValueError(f"boxes has {len(each)} entries for {len(pictures)} pictures; None is for all of a picture")
+    return [
+        (picture, None if its is None else _boxes(its, f"boxes[{i}]"), f"picture {i}")
+        for i, (picture, its) in enumerate(zip(pictures, each))
+    ]
+
+
+def _fill(image: _Image, array: np.ndarray, form: int) -> None:
+    image.pixels, image.format = array.ctypes.data, form
+    image.height, image.width = (min(side, _INT_MAX) for side in array.shape[:2])
+    image.stride = 0 if array.flags.c_contiguous else array.strides[0]
+
+
+class _Batch:
+    """Rows that are handed to the library in one call."""
+
+    def __init__(self) -> None:
+        self.arrays: List[np.ndarray] = []  # the images point into them
+        self.images: List[_Image] = []
+        self.bytes = 0
+
+    def add(self, array: np.ndarray, form: int, boxes: Optional[np.ndarray]) -> None:
+        self.arrays.append(array)
+        self.bytes += array.nbytes
+        for box in [None] if boxes is None else boxes.tolist():
+            image = _Image()
+            _fill(image, array, form)
+            if box is not None:
+                image.box = ctypes.pointer(_Box(*box))
+            self.images.append(image)
+
+
+# --- what this file is for -------------------------------------------------------------------------------------------
+
+
+class Info(NamedTuple):
+    """What the zeros of a reid_desc became; reid.h says more of each field."""
+
+    version: int
+    optimized: int
+    network: str
+    head: str
+    head_seed: int
+    preset: str
+    height: int  # of the network's input
+    width: int
+    resize_edge: int
+    scale: float
+    mean: Tuple[float, float, float]
+    std: Tuple[float, float, float]
+    bgr: int
+    last_stride: int
+    dim: int
+    flip: int
+    raw: int
+    latency: int
+    device: str
+    chip: str
+    isa: str
+    precision: str
+    batch: int
+    threads: int
+    lanes: int
+    parameters: int
+    macs: int
+    weight_bytes: int
+    arena_bytes: int
+    total_bytes: int
+    fingerprint: str
+
+
+def _plain(value: Any) -> Any:
+    """A member of a struct as Python has such things."""
+    if isinstance(value, bytes):
+        return value.decode()
+    return tuple(value) if isinstance(value, ctypes.Array) else value
+
+
+class Reid(_Handle):
+    """A network with its weights, ready to compute embeddings.
+
+    weights is the path of a safetensors file (`reid convert` makes one of a PyTorch checkpoint), or weights_data its
+    bytes. All other arguments but `library` are the fields of reid_desc, which reid.h explains; what is not given, or
+    None, is its default. Enums are words: head "auto", "none", "file", "seeded"; device "auto", "cpu", "cuda";
+    precision "default", "fp32", "fp16", "bf16", "int8"; cpu_isa "auto", "scalar", "avx2", ...
+
+    log_fn(level, code, message) hears of fall-backs while the network is created, such as why no GPU is used.
+    `info` tells what was decided, field by field: info.network, info.device, info.precision, info.height, ...
+    """
+
+    def __init__(
+        self,
+        weights: Optional[PathLike] = None,
+        *,
+        weights_data: Any = None,
+        network: Optional[str] = None,
+        preset: Optional[str] = None,
+        height: int = 0,
+        width: int = 0,
+        last_stride: int = 0,
+        head: str = "auto",
+        head_seed: int = 0,
+        flip: bool = False,
+        raw: bool = False,
+        latency: bool = False,
+        allow_unused: bool = False,
+        device: str = "auto",
+        device_index: int = 0,
+        precision: str = "default",
+        ranges: Optional[PathLike] = None,
+        cpu_isa: str = "auto",
+        batch: int = 0,
+        threads: int = 0,
+        lanes: int = 0,
+        memory_limit: int = 0,
+        kernels_src: Optional[str] = None,
+        kernels_path: Optional[PathLike] = None,
+        kernels_pack: Optional[PathLike] = None,
+        nvrtc_path: Optional[PathLike] = None,
+        cache_dir: Optional[PathLike] = None,
+        log_fn: Optional[LogFn] = None,
+        library: Optional[PathLike] = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name in _KINDS}
+        lib, pointer, info = _library(library), c_void_p(), _Info()
+        desc, error, self._keep = _describe(given)
+        code = lib.reid_create(desc, pointer)
+        if code:
+            raise _error(lib, code, _text(error))
+        super().__init__(lib, pointer, lib.reid_destroy)
+        lib.reid_query_desc(pointer, info)
+        self.info = Info(*(_plain(getattr(info, name)) for name in Info._fields))
+
+    @property
+    def dim(self) -> int:
+        """Floats in an embedding."""
+        return self.info.dim
+
+    @property
+    def fingerprint(self) -> str:
+        """32 hexadecimal digits: embeddings of different fingerprints must not be compared."""
+        return self.info.fingerprint
+
+    def embed(self, images: Any, boxes: Any = None, *, bgr: bool = False) -> np.ndarray:
+        """Embeddings: float32 (n, dim), rows of length 1 unless the Reid was created with raw=True.
+
+        images: one picture, or a sequence of pictures, or an array (n, h, w, 3).
+        boxes: None gives a row for each picture. For one picture, boxes (x, y, width, height) in pixels, origin at the
+        top left, give a row each. For a sequence of pictures, a sequence of the same length: the boxes of each picture,
+        or None for all of it; rows come picture by picture. Boxes are clipped to the picture; one that lies outside it
+        is an error.
+        bgr: arrays of three channels are BGR, as OpenCV has them.
+
+        One bad picture fails the call. Files are decoded as they are needed, so a long list takes little memory.
+        """
+        jobs = _jobs(images, boxes)
+        out = np.zeros((sum(1 if its is None else len(its) for _, its, _ in jobs), self.dim), np.float32)
+        most_rows, most_bytes = 8 * self.info.batch, 1 << 28
+        done, batch = 0, _Batch()
+        with self._in_use() as pointer:
+            for at, (picture, its, what) in enumerate(jobs):
+                batch.add(*_pixels(picture, what, bgr), its)
+                if len(batch.images) >= most_rows or batch.bytes >= most_bytes or at + 1 == len(jobs):
+                    self._compute(pointer, batch, out, done)
+                    done += len(batch.images)
+                    batch = _Batch()
+        return out
+
+    def _compute(self, pointer: c_void_p, batch: _Batch, out: np.ndarray, first: int) -> None:
+        error, n = _Error(), len(batch.images)
+        code = self._lib.reid_embed_ex(pointer, (_Image * n)(*batch.images), n, out[first:].ctypes.data, error)
+        if code:  # "image 3: ..." counts from the batch's first row
+            text = re.sub(r"^image (\d+)", lambda found: f"row {int(found[1]) + first}", _text(error))
+            raise _error(self._lib, code, text)
+
+    def preprocess(self, image: Picture, box: Boxes = None, *, bgr: bool = False) -> np.ndarray:
+        """What the network would see of a picture or of one box of it: uint8 (height, width, 3), RGB."""
+        jobs = _jobs(image, box)
+        its = jobs[0][1] if jobs else None
+        if len(jobs) != 1 or (its is not None and len(its) != 1):
+            raise ValueError("preprocess takes one picture and at most one box")
+        out, error, batch = np.zeros((self.info.height, self.info.width, 3), np.uint8), _Error(), _Batch()
+        with self._in_use() as pointer:
+            batch.add(*_pixels(jobs[0][0], "the picture", bgr), its)
+            code = self._lib.reid_preprocess(pointer, batch.images[0], out.ctypes.data, error)
+        if code:
+            raise _error(self._lib, code, _text(error))
+        return out
+
+    def __repr__(self) -> str:
+        i = self.info
+        return f"<Reid {i.network}, {i.dim} floats, {i.precision} on {i.device} ({i.isa}), {i.fingerprint}>"
+
+
+class Hits(NamedTuple):
+    """What a search has found: (n, k) each, best first; unused places are -1, -1 and NaN."""
+
+    rows: np.ndarray  # int64: of a group, its best row
+    groups: np.ndarray  # int64: the row's group; without groups, the row again
+    scores: np.ndarray  # float64
+    found: np.ndarray  # (n,): how many places are used
+
+
+class Index(_Handle):
+    """Embeddings to search in: every row counts, and the result is that of a sort in double precision.
+
+    rows: (count, dim), float16 or what can be made float32. groups: a whole number for each row; rows with equal
+    numbers belong together (one identity with several templates). A C-contiguous float32 or float16 array is borrowed,
+    not copied: it must stay as it is until the Index is closed. The other arguments are as for Reid.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        groups: Any = None,
+        *,
+        device: str = "auto",
+        device_index: int = 0,
+        cpu_isa: str = "auto",
+        threads: int = 0,
+        memory_limit: int = 0,
+        kernels_src: Optional[str] = None,
+        kernels_path: Optional[PathLike] = None,
+        kernels_pack: Optional[PathLike] = None,
+        nvrtc_path: Optional[PathLike] = None,
+        cache_dir: Optional[PathLike] = None,
+        log_fn: Optional[LogFn] = None,
+        library: Optional[PathLike] = None,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name in _KINDS}
+        half = getattr(rows, "dtype", None) == np.float16
+        table = np.ascontiguousarray(rows, np.float16 if half else np.float32)
+        if table.ndim != 2:
+            raise ValueError(f"rows has the shape {table.shape}; it must be (count, dim)")
+        self.count, self.dim = table.shape
+        what = _Rows(count=self.count, dim=min(self.dim, _INT_MAX))
+        setattr(what, "halves" if half else "floats", table.ctypes.data)
+        numbers = None if groups is None else self._groups(groups)
+        what.groups = None if numbers is None else numbers.ctypes.data
+        lib, pointer = _library(library), c_void_p()
+        desc, error, keep = _describe(given)
+        self._keep = keep, table, numbers
+        code = lib.reid_index_create(desc, what, pointer)
+        if code:
+            raise _error(lib, code, _text(error))
+        super().__init__(lib, pointer, lib.reid_index_destroy)
+
+    def _groups(self, groups: Any) -> np.ndarray:
+        numbers = np.asarray(groups)
+        if numbers.shape != (self.count,) or (self.count and numbers.dtype.kind not in "iu"):
+            raise ValueError(f"groups must be {self.count} whole numbers, one a row")
+        if self.count and (numbers.min() < 0 or numbers.max() >= 2**32):
+            raise ValueError("groups must be 0 ... 4294967295")
+        return np.ascontiguousarray(numbers, np.uint32)
+
+    def search(
+        self,
+        queries: Any,
+        k: int = 10,
+        *,
+        scoring: str = "rows",
+        top: int = 3,
+        threshold: Optional[float] = None,
+        exclude: Optional[Callable[[int, int], bool]] = None,
+    ) -> Hits:
+        """The k best rows or groups for each query, by inner product; of equal scores the lower row comes first.
+
+        queries: (n, dim), or (dim,) for one.
+        scoring: "rows", or groups: by their best row "max", by all of them "mean", by the mean of the `top` best "top".
+        threshold: only scores of at least this much.
+        exclude(query, row): True says that this row does not exist for this query (the same picture, ...). It is
+        called for many pairs, on other threads, perhaps more than once: it must always answer the same.
+        """
+        asked = np.ascontiguousarray(queries, np.float32)
+        asked = asked[None] if asked.ndim == 1 else asked
+        if asked.ndim != 2 or asked.shape[1] != self.dim:
+            raise ValueError(f"queries has the shape {np.shape(queries)}; it must be (n, {self.dim})")
+        if _number("k", k, c_int) < 1:
+            raise ValueError(f"k is {k}; it must be at least 1")
+        n, k = len(asked), max(1, min(k, self.count))
+        want = _Search(k=k, scoring=_choice("scoring", scoring, _SCORINGS), top=_number("top", top, c_int))
+        if threshold is not None:
+            want.use_threshold, want.threshold = 1, threshold
+        raised: List[BaseException] = []
+
+        def excluded(query: int, row: int, _: Any) -> int:
+            try:
+                return bool(exclude and exclude(query, row))
+            except BaseException as error:  # it would be lost in C
+                raised.append(error)
+                return 1
+
+        if exclude is not None:
+            want.exclude = _EXCLUDE_FN(excluded)
+        hits, found, error = np.zeros((n, k), _HIT), np.zeros(n, np.int32), _Error()
+        with self._in_use() as pointer:
+            code = self._lib.reid_search(
+                pointer, asked.ctypes.data, n, want, hits.ctypes.data, found.ctypes.data, error
+            )
+        if raised:
+            raise raised[0]
+        if code:
+            raise _error(self._lib, code, _text(error))
+        used = np.arange(k) < found[:, None]
+        rows, groups = (np.where(used, hits[name].astype(np.int64), -1) for name in ("row", "group"))
+        return Hits(rows, groups, np.where(used, hits["score"], np.nan), found)
+
+    def __len__(self) -> int:
+        return int(self.count)
+
+    def __repr__(self) -> str:
+        return f"<Index of {self.count} rows of {self.dim} floats>"
+
+
+def cosine(a: Any, b: Any, *, library: Optional[PathLike] = None) -> float:
+    """The cosine of two embeddings, -1 ... 1, computed in double precision; 0 if one of them is zero."""
+    first, second = np.ascontiguousarray(a, np.float32), np.ascontiguousarray(b, np.float32)
+    if first.ndim != 1 or first.shape != second.shape:
+        raise ValueError(f"cosine compares two vectors of one length, not shapes {first.shape} and {second.shape}")
+    return float(_library(library).reid_cosine(first.ctypes.data, second.ctypes.data, first.size))

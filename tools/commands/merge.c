@@ -1,0 +1,17 @@
+/* reid merge: the shards of a list to the files of one run. */
+#include "base/say.h"
+#include "commands/requests.h"
+#include "embedding/merge.h"
+
+int merge_main(options *o) {
+    const merge_request request = {o->operands, o->operand_count, o->output};
+    merge_result found;
+    if (!o->operand_count || !o->output) {
+        say_error("merge: %s; see \"reid help merge\"", o->output ? "no SHARD" : "give the output's name with -o FILE");
+        return 2;
+    }
+    if (!merge_shards(&request, &found)) return 2;
+    if (found.failed) say_warning("%zu of %zu inputs failed", found.failed, found.inputs);
+    say_info("%s: %zu rows of %d floats from %d shards", shown(o->output), found.rows, found.dim, o->operand_count);
+    return found.failed ? 1 : 0;
+}

@@ -1,0 +1,296 @@
+#include "embedding/shard.h"
+
+#include "base/files.h"
+#include "base/json.h"
+#include "embedding/output.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const size_t MAX_META = (size_t)1 << 34;
+
+/* --- members, one at a time: a mistake goes to the reader --- */
+
+static int read_count(json *j, double *out) {
+    if (!json_number(j, out)) return 0;
+    if (*out < 0 || *out > 9007199254740992.0 || *out != (double)(uint64_t)*out)
+        return json_fail(j, "a number of things is expected here");
+    return 1;
+}
+
+static int read_int(json *j, int *out) {
+    double value = 0;
+    if (!read_count(j, &value)) return 0;
+    if (value > 2147483647) return json_fail(j, "a number that large");
+    *out = (int)value;
+    return 1;
+}
+
+static int read_name(json *j, char *out, size_t size) {
+    text value = TEXT_INIT;
+    int good = json_string(j, &value);
+    if (good && snprintf(out, size, "%s", value.s) >= (int)size) good = json_fail(j, "a name that long");
+    text_free(&value);
+    return good;
+}
+
+/* A string, or null: then *out stays NULL. */
+static int read_optional(json *j, text *value, const char **out) {
+    if (json_peek(j) == 'n') return json_skip(j);
+    *out = json_string(j, value) ? value->s : NULL;
+    return *out != NULL;
+}
+
+/* As json_number, but exact beyond 2^53. */
+static int read_seed(json *j, uint64_t *out) {
+    double about;
+    const char *digits = json_peek(j) == '0' ? j->text + j->at : "";
+    *out = strtoull(digits, NULL, 10);
+    return json_number(j, &about);
+}
+
+/* Sixteen hexadecimal digits. */
+static int read_hash(json *j, uint64_t *out) {
+    char digits[17];
+    int used = 0;
+    unsigned long long value = 0;
+    if (!read_name(j, digits, sizeof digits)) return 0;
+    if (sscanf(digits, "%16llx%n", &value, &used) != 1 || used != 16) return json_fail(j, "a hash is expected here");
+    *out = value;
+    return 1;
+}
+
+static int read_list(json *j, shard *s) {
+    text key = TEXT_INIT;
+    double listed = -1;
+    int hashed = 0;
+    for (json_object(j); json_key(j, &key);) {
+        if (strcmp(key.s, "inputs") == 0) read_count(j, &listed);
+        else if (strcmp(key.s, "hash") == 0) hashed = read_hash(j, &s->facts.hash);
+        else json_fail(j, "a list has no such member");
+    }
+    text_free(&key);
+    if (listed < 0 || !hashed) return json_fail(j, "a list has inputs and a hash");
+    s->facts.listed = (size_t)listed;
+    return 1;
+}
+
+/* 1: read; 0: no such member, or a mistake. */
+static int read_info(json *j, const char *key, reid_info *info) {
+    if (strcmp(key, "fingerprint") == 0) return read_name(j, info->fingerprint, sizeof info->fingerprint);
+    if (strcmp(key, "network") == 0) return read_name(j, info->network, sizeof info->network);
+    if (strcmp(key, "head") == 0) return read_name(j, info->head, sizeof info->head);
+    if (strcmp(key, "head_seed") == 0) return read_seed(j, &info->head_seed);
+    if (strcmp(key, "preset") == 0) return read_name(j, info->preset, sizeof info->preset);
+    if (strcmp(key, "height") == 0) return read_int(j, &info->height);
+    if (strcmp(key, "width") == 0) return read_int(j, &info->width);
+    if (strcmp(key, "last_stride") == 0) return read_int(j, &info->last_stride);
+    if (strcmp(key, "dim") == 0) return read_int(j, &info->dim);
+    if (strcmp(key, "flip") == 0) return json_bool(j, &info->flip);
+    if (strcmp(key, "raw") == 0) return json_bool(j, &info->raw);
+    if (strcmp(key, "precision") == 0) return read_name(j, info->precision, sizeof info->precision);
+    if (strcmp(key, "device") == 0) return read_name(j, info->device, sizeof info->device);
+    if (strcmp(key, "chip") == 0) return read_name(j, info->chip, sizeof info->chip);
+    if (strcmp(key, "isa") == 0) return read_name(j, info->isa, sizeof info->isa);
+    return 0;
+}
+
+static void read_models(json *j, shard *s) {
+    text key = TEXT_INIT;
+    for (json_array(j); json_item(j);) {
+        model *m = &s->makers.at[s->makers.count];
+        if (s->makers.count == MAX_MODELS) {
+            json_fail(j, "more models than there can be");
+            break;
+        }
+        for (json_object(j); json_key(j, &key);) {
+            if (strcmp(key.s, "weights") == 0) json_string(j, &s->weights[s->makers.count]);
+            else if (!read_info(j, key.s, &m->info)) json_fail(j, "a model has no such member");
+        }
+        m->weights = s->weights[s->makers.count].s;
+        if (!m->weights || !m->info.fingerprint[0] || !m->info.precision[0] || m->info.dim < 1)
+            json_fail(j, "a model without weights, fingerprint, precision or dim");
+        s->makers.dim += m->info.dim;
+        s->makers.count++;
+    }
+    text_free(&key);
+}
+
+/* "2/3", or null for a run without --shard. */
+static void read_place(json *j, output_request *made) {
+    text value = TEXT_INIT;
+    long long i, n;
+    const char *words = NULL;
+    if (read_optional(j, &value, &words) && words) {
+        char *slash = strchr(value.s, '/');
+        if (slash) *slash = 0;
+        if (!slash || !parse_int(slash + 1, 1, 1000000, &n) || !parse_int(words, 1, n, &i))
+            json_fail(j, "a shard I/N is expected here");
+        else made->shard = (int)i, made->shards = (int)n;
+    }
+    text_free(&value);
+}
+
+static void read_options(json *j, shard *s) {
+    text key = TEXT_INIT;
+    output_request *made = &s->made;
+    for (json_object(j); json_key(j, &key);) {
+        if (strcmp(key.s, "flip") == 0) json_bool(j, &made->flip);
+        else if (strcmp(key.s, "raw") == 0) json_bool(j, &made->raw);
+        else if (strcmp(key.s, "strict") == 0) json_bool(j, &made->strict);
+        else if (strcmp(key.s, "shard") == 0) read_place(j, made);
+        else if (strcmp(key.s, "boxes") == 0) read_optional(j, &s->boxes, &made->boxes);
+        else if (strcmp(key.s, "category") == 0) read_optional(j, &s->category, &made->category);
+        else if (strcmp(key.s, "min_conf") == 0) json_number(j, &made->min_conf);
+        else json_fail(j, "there is no such option");
+    }
+    text_free(&key);
+}
+
+static void read_failures(json *j, shard *s) {
+    text key = TEXT_INIT, id = TEXT_INIT, reason = TEXT_INIT;
+    for (json_array(j); json_item(j);) {
+        text_clear(&id);
+        text_clear(&reason);
+        for (json_object(j); json_key(j, &key);) {
+            if (strcmp(key.s, "path") == 0) json_string(j, &id);
+            else if (strcmp(key.s, "reason") == 0) json_string(j, &reason);
+            else json_fail(j, "a failure has no such member");
+        }
+        output_facts_failure(&s->facts, id.s ? id.s : "", reason.s ? reason.s : "");
+    }
+    text_free(&key);
+    text_free(&id);
+    text_free(&reason);
+}
+
+static void read_identities(json *j, shard *s) {
+    text name = TEXT_INIT;
+    for (json_array(j); json_item(j) && json_string(j, &name);) output_facts_identity(&s->facts, name.s);
+    text_free(&name);
+}
+
+/* --- the file --- */
+
+/* Only the version that made a file knows all that it may hold. */
+static void read_version(json *j) {
+    char version[32], what[96];
+    if (!read_name(j, version, sizeof version) || strcmp(version, reid_version_string()) == 0) return;
+    snprintf(what, sizeof what, "reid %s wrote it, and this is %s", version, reid_version_string());
+    json_fail(j, what);
+}
+
+static int read_member(json *j, const char *key, shard *s) {
+    text ignored = TEXT_INIT;
+    double version = 1;
+    if (strcmp(key, "format") == 0) {
+        if (json_string(j, &ignored) && strcmp(ignored.s, "reid-embeddings") != 0)
+            json_fail(j, "this is not the metadata of embeddings (format reid-embeddings)");
+    } else if (strcmp(key, "format_version") == 0) {
+        if (json_number(j, &version) && version != 1) json_fail(j, "only format version 1 is known");
+    } else if (strcmp(key, "reid") == 0) read_version(j);
+    else if (strcmp(key, "output") == 0) json_string(j, &ignored);
+    else if (strcmp(key, "rows") == 0) read_count(j, &s->rows);
+    else if (strcmp(key, "dim") == 0) read_count(j, &s->dim);
+    else if (strcmp(key, "inputs") == 0) read_count(j, &s->inputs);
+    else if (strcmp(key, "failed") == 0) read_count(j, &s->failed);
+    else if (strcmp(key, "list") == 0) read_list(j, s);
+    else if (strcmp(key, "models") == 0) read_models(j, s);
+    else if (strcmp(key, "options") == 0) read_options(j, s);
+    else if (strcmp(key, "failures") == 0) read_failures(j, s);
+    else if (strcmp(key, "identities") == 0) read_identities(j, s);
+    else json_fail(j, "reid embed writes no such member");
+    text_free(&ignored);
+    return !j->error[0];
+}
+
+/* The members fit each other, and all that are needed were there. */
+static void check(const shard *s, int listed, text *why) {
+    const output_facts *f = &s->facts;
+    size_t first, end;
+    if (!s->makers.count) text_puts(why, "names no model that made the embeddings");
+    else if (!s->made.shards) text_puts(why, "is not of a run with --shard");
+    else if (!listed) text_puts(why, "does not say of which list this is a shard");
+    else if (!output_facts_whole(f)) text_no_memory(why);
+    else if ((double)f->rows != s->rows || (double)f->failed != s->failed || s->rows + s->failed != s->inputs ||
+             (double)s->makers.dim != s->dim)
+        text_printf(why, "contradicts itself: %.0f rows and %.0f failures of %.0f inputs, %.0f floats a row, but %zu "
+                         "identities, %zu failures and models of %d floats", s->rows, s->failed, s->inputs, s->dim,
+                    f->rows, f->failed, s->makers.dim);
+    if (why->len) return;
+    shard_slice(s, &first, &end);
+    if ((double)(end - first) != s->inputs)
+        text_printf(why, "speaks of %.0f inputs, but shard %d/%d of %zu has %zu", s->inputs, s->made.shard,
+                    s->made.shards, f->listed, end - first);
+}
+
+static void read_meta(shard *s, const text *file, text *why) {
+    json j;
+    text key = TEXT_INIT;
+    int listed = 0;
+    json_begin(&j, file->s, file->len);
+    for (json_object(&j); json_key(&j, &key);) {
+        if (!read_member(&j, key.s, s)) break;
+        listed |= strcmp(key.s, "list") == 0;
+    }
+    json_end(&j);
+    text_clear(why);
+    if (j.error[0]) text_puts(why, j.error);
+    else check(s, listed, why);
+    text_free(&key);
+}
+
+int shard_read(shard *s, const char *path, text *why) {
+    text name = TEXT_INIT, file = TEXT_INIT, reason = TEXT_INIT;
+    memset(s, 0, sizeof *s);
+    s->path = path;
+    s->made.min_conf = -1; /* none */
+    output_side_name(&name, path, ".meta.json");
+    if (text_failed(&name)) text_no_memory(&reason);
+    else if (file_read(name.s, MAX_META, 1, &file, &reason)) read_meta(s, &file, &reason);
+    text_clear(why);
+    if (reason.len) text_printf(why, "%s: %s", name.s, reason.s);
+    text_free(&name);
+    text_free(&file);
+    text_free(&reason);
+    return why->len == 0;
+}
+
+void shard_free(shard *s) {
+    for (int i = 0; i < MAX_MODELS; i++) text_free(&s->weights[i]);
+    text_free(&s->boxes);
+    text_free(&s->category);
+    output_facts_free(&s->facts);
+}
+
+/* --- what several have to agree about --- */
+
+void shard_slice(const shard *s, size_t *first, size_t *end) {
+    const size_t count = s->facts.listed;
+    output_slice(count, s->made.shard, s->made.shards, first, end);
+}
+
+static int same_name(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
+static int same_model(const reid_info *a, const reid_info *b) {
+    return strcmp(a->network, b->network) == 0 && strcmp(a->head, b->head) == 0 && a->head_seed == b->head_seed &&
+           strcmp(a->preset, b->preset) == 0 && a->height == b->height && a->width == b->width && a->dim == b->dim &&
+           a->last_stride == b->last_stride && a->flip == b->flip && a->raw == b->raw;
+}
+
+const char *shard_differs(const shard *a, const shard *b) {
+    if (a->makers.count != b->makers.count) return "another number of models";
+    for (int i = 0; i < a->makers.count; i++) {
+        const reid_info *one = &a->makers.at[i].info, *other = &b->makers.at[i].info;
+        if (strcmp(one->fingerprint, other->fingerprint) != 0) return "another fingerprint";
+        if (strcmp(one->precision, other->precision) != 0) return "another precision";
+        if (!same_model(one, other)) return "another network";
+    }
+    if (a->made.shards != b->made.shards) return "another number of shards";
+    if (a->facts.listed != b->facts.listed || a->facts.hash != b->facts.hash) return "another list of inputs";
+    if (a->made.flip != b->made.flip || a->made.raw != b->made.raw || a->made.strict != b->made.strict ||
+        !same_name(a->made.boxes, b->made.boxes) || !same_name(a->made.category, b->made.category) ||
+        (a->made.min_conf < b->made.min_conf || a->made.min_conf > b->made.min_conf)) return "other options";
+    return NULL;
+}
