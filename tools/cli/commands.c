@@ -171,7 +171,9 @@ const command COMMANDS[] = {
      "to the Unix socket.\n\n"
      "On SIGTERM or Ctrl-C /v2/health/ready answers 503, new requests are refused, accepted ones are finished; then it "
      "exits with 0. A second signal ends it at once.",
-     {NULL, NULL, NULL}, serve_main},
+     {"reid serve -m efficientnet_b0.safetensors",
+      "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
+     serve_main},
     {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
     {'v', "version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
     {0, NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},
