@@ -148,6 +148,17 @@ def bodies(where, picture):
     s.close()
 
 
+def refused(where, limit):
+    """A client that sends all of a refused body before it listens still reads why, and may be refused again."""
+    for size in int(limit) + 1, 3 * int(limit):
+        status, content, _ = ask(where, "POST", "/embed", b"x" * size)
+        must(status == 413 and b"over the limit" in content, "413 for %d bytes" % size)
+    status, content, _ = ask(where, "POST", "/embed", b"x" * int(limit), {"Content-Encoding": "gzip"})
+    must(status == 415, "415 behind a large body")
+    status, content, _ = ask(where, "POST", "/nope", b"x" * int(limit))
+    must(status == 404, "404 behind a large body")
+
+
 def slow(where, seconds):
     """With --idle SECONDS: who sends too little is left, at whatever point."""
     beginnings = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: l", b"POST /embed HTTP/1.1\r\nHost: localhost\r\n"
@@ -354,7 +365,7 @@ def killed(where, model, command):
 def drained(where, model, pid):
     """SIGTERM: not ready, new requests are refused, accepted ones get their rows."""
     path = "/v2/models/%s/infer" % model
-    answers = []
+    answers, before = [], metric(where, "reid_images_total{")
 
     def one():
         body, headers = infer_body(16, 128)
@@ -363,7 +374,9 @@ def drained(where, model, pid):
     threads = [threading.Thread(target=one) for _ in range(10)]
     for t in threads:
         t.start()
-    wait_for("work", lambda: metric(where, "reid_waiting_images{") + metric(where, "reid_computing_images{") > 60)
+    # In the order of an image's way, so that none is counted twice.
+    wait_for("all were accepted", lambda: sum(metric(where, "reid_%s{" % stage) for stage in (
+        "images_total", "computing_images", "waiting_images")) - before >= 160)
     os.kill(int(pid), signal.SIGTERM)
     wait_for("not ready", lambda: ask(where, "GET", "/v2/health/ready")[0] == 503, 5)
     must(ask(where, "GET", "/v2/health/live")[0] == 200, "it lives")
