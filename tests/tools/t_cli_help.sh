@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate inspect bench convert help version; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -114,16 +114,24 @@ done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
 ln -s "$REID" bin/reid
+# A server is asked to end when it is ready, and has to end well; one without libmicrohttpd has said so.
+serve_example() {
+    PATH=$work/bin:$PATH XDG_RUNTIME_DIR=$work sh -c "exec $1" &
+    while kill -0 $! 2>/dev/null && ! grep -q 'listening on' "$err"; do sleep 0.05; done
+    kill $! 2>/dev/null
+    wait $! || grep -q 'compiled without libmicrohttpd' "$err"
+}
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
-        PATH=$work/bin:$PATH sh -c "$line" >"$out" 2>"$err" </dev/null
+        case $line in "reid serve "*) serve_example "$line" ;; *) PATH=$work/bin:$PATH sh -c "$line" ;; esac >"$out" \
+            2>"$err" </dev/null
         check "example: $line" [ $? = 0 ]
         examples=$((examples + 1))
     done <examples
 done
-check "twenty-five examples" [ $examples = 25 ]
+check "twenty-seven examples" [ $examples = 27 ]
 
 # reid inspect.
 run 0 inspect w.safetensors
