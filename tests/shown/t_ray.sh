@@ -26,8 +26,8 @@ export RAY_DEDUP_LOGS=0 RAY_COLOR_PREFIX=0 PYTHONUNBUFFERED=1 # what the actors 
 unset RAY_ADDRESS
 start() { # start SHARDS: in the background, in a session of its own, as $driver
     # shellcheck disable=SC2086 # options
-    setsid "$python" "$repository/examples/ray_embed.py" -o crops.npy --shards "$1" --actors 2 --reid "$REID" -- $slow -v \
-        >"$out" 2>"$err" &
+    setsid "$python" "$repository/examples/ray_embed.py" -o crops.npy --shards "$1" --actors 2 --reid "$REID" \
+        -- $slow -v >"$out" 2>"$err" &
     driver=$!
 }
 wait_for() { # wait_for WHAT COMMAND...: at most 60 s
@@ -68,7 +68,8 @@ rm -f crops.npy crops.ids.txt crops.meta.json
 
 # The program itself is killed, with all of Ray.
 start 2
-wait_for 'rows of both shards' some_rows crops.npy.shards/000001.npy && wait_for '' some_rows crops.npy.shards/000002.npy
+wait_for 'rows of the first shard' some_rows crops.npy.shards/000001.npy
+wait_for 'rows of the second' some_rows crops.npy.shards/000002.npy
 stop
 wait $driver 2>/dev/null
 absent crops.npy

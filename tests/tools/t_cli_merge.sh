@@ -160,12 +160,13 @@ for i in 1 2; do
     embed 0 in/ann --shard $i/2 -o t.$i.csv
     embed 0 in/ann --shard $i/2 -o t.$i.jsonl
 done
-sed 1d t.1.csv >cut && cp t.1.csv kept && cp cut t.1.csv
+cp t.1.csv kept
+sed -i 1d t.1.csv
 refused 't.1.csv: does not begin with the header' t.?.csv -o out.csv
 cp kept t.1.csv
 cat t.2.csv t.2.csv >twice && mv twice t.2.csv
 refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
-head -c 9000 t.2.jsonl >cut && mv cut t.2.jsonl
+head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
 refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
 
 # Shards from different machines: the rows belong together, and it is said that they may not be those of one.
