@@ -5,11 +5,14 @@ LIBDIR  ?= $(PREFIX)/lib
 CFLAGS  ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-prototypes -Wmissing-prototypes
 ALL_CFLAGS = -std=c99 -D_GNU_SOURCE -I. -Itools $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread
-LIBRARIES  = -lm -ldl $(LDLIBS)
+# reid serve needs libmicrohttpd; without it, the command says so.
+MICROHTTPD := $(shell printf '\043include <microhttpd.h>\n' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 && \
+    echo -lmicrohttpd)
+LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
-ROOMS = base cli pictures weights embedding gallery identity report commands
+ROOMS = base cli pictures weights embedding gallery identity report server commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 
@@ -23,8 +26,11 @@ build/reid: build/reid.o $(OBJECTS)
 build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o
 build/seeded: $(DEMO)/seeded.o
-build/demo_run build/demo_images build/seeded:
+build/demo_run build/demo_images build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+
+## make build/reid-load  the program that measures a server: asks it at chosen rates
+build/reid-load: $(patsubst tools/%.c,build/%.o,$(wildcard tools/load/*.c)) $(OBJECTS)
 
 # What an object cannot do without is added with `override`: CFLAGS on the command line of make leave it there.
 
@@ -107,9 +113,9 @@ fmt:
 
 ## make clean
 clean:
-	rm -rf $(ROOMS:%=build/%) $(DEMO) build/leaks
+	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
-	    build/seeded build/demo_images build/demo_run build/libreid.*
+	    build/seeded build/demo_images build/demo_run build/reid-load build/libreid.*
 
 help:
 	@sed -n 's/^## //p' Makefile

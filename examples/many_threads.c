@@ -1,11 +1,12 @@
-/* Demonstrates how to share one handle between 32 threads, without a lock of your own.
+/* Demonstrates how to share one handle between 32 threads, each with one picture at a time, without a lock of its own.
+   The queue computes together what they ask for.
 
      cc -O2 many_threads.c -o many_threads -lm
      ./many_threads resnet50.safetensors a.jpg b.jpg c.jpg
 
    Every thread embeds every picture, one at a time, and compares the bits with one call for all pictures:
 
-     32 threads, 96 embeddings, 0 differ from one call with 3 pictures */
+     32 threads, 96 embeddings in 13 batches, 0 differ from one call with 3 pictures */
 #define _GNU_SOURCE 1
 #define STB_IMAGE_IMPLEMENTATION
 #include <stb/stb_image.h>
@@ -16,7 +17,7 @@
 #define THREADS 32
 
 typedef struct shared { /* read by all threads, written by none */
-    reid_ctx *ctx;
+    reid_queue *queue;
     const reid_image *pictures; /* [n] */
     const float *expected;      /* (n, dim): from one call */
     int n, dim;
@@ -36,7 +37,11 @@ static void *work(void *argument) {
     float *embedding = (float *)malloc(row * sizeof *embedding);
     for (int i = 0; i < s->n; i++) {
         int at = (w->number + i) % s->n; /* threads start at different pictures */
-        if (reid_embed_ex(s->ctx, &s->pictures[at], 1, embedding, &w->error) != REID_OK) break;
+        reid_request request = REID_INIT;
+        request.images = &s->pictures[at];
+        request.n = 1;
+        request.out = embedding;
+        if (reid_submit(s->queue, &request, NULL, &w->error) != REID_OK) break; /* it waits for the result */
         w->different += memcmp(embedding, s->expected + row * (size_t)at, row * sizeof *embedding) != 0;
         w->done++;
     }
@@ -47,6 +52,7 @@ static void *work(void *argument) {
 /* Returns 1 when all threads ran and all bits agree. */
 static int run_threads(const shared *s) {
     static worker workers[THREADS];
+    reid_queue_stats stats;
     int started = 0, done = 0, different = 0;
     for (; started < THREADS; started++) {
         worker *w = &workers[started];
@@ -60,12 +66,15 @@ static int run_threads(const shared *s) {
         different += workers[i].different;
         if (workers[i].done < s->n) fprintf(stderr, "many_threads: thread %d: %s\n", i, workers[i].error.text);
     }
-    printf("%d threads, %d embeddings, %d differ from one call with %d pictures\n", started, done, different, s->n);
+    reid_queue_query(s->queue, &stats);
+    printf("%d threads, %d embeddings in %d batches, %d differ from one call with %d pictures\n", started, done,
+           (int)stats.batches, different, s->n);
     return started == THREADS && done == THREADS * s->n && different == 0;
 }
 
 /* Loads the pictures and computes what every thread must find. */
-static reid_result prepare(shared *s, reid_image *pictures, char **paths, float **expected, reid_error *error) {
+static reid_result prepare(reid_ctx *ctx, shared *s, reid_image *pictures, char **paths, float **expected,
+                           reid_error *error) {
     for (int i = 0; i < s->n; i++) {
         reid_result r = reid_image_load(paths[i], &pictures[i], error);
         if (r != REID_OK) return r;
@@ -73,7 +82,7 @@ static reid_result prepare(shared *s, reid_image *pictures, char **paths, float 
     *expected = (float *)malloc((size_t)s->n * (size_t)s->dim * sizeof **expected);
     s->pictures = pictures;
     s->expected = *expected;
-    return reid_embed_ex(s->ctx, pictures, s->n, *expected, error);
+    return reid_embed_ex(ctx, pictures, s->n, *expected, error);
 }
 
 int main(int argc, char **argv) {
@@ -86,17 +95,21 @@ int main(int argc, char **argv) {
     float *expected = NULL;
     reid_error error;
     reid_desc desc = REID_INIT;
+    reid_queue_desc how = REID_INIT;
     reid_ctx *ctx;
+    reid_queue *queue = NULL;
     desc.weights = argv[1];
-    desc.error = &error;
-    desc.lanes = 2; /* two calls compute at once, the other 30 wait in order; more lanes cost more memory */
+    desc.error = how.error = &error;
 
     reid_result r = reid_create(&desc, &ctx);
+    how.ctx = ctx;
+    if (r == REID_OK) r = reid_queue_create(&how, &queue);
     if (r == REID_OK) {
-        shared s = {ctx, NULL, NULL, n, reid_dim(ctx)};
-        r = prepare(&s, pictures, argv + 2, &expected, &error);
+        shared s = {queue, NULL, NULL, n, reid_dim(ctx)};
+        r = prepare(ctx, &s, pictures, argv + 2, &expected, &error);
         ok = r == REID_OK && run_threads(&s);
     }
+    reid_queue_destroy(queue, -1);
     if (r != REID_OK) fprintf(stderr, "many_threads: %s\n", error.text);
     for (int i = 0; i < n; i++) reid_image_free(&pictures[i]);
     free(expected);

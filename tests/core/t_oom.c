@@ -188,12 +188,63 @@ static void test_threads(void **state) {
     }
 }
 
+/* A queue's memory comes from its handle's allocator; what it cannot have leaves nothing behind. */
+static void refuse_queue(reid_ctx *ctx, test_heap *heap, reid_result want) {
+    size_t live = heap->live;
+    reid_error error;
+    reid_queue_desc desc = REID_INIT;
+    reid_queue *queue;
+    desc.ctx = ctx, desc.error = &error;
+    assert_int_equal(reid_queue_create(&desc, &queue), want);
+    assert_int_equal(queue != NULL, want == REID_OK);
+    assert_int_equal(error.code, want);
+    assert_int_equal(strlen(error.text) > 0, want != REID_OK);
+    heap->fail_at = 0, threads_left = -1, locks_left = 0;
+    if (queue) {
+        float out[3 * 512];
+        reid_request request = REID_INIT;
+        request.images = images, request.n = 3, request.out = out;
+        size_t calls = heap->calls;
+        int before = mallocs;
+        assert_int_equal(reid_submit(queue, &request, NULL, &error), REID_OK);
+        assert_int_equal(heap->calls, calls); /* only creating a queue allocates */
+        assert_int_equal(mallocs, before);
+    }
+    reid_queue_destroy(queue, 0);
+    assert_int_equal(heap->live, live);
+}
+
+static void test_queue(void **state) {
+    test_heap heap;
+    reid_error error;
+    reid_ctx *ctx;
+    reid_desc desc = counted(&heap, &error);
+    (void)state;
+    assert_int_equal(reid_create(&desc, &ctx), REID_OK);
+    for (size_t at = 1; at <= 2; at++) {
+        heap.fail_at = heap.calls + at;
+        refuse_queue(ctx, &heap, REID_ERR_OUT_OF_MEMORY);
+    }
+    for (int left = 0; left < 3; left++) { /* the clock and two lanes */
+        threads_left = left;
+        refuse_queue(ctx, &heap, REID_ERR_SYSTEM);
+    }
+    for (int at = 1; at <= 4; at++) {
+        locks_left = at;
+        refuse_queue(ctx, &heap, REID_ERR_SYSTEM);
+    }
+    refuse_queue(ctx, &heap, REID_OK);
+    reid_destroy(ctx);
+    assert_clean(&heap);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_balance),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_locks),
         cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_queue),
     };
     file = net_for("efficientnet_b0", REID_HEAD_FILE, 5, NULL);
     pixels = net_pixels(3, 40, 30, 5);

@@ -1,9 +1,9 @@
 /* cuda_faults.c: every driver call, every call of NVRTC and every allocation fails once, and memory is short: an error
-   with a text or the right bits, nothing left behind, and the caller's context as it was. Then forks, threads and
-   memory_limit. Run by t_cuda_faults.sh on the emulator.
+   with a text or the right bits, nothing left behind, and the caller's context as it was. Then forks, threads, the
+   queue and memory_limit. Run by t_cuda_faults.sh on the emulator.
 
        cuda_faults PACK pack            makes the pack that the others use
-       cuda_faults PACK PART            memory, small, nvrtc, host, fork, context, threads or limit
+       cuda_faults PACK PART            memory, small, nvrtc, host, fork, context, threads, queue or limit
        cuda_faults PACK calls CODE STEP
 
    Linked with -Wl,--wrap=glob,--wrap=dlsym. */
@@ -68,7 +68,7 @@ static void *current_context(void) {
     return context;
 }
 
-static double seconds(void) { return reid__microseconds() * 1e-6; }
+static double seconds(void) { return (double)reid__now() * 1e-9; }
 
 /* --- one program of calls, and what may come of it ---------------------------------------------------------------- */
 
@@ -591,6 +591,76 @@ static void test_threads(void) {
     CHECK_IS(emulator_live(), 0);
 }
 
+/* --- the queue ---------------------------------------------------------------------------------------------------- */
+
+typedef struct queued {
+    float rows[3 * (int)(sizeof(test_row) / sizeof(float))]; /* (n, dim) */
+    reid_request request;
+    int told;
+    reid_result result;
+} queued;
+
+static void queued_done(reid_result result, void *user) {
+    queued *q = (queued *)user;
+    q->result = result;
+    __atomic_fetch_add(&q->told, 1, __ATOMIC_SEQ_CST);
+}
+
+static int first_of(int request) { return 5 * request % (PICTURES - 3); }
+
+/* Requests of 1 to 3 images, drained. */
+static void through_queue(reid_queue *queue, queued *all_of, int count) {
+    memset(all_of, 0x55, (size_t)count * sizeof *all_of);
+    for (int i = 0; i < count; i++) {
+        const reid_request request = {test_images + first_of(i), 1 + i % 3, all_of[i].rows, i % 8 - 3, 0,
+                                      queued_done, &all_of[i]};
+        all_of[i].request = request, all_of[i].told = 0;
+        CHECK_RESULT(reid_submit(queue, &all_of[i].request, NULL, &error), REID_OK);
+    }
+    CHECK_RESULT(reid_queue_drain(queue, -1), REID_OK);
+    for (int i = 0; i < count; i++) CHECK_IS(all_of[i].told, 1);
+}
+
+/* Two lanes give the same bits; when the GPU is lost, every request ends, right or with zeros. */
+static void test_queue(void) {
+    enum { COUNT = 24 };
+    static queued requests[COUNT];
+    static const test_row zero;
+    reid_ctx *ctx;
+    reid_queue *queue;
+    reid_queue_stats stats;
+    reid_desc desc = desc_with(pack);
+    reid_queue_desc how = REID_INIT;
+    desc.lanes = 2;
+    for (int at = 0; at <= 10; at += 5) { /* 0: no launch fails */
+        char specification[48];
+        int right_ones = 0, lost = 0, wrong = 0;
+        CHECK_RESULT(reid_create(&desc, &ctx), REID_OK);
+        int dim = reid_dim(ctx);
+        how.ctx = ctx;
+        CHECK_RESULT(reid_queue_create(&how, &queue), REID_OK);
+        snprintf(specification, sizeof specification, "cuGraphLaunch:%d:719", at);
+        emulator_fail(at ? specification : NULL);
+        through_queue(queue, requests, COUNT);
+        emulator_fail(NULL);
+        for (int i = 0; i < COUNT; i++) {
+            int ok = requests[i].result == REID_OK;
+            right_ones += ok, lost += requests[i].result == REID_ERR_GPU;
+            for (int k = 0; k < requests[i].request.n; k++)
+                wrong += memcmp(requests[i].rows + k * dim, ok ? right[first_of(i) + k].v : zero.v,
+                                (size_t)dim * sizeof(float)) != 0;
+        }
+        CHECK_IS(wrong, 0);
+        CHECK_IS(right_ones + lost, COUNT);
+        CHECK(at ? lost > 0 && right_ones > 0 : lost == 0);
+        CHECK(reid_queue_query(queue, &stats) == REID_OK && stats.lanes == 2);
+        CHECK(stats.requests == (uint64_t)right_ones && stats.failed == (uint64_t)lost);
+        reid_queue_destroy(queue, -1);
+        reid_destroy(ctx);
+        CHECK_IS(emulator_live(), 0);
+    }
+}
+
 /* --- memory_limit ------------------------------------------------------------------------------------------------- */
 
 /* Creates under a limit. Returns the batch, 0 if it cannot be. */
@@ -680,6 +750,7 @@ int main(int argc, char **argv) {
     else if (strcmp(part, "fork") == 0) test_fork();
     else if (strcmp(part, "context") == 0) test_context();
     else if (strcmp(part, "threads") == 0) test_threads();
+    else if (strcmp(part, "queue") == 0) test_queue();
     else if (strcmp(part, "limit") == 0) test_limit();
     else CHECK(strcmp(part, "pack") == 0);
     test_teardown();

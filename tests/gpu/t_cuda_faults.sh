@@ -65,6 +65,7 @@ for code in 2 719; do ! my_turn || plain calls $code 64; done
 for part in $parts; do
     if all; then asan "$part"; else plain "$part"; fi
 done
+plain queue
 for part in limit small; do ! my_turn || plain $part; done
 # Its shadow memory does not fit every random address layout.
 fixed=
@@ -72,6 +73,9 @@ setarch -R true 2>/dev/null && fixed='setarch -R'
 # shellcheck disable=SC2086 # two words or none
 [ -z "$tsan" ] || job "cuda_faults threads, ThreadSanitizer" env LD_LIBRARY_PATH="$emulator" $fixed "$out/cuda_tsan" \
     "$out/pack" threads
+# shellcheck disable=SC2086
+[ -z "$tsan" ] || job "cuda_faults queue, ThreadSanitizer" env LD_LIBRARY_PATH="$emulator" $fixed "$out/cuda_tsan" \
+    "$out/pack" queue
 
 # ---- caches and packs ----
 [ -z "$packs" ] || job "cuda_cache" env LD_LIBRARY_PATH="$emulator" "$out/cuda_cache"

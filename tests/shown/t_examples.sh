@@ -21,7 +21,7 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads print_plan plain user static_tool static_tool_musl
+programs='hello compare_two boxes own_allocator many_threads queue print_plan plain user static_tool static_tool_musl
     gpu_batch patched_kernel'
 made_up='search' # needs no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
@@ -126,7 +126,7 @@ end_of_line() {
     case $compiler-$1 in
     clang-*) last='-DEXACT -fsyntax-only -Wno-unused-command-line-argument' ;; # of libraries
     *-cpu_ladder.c | *-ladder.c) last=-O0 ;;
-    gcc-many_threads.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # they compute much
+    gcc-many_threads.c | gcc-queue.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # they compute much
     *) ! my_turn || last='-DEXACT -O0' ;;
     esac
     case $last in
@@ -174,8 +174,13 @@ run_pictures() { # the programs that decode pictures
         expect 0 '^box  0  1\.0000$' '' ./boxes "$weights" a.ppm 60,60,400,400
     fi
     if [ -x many_threads ]; then
-        expect 0 '^32 threads, 64 embeddings, 0 differ from one call with 2 pictures$' '' \
+        expect 0 '^32 threads, 64 embeddings in [1-6]?[0-9] batches, 0 differ from one call with 2 pictures$' '' \
             ./many_threads "$weights" a.ppm b.ppm
+    fi
+    if [ -x queue ]; then
+        expect 0 '^10 frames of 20 boxes: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; [0-9.]+ boxes in a batch' '' \
+            ./queue "$weights" a.ppm 5
+        expect 2 '' '^usage: ' ./queue "$weights" a.ppm 0
     fi
     if [ -x user ]; then
         expect 0 '^1\.0000 copy\.ppm$' '' ./user "$weights" a.ppm b.ppm copy.ppm
@@ -190,6 +195,7 @@ run_pictures() { # the programs that decode pictures
         done
     done
     if [ -x boxes ]; then expect 1 '' 'boxes: nothere.png: ' ./boxes "$weights" nothere.png 0,0,1,1; fi
+    if [ -x queue ]; then expect 1 '' 'queue: nothere.png: ' ./queue "$weights" nothere.png 9; fi
 }
 
 run_plain() { # the programs that read no picture
@@ -282,6 +288,7 @@ run_without_weights() { # every program: how it is used, and weights that are mi
         case $program in
         compare_two | user) arguments='a.ppm b.ppm' ;;
         boxes) arguments='a.ppm 0,0,9,9' ;;
+        queue) arguments='a.ppm 9' ;;
         own_allocator | print_plan | plain | static_tool*) arguments='' ;;
         gpu_batch | patched_kernel) arguments=kernels.cu ;;
         *) arguments='a.ppm' ;;

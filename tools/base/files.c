@@ -194,7 +194,7 @@ static int set_rights(const pending *p, text *why) {
     mode_t mask = umask(077), mode = 0666 & ~mask;
     umask(mask);
     if (fstat(p->fd, &mine) != 0) return fail_errno(why, "cannot write");
-    if (lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
+    if (p->path && lstat(p->path, &old) == 0 && S_ISREG(old.st_mode)) {
         int same = old.st_uid == mine.st_uid && old.st_gid == mine.st_gid;
         mode = old.st_mode & 0777;
         result = 0;
@@ -271,8 +271,9 @@ void pending_remove_all(void) {
 
 static void on_signal(int number) { signal_seen = number; }
 
+static const int asked[] = {SIGINT, SIGTERM, SIGHUP};
+
 void interrupt_setup(void) {
-    static const int asked[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action, old;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
@@ -286,3 +287,14 @@ void interrupt_setup(void) {
 }
 
 int interrupted(void) { return signal_seen; }
+
+int interrupt_take(void) {
+    int seen = signal_seen;
+    struct sigaction old;
+    for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
+        sigaction(asked[i], NULL, &old);
+        if (old.sa_handler == on_signal) signal(asked[i], SIG_DFL);
+    }
+    signal_seen = 0;
+    return seen;
+}

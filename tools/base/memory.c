@@ -36,12 +36,12 @@ char *mem_copy(const char *s, size_t len) {
 
 /* `array` is the address of a pointer of any type, so its value is copied, not read as void *. */
 int mem_grow(void *array, size_t size, size_t *cap) {
-    void *block;
+    void *old;
     size_t more = *cap ? *cap * 2 : 16;
-    memcpy(&block, array, sizeof block);
+    memcpy(&old, array, sizeof old);
     wanted = bytes_of(more, size);
     if (more < *cap || wanted > PTRDIFF_MAX) return 0;
-    block = realloc(block, wanted);
+    void *block = realloc(old, wanted);
     if (!block) return 0;
     memcpy(array, &block, sizeof block);
     *cap = more;

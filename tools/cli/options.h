@@ -24,7 +24,7 @@ typedef struct options {
     model_options model[MAX_MODELS];
     int models;
 
-    int device, device_index, precision, isa, batch, threads, decoders; /* 0: automatic */
+    int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
     int flip, raw, latency, json, quiet, verbose;
@@ -51,6 +51,11 @@ typedef struct options {
     double peak_gflops, peak_gbs; /* 0: not given */
 
     const char *key;
+
+    const char *socket, *listen, *token_file;
+    int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
+    double delay, timeout;                 /* milliseconds; seconds, 0: none */
+    size_t max_body;
 
     int help, man;
     const char *completion;
@@ -99,6 +104,7 @@ int calibrate_main(options *o);
 int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);
+int serve_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

@@ -76,7 +76,7 @@ static int start(bench *b) {
     reid_desc desc = model_desc(b->o, &b->o->model[0], NULL);
     model m;
     if (!desc.batch) desc.batch = b->most;
-    b->starts = need_array((size_t)(b->o->starts + 1), sizeof *b->starts);
+    b->starts = need_array((size_t)b->o->starts + 1, sizeof *b->starts);
     if (!b->starts) return 0;
     for (int i = 0; i < b->o->starts || !b->ctx; i++) {
         reid_destroy(b->ctx);

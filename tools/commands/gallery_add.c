@@ -201,6 +201,7 @@ static int add_pictures(adding *a, const store_meta *meta) {
     }
     free_circumstances(a, list.count);
     inputs_free(&list);
+    a->list = NULL;
     return good;
 }
 

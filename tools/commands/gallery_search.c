@@ -168,6 +168,7 @@ static int search_pictures(searching *s, const char *path) {
         models_close(&all);
     }
     inputs_free(&list);
+    s->list = NULL;
     return begun;
 }
 

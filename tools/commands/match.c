@@ -5,8 +5,7 @@
 #include "base/say.h"
 #include "commands/requests.h"
 #include "gallery/makers.h"
-#include "identity/calibration_file.h"
-#include "identity/decision.h"
+#include "identity/ask.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,14 +14,10 @@
 
 typedef struct matching {
     const options *o;
-    const models *all;
     const gallery *g;
     const inputs *queries;
-    const calibration *c;                  /* NULL: scores are only scores */
-    double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
-    reid_index *index;
-    uint32_t *identities;                  /* [pictures] */
-    float *row;                            /* the query, each part times its model's weight */
+    const ask *asked;
+    float *row;                            /* what ask_rank works in */
     reid_hit *hits;                        /* the best picture of each identity */
     int most;                              /* hits of a query */
     int has_file, broken;                  /* has_file: `file` is that of the query */
@@ -31,17 +26,6 @@ typedef struct matching {
     int query_width, identity_width;       /* of the table's columns */
     text line;
 } matching;
-
-/* Every model's part of a row to length 1, or to its weight: then the product of two rows is their score. */
-static void scale_parts(const matching *m, const float *row, float *to, int weighted) {
-    for (int i = 0; i < m->all->count; i++) {
-        int dim = m->all->at[i].info.dim;
-        double sum = 0;
-        for (int k = 0; k < dim; k++) sum += (double)row[k] * row[k];
-        double scale = sum > 0 ? (weighted ? m->weights[i] : 1) / sqrt(sum) : 0;
-        for (int k = 0; k < dim; k++) *to++ = (float)(*row++ * scale);
-    }
-}
 
 /* The query's own picture. */
 static int exclude(int query, size_t row, void *user) {
@@ -53,44 +37,20 @@ static int exclude(int query, size_t row, void *user) {
 
 /* Fills m->hits, best first. Returns how many; -1 after saying what is wrong. */
 static int rank(matching *m, const input *query, const float *row) {
-    reid_search_desc search = REID_INIT;
-    reid_error error;
-    int found;
+    text why = TEXT_INIT;
     m->has_file = !m->o->keep_self && stat(query->path, &m->file) == 0;
-    search.k = m->most, search.scoring = REID_GROUP_MAX;
-    search.exclude = exclude, search.exclude_user = m;
-    scale_parts(m, row, m->row, 1);
-    reid_result r = reid_search(m->index, m->row, 1, &search, m->hits, &found, &error);
-    if (r == REID_OK) return found;
-    say_error("match: %s", reason_of(&error, r));
-    m->broken = 1;
-    return -1;
-}
-
-static const char *decision_of(const matching *m, int found) {
-    return decide(m->threshold, found, found ? m->hits[0].score : 0);
+    int found = ask_rank(m->asked, row, m->most, exclude, m, m->row, m->hits, &why);
+    if (found < 0) say_error("match: %s", why.s);
+    if (found < 0) m->broken = 1;
+    text_free(&why);
+    return found;
 }
 
 static void json_result(matching *m, const input *query, int found) {
-    text *t = &m->line;
-    const char *decision = decision_of(m, found);
-    text_puts(t, "{\"query\": ");
-    text_json(t, query->id);
-    decision_json(t, decision, found, found ? m->hits[0].score : 0);
-    if (m->c && found) text_printf(t, ", \"probability\": %.9g", calibration_probability(m->c, m->hits[0].score));
-    threshold_json(t, decision, m->threshold);
-    text_puts(t, ", \"matches\": [");
-    for (int i = 0; i < found; i++) {
-        const gallery_image *image = &m->g->at[m->hits[i].row];
-        text_puts(t, i ? ", {\"identity\": " : "{\"identity\": ");
-        text_json(t, image->identity);
-        text_printf(t, ", \"score\": %.9g, ", m->hits[i].score);
-        if (m->c) text_printf(t, "\"probability\": %.9g, ", calibration_probability(m->c, m->hits[i].score));
-        text_puts(t, "\"path\": ");
-        text_json(t, image->path);
-        text_putc(t, '}');
-    }
-    text_puts(t, "]}\n");
+    text_puts(&m->line, "{\"query\": ");
+    text_json(&m->line, query->id);
+    ask_json(m->asked, m->hits, found, &m->line);
+    text_puts(&m->line, "}\n");
 }
 
 /* Characters, not bytes; double-width ones are counted once. */
@@ -110,14 +70,14 @@ static void add_cell(text *t, const char *s, int width) {
 
 static void add_header(matching *m) {
     add_cell(&m->line, "QUERY", m->query_width);
-    if (!isnan(m->threshold)) add_cell(&m->line, "DECISION", 8);
+    if (!isnan(m->asked->threshold)) add_cell(&m->line, "DECISION", 8);
     add_cell(&m->line, "IDENTITY", m->identity_width);
-    text_puts(&m->line, m->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
+    text_puts(&m->line, m->asked->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
 }
 
 static void table_result(matching *m, const input *query, int found) {
     text *t = &m->line;
-    const char *decision = decision_of(m, found);
+    const char *decision = ask_decision(m->asked, m->hits, found);
     int colour = decision && *decision == 'm' && may_colour(1);
     for (int i = 0; i < found; i++) {
         const gallery_image *image = &m->g->at[m->hits[i].row];
@@ -127,7 +87,8 @@ static void table_result(matching *m, const input *query, int found) {
         if (colour && !i) text_puts(t, "\033[0m");
         add_cell(t, image->identity, m->identity_width);
         text_printf(t, "%7.4f  ", m->hits[i].score);
-        if (m->c) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->c, m->hits[i].score));
+        if (m->asked->c)
+            text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->asked->c, m->hits[i].score));
         text_visible(t, image->path);
         text_putc(t, '\n');
     }
@@ -156,42 +117,24 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
 
 static int at_most(int width, int limit) { return width < limit ? width : limit; }
 
-/* The gallery's rows, ready to be searched. */
-static int open_index(matching *m, gallery *g) {
-    reid_error error;
-    const options *o = m->o;
-    reid_desc desc = model_desc(o, &o->every, &error);
-    size_t columns = (size_t)g->dim, most = (size_t)o->top_k < g->identities ? (size_t)o->top_k : g->identities;
+/* Room for a query's hits, and column widths. Returns 0 after saying that there is no memory. */
+static int prepare(matching *m) {
+    const gallery *g = m->g;
+    size_t most = (size_t)m->o->top_k < g->identities ? (size_t)m->o->top_k : g->identities;
     m->most = most ? (int)most : 1;
-    m->identities = need_array(g->count, sizeof *m->identities);
-    m->row = m->identities ? need_array(columns, sizeof *m->row) : NULL;
+    m->row = need_array((size_t)g->dim, sizeof *m->row);
     m->hits = m->row ? need_array((size_t)m->most, sizeof *m->hits) : NULL;
-    if (!m->hits) return 0;
-    for (size_t i = 0; i < g->count; i++) {
-        scale_parts(m, g->rows + i * columns, g->rows + i * columns, 0);
-        m->identities[i] = (uint32_t)g->at[i].identity_index;
-    }
-    const reid_rows rows = {g->rows, NULL, g->count, g->dim, m->identities};
-    reid_result r = reid_index_create(&desc, &rows, &m->index);
-    if (r != REID_OK) say_error("match: %s", reason_of(&error, r));
-    return r == REID_OK;
-}
-
-/* Weights, threshold and column widths. */
-static void prepare(matching *m) {
-    const options *o = m->o;
-    decision_weights(m->weights, o->models, m->c ? m->c->weights : o->weights, m->c ? o->models : o->weight_count);
-    m->threshold = decision_threshold(o->threshold, m->c ? m->c->threshold : m->g->threshold, o->models);
     m->query_width = width_of("QUERY");
     m->identity_width = width_of("IDENTITY");
     for (size_t i = 0; i < m->queries->count; i++) {
         int width = at_most(width_of(m->queries->at[i].id), 40);
         if (width > m->query_width) m->query_width = width;
     }
-    for (size_t i = 0; i < m->g->count; i++) {
-        int width = at_most(width_of(m->g->at[i].identity), 24);
+    for (size_t i = 0; i < g->count; i++) {
+        int width = at_most(width_of(g->at[i].identity), 24);
         if (width > m->identity_width) m->identity_width = width;
     }
+    return m->hits != NULL;
 }
 
 /* The exit status. */
@@ -236,14 +179,16 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
     gallery g;
     int status = 2;
     const gallery_request request = gallery_of(o);
+    const reid_desc search = model_desc(o, &o->every, NULL);
     if (gallery_open(&g, &request, all)) {
+        ask a;
         matching m;
+        const ask_request asked = {all, &g, c, o->weights, o->weight_count, o->threshold, &search};
         memset(&m, 0, sizeof m);
-        m.o = o, m.all = all, m.g = &g, m.queries = queries, m.c = c;
-        prepare(&m);
-        if (open_index(&m, &g)) status = match_all(&m, all);
-        reid_index_destroy(m.index);
-        free(m.identities), free(m.row), free(m.hits);
+        m.o = o, m.g = &g, m.queries = queries, m.asked = &a;
+        if (ask_open(&a, &asked) && prepare(&m)) status = match_all(&m, all);
+        ask_close(&a);
+        free(m.row), free(m.hits);
     } else if (o->strict && g.failed && !interrupted()) {
         say_error("stopped at the first failed picture of the gallery (--strict)");
         status = 1;

@@ -23,6 +23,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.cpu_isa = (reid_isa)o->isa;
     desc.batch = o->batch;
     desc.threads = o->threads;
+    desc.lanes = o->lanes;
     desc.memory_limit = o->memory;
     desc.kernels_path = o->kernels;
     desc.kernels_pack = o->pack;

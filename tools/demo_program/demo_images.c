@@ -272,7 +272,8 @@ static color paint_pixel(const scene *s, const body *d, const deer *who, int x, 
     int hits = 0;
     for (int i = 0; i < SAMPLES * SAMPLES; i++) {
         double dx = (x + (i % SAMPLES + 0.5) / SAMPLES - s->cx) / s->scale;
-        double dy = (s->cy - y - (i / SAMPLES + 0.5) / SAMPLES) / s->scale;
+        int row = i / SAMPLES;
+        double dy = (s->cy - y - (row + 0.5) / SAMPLES) / s->scale;
         point p = {dx * s->turn_x + dy * s->turn_y, dy * s->turn_x - dx * s->turn_y};
         if (s->mirror) p.x = -p.x;
         if (p.x < -0.8 || p.x > 1.1 || p.y < -0.75 || p.y > 1.1 || !paint_deer(d, who, p, coat_seed, &c)) continue;

@@ -101,8 +101,11 @@ static void pause_a_little(void) {
 static void add_case(const char *program, const char *line) {
     int at = 0, number;
     if (sscanf(line, "case %d %n", &number, &at) != 1 || !at) return;
-    if (case_count % 256 == 0) cases = (one_case *)realloc(cases, (case_count + 256) * sizeof *cases);
-    if (!cases) die("cases");
+    if (case_count % 256 == 0) {
+        one_case *more = (one_case *)realloc(cases, (case_count + 256) * sizeof *cases);
+        if (!more) die("cases");
+        cases = more;
+    }
     one_case *c = &cases[case_count++];
     memset(c, 0, sizeof *c);
     c->program = program, c->number = number;

@@ -205,6 +205,7 @@ static int compute(evaluation *e, eval_set *set, const evaluation_rules *o, judg
     j->better = &better;
     int good = rerank_begin(&better, &all, &how) && judge_all(j, o, 1.0);
     rerank_free(&better);
+    j->better = NULL;
     return good && cluster_queries(e, set, o);
 }
 

@@ -19,7 +19,8 @@ static int best_first(const void *a, const void *b) {
 }
 
 static int before(const float *scores, size_t at, const place *p) {
-    return scores[at] > p->score || (scores[at] == p->score && at < p->at);
+    float score = scores[at];
+    return score > p->score || (score == p->score && at < p->at);
 }
 
 /* How many of the sorted matches stand before gallery image `at`. */
@@ -94,7 +95,7 @@ retrieval retrieval_of(const query_result *results, size_t queries) {
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
 int roc_begin(roc *r, double reach) {
     r->reach = reach;
-    r->steps = ROC_STEPS / 2 / reach;
+    r->steps = ROC_STEPS * 0.5 / reach;
     r->genuine = need_zeroed(ROC_STEPS, sizeof *r->genuine);
     r->impostor = r->genuine ? need_zeroed(ROC_STEPS, sizeof *r->impostor) : NULL;
     return r->impostor != NULL;

@@ -97,10 +97,9 @@ static int read_size(picture *p, text *why) {
     return 1;
 }
 
-int picture_open(picture *p, const char *path, const picture_limits *limits, text *why) {
-    memset(p, 0, sizeof *p);
-    if (!file_read(path, limits->file, 1, &p->file, why)) return 0;
-    if (!sniff_picture(bytes_of(p), p->file.len, path, why) || !read_size(p, why)) return 0;
+/* What p->file says about itself; name: see sniff_picture. */
+static int read_header(picture *p, const char *name, const picture_limits *limits, text *why) {
+    if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->orientation = exif_orientation(bytes_of(p), p->file.len);
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
@@ -117,6 +116,24 @@ int picture_open(picture *p, const char *path, const picture_limits *limits, tex
             text_printf(why, "%d x %d pixels need more than half of this machine's memory", p->width, p->height);
     }
     return why->len == 0;
+}
+
+int picture_open(picture *p, const char *path, const picture_limits *limits, text *why) {
+    memset(p, 0, sizeof *p);
+    return file_read(path, limits->file, 1, &p->file, why) && read_header(p, path, limits, why);
+}
+
+int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_limits *limits, text *why) {
+    memset(p, 0, sizeof *p);
+    text_clear(why);
+    if (len > limits->file) {
+        text_printf(why, "larger than %zu MiB", limits->file >> 20);
+        return 0;
+    }
+    text_add(&p->file, bytes, len);
+    if (text_failed(&p->file)) return text_no_memory(why);
+    if (!len) return refuse(why, "is empty");
+    return read_header(p, "", limits, why);
 }
 
 static int make_upright(picture *p, text *why) {

@@ -21,6 +21,8 @@ typedef struct picture_limits {
 picture_limits picture_limits_of(long long max_pixels, int threads);
 /* Reads the file and its dimensions (as stored, before orientation). */
 int picture_open(picture *p, const char *path, const picture_limits *limits, text *why);
+/* The same for a file that is in memory; it is copied. Without a name it cannot be a TGA. */
+int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_limits *limits, text *why);
 /* Decodes and turns it upright; width and height are then those of rgb, rows of 3 * width bytes. */
 int picture_decode(picture *p, text *why);
 void picture_free(picture *p);

@@ -347,7 +347,7 @@ static int by_wanted_name(const void *a, const void *b) {
 }
 
 static const want *find_want(const network *n, const char *name) {
-    want key;
+    want key = {0};
     key.name = (char *)name; /* bsearch only compares */
     return n->count ? bsearch(&key, n->wants, n->count, sizeof key, by_wanted_name) : NULL;
 }

@@ -82,7 +82,7 @@ int torch_storages(checkpoint *c, const pickle *p, text *why) {
 }
 
 storage *torch_storage(checkpoint *c, const char *key, size_t len) {
-    storage wanted;
+    storage wanted = {0};
     char name[MAX_NAME + 1];
     if (len > MAX_NAME || memchr(key, 0, len) || !c->storage_count) return NULL;
     memcpy(name, key, len);

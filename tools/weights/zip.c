@@ -166,7 +166,7 @@ void zip_close(zip *z) {
 }
 
 zip_member *zip_find(const zip *z, const char *name) {
-    zip_member key;
+    zip_member key = {0};
     key.name = name;
     return z->count ? bsearch(&key, z->members, z->count, sizeof key, by_name) : NULL;
 }

@@ -1,0 +1,379 @@
+"""serve_faults.py WHAT SOCKET...: clients of `reid serve` that curl cannot be: raw bytes, slow ones, many, impatient ones.
+
+Standard library only; ends with 0 when the server did what it should. SOCKET is a path, or HOST:PORT."""
+import http.client
+import json
+import os
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+
+def connect(where, timeout=20):
+    if where.startswith("/"):
+        s = socket.socket(socket.AF_UNIX)
+        s.settimeout(timeout)
+        s.connect(where)
+        return s
+    host, port = where.rsplit(":", 1)
+    return socket.create_connection((host, int(port)), timeout)
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, where):
+        super().__init__("localhost", timeout=20)
+        self.where = where
+
+    def connect(self):
+        self.sock = connect(self.where)
+
+
+def ask(where, method, path, body=None, headers=None, connection=None):
+    c = connection or Unix(where)
+    c.request(method, path, body, headers or {})
+    r = c.getresponse()
+    content = r.read()
+    if connection is None:
+        c.close()
+    return r.status, content, r.headers
+
+
+def raw(where, data, timeout=20):
+    """Sends bytes as they are, and all that comes back until the server closes or falls silent."""
+    s = connect(where, timeout)
+    got = b""
+    try:
+        s.sendall(data)
+        while True:
+            more = s.recv(65536)
+            if not more:
+                break
+            got += more
+            if b"\r\n\r\n" in got and b"Connection: close" not in got:
+                break
+    except (socket.timeout, ConnectionError):
+        pass
+    s.close()
+    return got
+
+
+def must(condition, what):
+    if not condition:
+        print("FAILED:", what)
+        sys.exit(1)
+
+
+def status_of(answer):
+    return int(answer.split(b" ", 2)[1]) if answer.startswith(b"HTTP/") else 0
+
+
+def metric(where, name):
+    text = ask(where, "GET", "/metrics")[1].decode()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
+def wait_for(what, test, seconds=10):
+    end = time.time() + seconds
+    while time.time() < end:
+        if test():
+            return
+        time.sleep(0.05)
+    must(False, what)
+
+
+def bad_http(where):
+    """Requests that are none, or try to be two."""
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\n"
+    cases = [
+        (b"GARBAGE\r\n\r\n", (400, 0, 505)),
+        (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", (400, 0)),  # TLS
+        (b"GET / HTTP/9.9\r\n\r\n", (400, 0, 505)),
+        (head + b"Content-Length: -1\r\n\r\n", (400, 413)),
+        (head + b"Content-Length: 5, 5\r\n\r\nabcde", (400, 413)),
+        (head + b"Content-Length: 18446744073709551617\r\n\r\n", (400, 413)),
+        (head + b"Content-Length: 99999999999\r\n\r\n", (413,)),
+        (head + b"Content-Length: 3\r\nContent-Length: 5\r\n\r\nabcde", (400,)),
+        (head + b"\r\n", (411,)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n", (411,)),
+        (head + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nabcde", (411, 400)),
+        (head + b"Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nabc", (411,)),
+        (head + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde", (415,)),
+        (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", (413, 431, 0)),
+        (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", (414, 431, 0)),
+        (b"GET /v2/health/live%00 HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
+        (b"GET /v2/%2e%2e/health HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
+        (b"GET /% HTTP/1.1\r\nHost: localhost\r\n\r\n", (404,)),
+        (b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc", (400,)),
+    ]
+    for data, wanted in cases:
+        got = raw(where, data, 3)
+        must(status_of(got) in wanted, "%r gives %r" % (data[:90], got[:120]))
+    must(ask(where, "GET", "/v2/health/ready")[0] == 200, "ready after all that")
+    # One after the other on one connection, and two at once (pipelined).
+    two = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" * 2
+    s = connect(where)
+    s.sendall(two)
+    got = b""
+    while got.count(b"live") < 2:
+        more = s.recv(65536)
+        must(more, "two answers on one connection")
+        got += more
+    s.close()
+
+
+def bodies(where, picture):
+    """Bodies that end early, come byte by byte, or are never read."""
+    data = open(picture, "rb").read()
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(data)
+    whole = ask(where, "POST", "/embed", data)[1]
+    s = connect(where)
+    s.sendall(head + data[:-1])
+    s.close()
+    # A client that trickles is served as long as it keeps the pace, and gets the very same answer.
+    s = connect(where)
+    s.sendall(head[:10])
+    time.sleep(0.2)
+    s.sendall(head[10:])
+    for i in range(0, len(data), len(data) // 7 + 1):
+        time.sleep(0.05)
+        s.sendall(data[i:i + len(data) // 7 + 1])
+    r = http.client.HTTPResponse(s)
+    r.begin()
+    must(r.status == 200 and r.read() == whole, "a slow writer gets the same answer")
+    s.close()
+
+
+def slow(where, seconds):
+    """With --idle SECONDS: who sends too little is left, at whatever point."""
+    beginnings = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: l", b"POST /embed HTTP/1.1\r\nHost: localhost\r\n"
+                  b"Content-Length: 1000\r\n\r\nabc"]
+    sockets = [connect(where) for _ in beginnings]
+    for s, data in zip(sockets, beginnings):
+        s.sendall(data)
+    end = time.time() + 3 * float(seconds) + 4
+    left = 0
+    for s in sockets:
+        s.settimeout(max(0.1, end - time.time()))
+        try:
+            left += s.recv(1) == b""
+        except ConnectionError:
+            left += 1
+        except socket.timeout:
+            pass
+    must(left == len(sockets), "all slow clients were left, not only %d of %d" % (left, len(sockets)))
+    # Headers that drip would keep a server busy whose clock starts anew with every byte.
+    s = connect(where)
+    s.sendall(b"GET / HTTP/1.1\r\n")
+    started = time.time()
+    try:
+        while time.time() - started < 3 * float(seconds) + 4:
+            s.sendall(b"X: y\r\n")
+            time.sleep(0.1)
+        must(False, "dripping headers were cut off")
+    except (ConnectionError, BrokenPipeError):
+        pass
+
+
+def many(where, count):
+    """COUNT connections that say nothing, and the server still answers on others, or says why not."""
+    sockets = []
+    for _ in range(int(count)):
+        sockets.append(connect(where))
+    wait_for("all were accepted", lambda: metric(where, "reid_connections ") >= int(count))
+    for s in sockets[::50]:
+        s.sendall(b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        must(status_of(s.recv(4096)) == 200, "an answer among %s connections" % count)
+    for s in sockets:
+        s.close()
+    wait_for("all are gone", lambda: metric(where, "reid_connections ") <= 2)
+
+
+def too_many(where, limit):
+    """With --connections LIMIT: one more hears 503 and when to come again."""
+    sockets = [connect(where) for _ in range(int(limit))]
+    status, content, headers = ask(where, "GET", "/v2")
+    must(status == 503 and headers["Retry-After"] and b"too many connections" in content, "503: %r" % content)
+    for s in sockets:
+        s.close()
+    wait_for("room again", lambda: ask(where, "GET", "/v2")[0] == 200)
+
+
+def infer_body(n, side, timeout=0, name="pixels"):
+    pixels = os.urandom(n * side * side * 3)
+    parameters = {"binary_data_output": True}
+    if timeout:
+        parameters["timeout"] = timeout
+    head = json.dumps({"parameters": parameters, "inputs": [
+        {"name": name, "datatype": "UINT8", "shape": [n, side, side, 3],
+         "parameters": {"binary_data_size": len(pixels)}}]}).encode()
+    return head + pixels, {"Inference-Header-Content-Length": str(len(head))}
+
+
+def impatient(where, model):
+    """Clients that go away are no longer computed for; a time-out is answered with 504 while others are computed."""
+    path = "/v2/models/%s/infer" % model
+    before = metric(where, 'reid_requests_total{model="%s",outcome="cancelled"}' % model)
+    clients = []
+    for _ in range(12):
+        c = Unix(where)
+        body, headers = infer_body(32, 128)
+        c.request("POST", path, body, headers)
+        clients.append(c)
+    wait_for("the queue fills", lambda: metric(where, "reid_waiting_images{") > 100)
+    body, headers = infer_body(1, 64, timeout=1000)
+    status, content, _ = ask(where, "POST", path, body, headers)
+    must(status == 504 and b"timeout" in content, "504 for a millisecond: %d %r" % (status, content[:100]))
+    for c in clients:
+        c.close()
+    wait_for("cancelled ones are counted",
+             lambda: metric(where, 'reid_requests_total{model="%s",outcome="cancelled"}' % model) > before)
+    wait_for("nothing waits", lambda: metric(where, "reid_waiting_images{") == 0, 60)
+    must(metric(where, "reid_picture_bytes") == 0, "no picture is held")
+
+
+def full(where, model):
+    """With --limit 16: more is answered with 503, and nobody gets another's row."""
+    path, answers = "/v2/models/%s/infer" % model, []
+
+    def one():
+        body, headers = infer_body(8, 128)
+        status, content, h = ask(where, "POST", path, body, headers)
+        answers.append((status, h["Retry-After"]))
+
+    threads = [threading.Thread(target=one) for _ in range(24)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    kinds = {a[0] for a in answers}
+    must(len(answers) == 24 and kinds == {200, 503}, "200 and 503: %r" % kinds)
+    must(all(a[1] for a in answers if a[0] == 503), "Retry-After")
+    body, headers = infer_body(17, 8)
+    status, content, _ = ask(where, "POST", path, body, headers)
+    must(status == 413 and b"inputs[0].shape: 17 images are over the limit of 16" in content, "413: %r" % content)
+
+
+def same_rows(where, model, picture, reference):
+    """REFERENCE is the .npy of `reid embed`: JSON and bytes, alone and together, boxes or not, have its bits."""
+    npy = open(reference, "rb").read()[128:]
+    data = open(picture, "rb").read()
+    path = "/v2/models/%s/infer" % model
+
+    def floats(values):
+        return struct.pack("<%df" % len(values), *values)
+
+    status, content, _ = ask(where, "POST", "/embed", data, {"Content-Type": "image/png"})
+    must(status == 200 and floats(json.loads(content)["embeddings"][0]) == npy, "/embed has the bits of reid embed")
+    import base64
+    encoded = base64.b64encode(data).decode()
+    body = {"id": "a\"b", "inputs": [{"name": "image", "datatype": "BYTES", "shape": [3], "data": [encoded] * 3}]}
+    status, content, _ = ask(where, "POST", path, json.dumps(body), {"Content-Type": "application/json"})
+    answer = json.loads(content)
+    must(status == 200 and answer["id"] == "a\"b" and answer["model_name"] == model, "infer: %r" % content[:200])
+    must(answer["outputs"][0]["shape"] == [3, len(npy) // 4], "shape")
+    must(floats(answer["outputs"][0]["data"]) == npy * 3, "infer in JSON has them, too")
+    tensor = b"".join(struct.pack("<I", len(data)) + data for _ in range(2))
+    head = json.dumps({"inputs": [{"name": "image", "datatype": "BYTES", "shape": [2, 1],
+                                   "parameters": {"binary_data_size": len(tensor)}}],
+                       "outputs": [{"name": "embedding", "parameters": {"binary_data": True}}]}).encode()
+    status, content, headers = ask(where, "POST", path, head + tensor,
+                                   {"Inference-Header-Content-Length": str(len(head)),
+                                    "Content-Type": "application/octet-stream"})
+    n = int(headers["Inference-Header-Content-Length"])
+    must(status == 200 and content[n:] == npy * 2, "and the binary extension")
+    must(json.loads(content[:n])["outputs"][0]["parameters"]["binary_data_size"] == len(npy) * 2, "binary_data_size")
+
+
+def boxes(where, picture, reference, *wanted):
+    """A row for each box, as reid embed --boxes has them."""
+    npy = open(reference, "rb").read()[128:]
+    query = "&".join("box=" + w for w in wanted)
+    status, content, _ = ask(where, "POST", "/embed?" + query, open(picture, "rb").read())
+    got = b"".join(struct.pack("<%df" % len(r), *r) for r in json.loads(content)["embeddings"])
+    must(status == 200 and got == npy, "boxes have the bits of reid embed")
+
+
+def killed(where, model, command):
+    """kill -9 and restart under load: every answer that comes is right, the others are errors."""
+    path = "/v2/models/%s/infer" % model
+    stop, wrong, right, errors = threading.Event(), [], [0], [0]
+    requests = [infer_body(1 + i % 3, 64) for i in range(6)]
+    start = lambda: subprocess.Popen(command, shell=True, stderr=subprocess.DEVNULL, preexec_fn=os.setsid)
+
+    def ready():
+        try:
+            return ask(where, "GET", "/v2/health/ready")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    server = start()
+    wait_for("a server", ready, 30)
+    wanted = [ask(where, "POST", path, *r)[1] for r in requests]
+
+    def load(i):
+        while not stop.is_set():
+            k = i % len(requests)
+            try:
+                status, content, _ = ask(where, "POST", path, *requests[k])
+                if status == 200 and content == wanted[k]:
+                    right[0] += 1
+                elif status == 200:
+                    wrong.append(k)
+                else:
+                    errors[0] += 1
+            except (OSError, http.client.HTTPException):
+                errors[0] += 1
+                time.sleep(0.02)
+            i += 1
+
+    threads = [threading.Thread(target=load, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for _ in range(2):
+        time.sleep(0.7)
+        os.killpg(server.pid, signal.SIGKILL)
+        server.wait()
+        server = start()
+        wait_for("a server again", ready, 30)
+    time.sleep(0.5)
+    stop.set()
+    for t in threads:
+        t.join()
+    os.killpg(server.pid, signal.SIGTERM)
+    must(server.wait() == 0, "the last server ends well")
+    must(not wrong, "wrong answers: %r" % wrong)
+    must(right[0] > 20 and errors[0] > 0, "%d right answers, %d errors" % (right[0], errors[0]))
+    print("%d right, %d errors, none wrong" % (right[0], errors[0]))
+
+
+def drained(where, model, pid):
+    """SIGTERM: not ready, new requests are refused, accepted ones get their rows."""
+    path = "/v2/models/%s/infer" % model
+    answers = []
+
+    def one():
+        body, headers = infer_body(16, 128)
+        answers.append(ask(where, "POST", path, body, headers)[0])
+
+    threads = [threading.Thread(target=one) for _ in range(10)]
+    for t in threads:
+        t.start()
+    wait_for("work", lambda: metric(where, "reid_waiting_images{") + metric(where, "reid_computing_images{") > 60)
+    os.kill(int(pid), signal.SIGTERM)
+    wait_for("not ready", lambda: ask(where, "GET", "/v2/health/ready")[0] == 503, 5)
+    must(ask(where, "GET", "/v2/health/live")[0] == 200, "it lives")
+    body, headers = infer_body(1, 8)
+    status, content, headers = ask(where, "POST", path, body, headers)
+    must(status == 503 and b"stopping" in content, "new requests are refused: %r" % content)
+    for t in threads:
+        t.join()
+    must(answers == [200] * 10, "accepted ones were finished: %r" % answers)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

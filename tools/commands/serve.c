@@ -1,0 +1,200 @@
+/* reid serve: models and a gallery for many clients, over HTTP. */
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "commands/requests.h"
+#include "server/door.h"
+#include "server/http.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { OTHER_FILES = 128 }; /* descriptors beside those of connections */
+
+typedef struct serving {
+    const options *o;
+    reid_desc models[MAX_MODELS];
+    text names[MAX_MODELS];
+    service service;
+    text path, address, token; /* of the Unix socket, "" without one; of TCP */
+    int unix_fd, tcp_fd;
+    int connections;
+} serving;
+
+static int is_name(const char *s, size_t n) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return n > 0 && n <= 128 && strspn(s, letters) >= n;
+}
+
+/* NAME=FILE, or FILE, whose name without folder and extension it then is. */
+static int name_model(serving *s, int i) {
+    reid_desc *desc = &s->models[i];
+    text *name = &s->names[i];
+    const char *equals = strchr(desc->weights, '=');
+    if (equals && is_name(desc->weights, (size_t)(equals - desc->weights))) {
+        text_add(name, desc->weights, (size_t)(equals - desc->weights));
+        desc->weights = equals + 1;
+    } else {
+        const char *slash = strrchr(desc->weights, '/'), *base = slash ? slash + 1 : desc->weights;
+        const char *dot = strrchr(base, '.');
+        text_add(name, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    }
+    if (!need_text(name)) return 0;
+    if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
+        say_error("serve: \"%s\" is no name for a model: letters, digits, dots, dashes and underscores, but not "
+                  "\"stats\"; give one with -m NAME=FILE", shown(name->s));
+    else if (i && strcmp(name->s, s->names[0].s) == 0)
+        say_error("serve: two models are called %s; give names with -m NAME=FILE", shown(name->s));
+    else return 1;
+    return 0;
+}
+
+static int check_options(const options *o) {
+    if (o->operand_count) say_error("serve: no operand belongs here, but there is %s", shown(o->operands[0]));
+    else if (!http_is_there())
+        say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
+    else if (!o->models) say_error("no model: give its weights with -m FILE");
+    else if (o->token_file && !o->listen) say_error("serve: --token-file is for --listen");
+    else if (!o->gallery && (o->calibration || o->weight_count || !isnan(o->threshold)))
+        say_error("serve: --calibration, --weights and --threshold belong to a --gallery");
+    else if (o->weight_count && o->calibration)
+        say_error("serve: --weights would change the scores that --calibration is about");
+    else if (o->weight_count && o->weight_count != o->models)
+        say_error("serve: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
+    else return 1;
+    return 0;
+}
+
+/* --- doors -------------------------------------------------------------------------------------------------------- */
+
+/* Where the Unix socket is; "" when TCP alone is wanted. */
+static int choose_path(serving *s) {
+    const char *folder = getenv("XDG_RUNTIME_DIR");
+    text_puts(&s->path, "");
+    if (s->o->socket) {
+        text_puts(&s->path, s->o->socket);
+    } else if (!s->o->listen) {
+        if (!folder || *folder != '/') {
+            say_error("serve: where to listen? XDG_RUNTIME_DIR is not set: give --socket or --listen");
+            return 0;
+        }
+        text_printf(&s->path, "%s/reid.sock", folder);
+    }
+    return need_text(&s->path);
+}
+
+/* Both doors. Returns 0 after saying what is wrong. */
+static int open_doors(serving *s) {
+    const options *o = s->o;
+    text why = TEXT_INIT;
+    int loopback = 1, good = !o->token_file || door_token(o->token_file, &s->token, &why);
+    const char *at = o->token_file;
+    if (good && o->listen) {
+        at = o->listen;
+        s->tcp_fd = door_tcp(o->listen, &s->address, &loopback, &why);
+        good = s->tcp_fd >= 0;
+    }
+    if (good && !loopback && !o->token_file) {
+        good = 0;
+        text_puts(&why, "other machines could connect: that needs --token-file, and a proxy for TLS");
+    }
+    if (good && s->path.len) {
+        at = s->path.s;
+        s->unix_fd = door_unix(s->path.s, &why);
+        good = s->unix_fd >= 0;
+    }
+    if (!good) say_error("%s: %s", shown(at), why.s);
+    text_free(&why);
+    return good && need_text(&s->address);
+}
+
+/* Every connection is a descriptor. */
+static void make_room_for_connections(serving *s) {
+    struct rlimit limit;
+    rlim_t wanted = (rlim_t)s->o->connections + OTHER_FILES;
+    s->connections = s->o->connections;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) getrlimit(RLIMIT_NOFILE, &limit);
+    if (limit.rlim_cur >= wanted) return;
+    s->connections = limit.rlim_cur > 2 * OTHER_FILES ? (int)(limit.rlim_cur - OTHER_FILES) : OTHER_FILES;
+    say_warning("%d connections instead of %d: this process may open %llu files (ulimit -n)", s->connections,
+                s->o->connections, (unsigned long long)limit.rlim_cur);
+}
+
+/* --- the time between ---------------------------------------------------------------------------------------------- */
+
+static void nap(void) {
+    const struct timespec moment = {0, 20000000};
+    nanosleep(&moment, NULL);
+}
+
+static void wait_until_answered(const http *h, double seconds) {
+    double end = clock_seconds() + seconds;
+    while (http_pending(h) && clock_seconds() < end) nap();
+}
+
+/* From ready to drained. */
+static int serve(serving *s) {
+    enum { LAST_ANSWERS = 2 }; /* seconds to send what has been given up */
+    const options *o = s->o;
+    const http_request r = {&s->service, s->unix_fd, s->tcp_fd, o->token_file ? &s->token : NULL, o->max_body,
+                            s->connections, o->idle, (long long)(o->timeout * 1e6)};
+    http *h = http_start(&r);
+    s->unix_fd = s->tcp_fd = -1; /* the server's */
+    if (!h) return 2;
+    say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
+                s->path.len && o->listen ? " and http://" : o->listen ? "http://" : "",
+                s->address.len ? s->address.s : "");
+    while (!interrupted()) nap();
+    interrupt_take();
+    service_stop(&s->service);
+    say_info("stopping: %d requests are still to be answered", http_pending(h));
+    wait_until_answered(h, o->drain);
+    if (http_pending(h)) {
+        say_warning("%d requests were given up after %d s (--drain)", http_pending(h), o->drain);
+        service_give_up(&s->service);
+        wait_until_answered(h, LAST_ANSWERS);
+    }
+    http_stop(h);
+    if (s->path.len) door_unix_remove(s->path.s);
+    return 0;
+}
+
+static int open_service(serving *s) {
+    const options *o = s->o;
+    const char *names[MAX_MODELS];
+    const gallery_request g = gallery_of(o);
+    for (int i = 0; i < o->models; i++) names[i] = s->names[i].s;
+    const service_request r = {s->models, names, o->models, o->waiting, (long long)(o->delay * 1000), decoding(o),
+                               o->gallery ? &g : NULL, o->calibration, o->weights, o->weight_count, o->top_k,
+                               o->threshold};
+    return service_open(&s->service, &r);
+}
+
+int serve_main(options *o) {
+    serving s;
+    int status = 2, good = check_options(o);
+    memset(&s, 0, sizeof s);
+    s.o = o;
+    s.unix_fd = s.tcp_fd = -1;
+    for (int i = 0; good && i < o->models; i++) {
+        s.models[i] = model_desc(o, &o->model[i], NULL);
+        good = name_model(&s, i);
+    }
+    if (good && choose_path(&s) && open_doors(&s)) {
+        make_room_for_connections(&s);
+        if (open_service(&s)) status = serve(&s);
+        service_close(&s.service);
+    }
+    if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
+    if (s.tcp_fd >= 0) close(s.tcp_fd);
+    for (int i = 0; i < MAX_MODELS; i++) text_free(&s.names[i]);
+    text_free(&s.path), text_free(&s.address), text_free(&s.token);
+    return status;
+}

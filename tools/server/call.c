@@ -1,0 +1,147 @@
+#include "server/call.h"
+
+#include "base/memory.h"
+#include "base/source.h"
+#include "server/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The call is over. The body is not needed any more; the answer may have to wait for a slow reader. */
+static void end(call *c) {
+    text_free(&c->body);
+    infer_free(&c->infer);
+    plain_free(&c->plain);
+    if (text_failed(&c->answer)) {
+        text_free(&c->answer);
+        c->status = STATUS_BUSY;
+        answer_error(&c->answer, "out of memory");
+    }
+    c->done(c, c->user);
+}
+
+static void end_with(call *c, int status, const char *why) {
+    text_clear(&c->answer);
+    c->status = status;
+    c->binary = 0;
+    answer_error(&c->answer, why);
+    end(c);
+}
+
+static void write_answer(void *user) {
+    call *c = user;
+    job_result *rows = job_answer(c->work);
+    text why = TEXT_INIT;
+    int good = 1;
+    if (rows->status != STATUS_OK) {
+        end_with(c, rows->status, rows->why.s);
+        return;
+    }
+    c->status = STATUS_OK;
+    if (c->kind == CALL_INFER) {
+        c->binary = c->infer.binary;
+        c->answer_json = answer_infer(&c->answer, c->s, c->index, c->infer.id.s, rows, c->binary);
+    } else if (c->kind == CALL_EMBED) {
+        answer_embed(&c->answer, c->s, c->index, rows);
+    } else {
+        good = answer_match(&c->answer, c->s, rows, c->top, &why);
+    }
+    if (good) end(c);
+    else end_with(c, text_failed(&why) ? STATUS_BUSY : STATUS_FAILED, why.s);
+    text_free(&why);
+}
+
+/* The fewest images that may wait for one of these models. */
+static size_t most_images(const call *c, int first, int count) {
+    size_t most = (size_t)c->s->model[first].limit;
+    for (int i = first + 1; i < first + count; i++)
+        if ((size_t)c->s->model[i].limit < most) most = (size_t)c->s->model[i].limit;
+    return most;
+}
+
+/* Both fill in what the request says. They return 0 with the status and the reason. */
+
+static int read_infer(call *c, job_request *r, text *why) {
+    infer_request *in = &c->infer;
+    r->first = c->index, r->models = 1;
+    c->status = STATUS_BAD;
+    int good = infer_read(in, (const unsigned char *)c->body.s, c->body.len, c->json_len, most_images(c, c->index, 1),
+                          why);
+    c->status = in->status;
+    if (!good) return 0;
+    r->pictures = in->pictures, r->rgb = in->rgb, r->count = in->count;
+    r->height = in->height, r->width = in->width;
+    r->field = "inputs[0].data";
+    r->priority = in->priority, r->timeout_us = in->timeout_us;
+    return 1;
+}
+
+/* Which model a plain request means; the gallery belongs to all of them together. */
+static int choose_model(call *c, job_request *r, text *why) {
+    const char *name = c->plain.model.s;
+    c->status = STATUS_BAD;
+    r->first = 0, r->models = c->s->all.count;
+    if (c->kind == CALL_MATCH) return !name || refuse(why, "model: the gallery belongs to all models together");
+    if (!name && r->models > 1) return refuse(why, "model: which one? There are %d", r->models);
+    c->index = name ? service_find(c->s, name) : 0;
+    c->status = STATUS_NOT_FOUND;
+    if (c->index < 0) return refuse(why, "model: there is none called \"%.64s\"", name);
+    r->first = c->index, r->models = 1;
+    return 1;
+}
+
+static int read_plain(call *c, job_request *r, text *why) {
+    plain_request *in = &c->plain;
+    int good = plain_read(in, c->query.s, c->kind == CALL_MATCH, most_images(c, 0, c->s->all.count), why);
+    c->status = in->status;
+    if (!good || !choose_model(c, r, why)) return 0;
+    c->picture = (span){(const unsigned char *)c->body.s, c->body.len};
+    c->top = in->top ? in->top : c->s->top;
+    r->pictures = &c->picture, r->count = 1;
+    r->boxes = in->boxes, r->box_count = in->count;
+    r->field = "picture";
+    r->priority = in->priority, r->timeout_us = in->timeout_us;
+    return 1;
+}
+
+static void begin(void *user) {
+    call *c = user;
+    job_request r;
+    text why = TEXT_INIT;
+    memset(&r, 0, sizeof r);
+    int good = c->kind == CALL_INFER ? read_infer(c, &r, &why) : read_plain(c, &r, &why);
+    if (!r.timeout_us) r.timeout_us = c->timeout_us;
+    r.arrived = c->arrived;
+    if (good) job_run(c->work, &r, write_answer, c);
+    else end_with(c, text_failed(&why) ? STATUS_BUSY : c->status, why.s);
+    text_free(&why);
+}
+
+call *call_create(service *s) {
+    call *c = mem_zeroed(1, sizeof *c);
+    if (!c) return NULL;
+    c->s = s;
+    c->work = job_create(s);
+    if (c->work) return c;
+    free(c);
+    return NULL;
+}
+
+void call_start(call *c) {
+    c->first = (pool_task){begin, c, NULL};
+    if (service_stopping(c->s)) end_with(c, STATUS_BUSY, "the server is stopping");
+    else pool_add(c->s->workers, &c->first, 0);
+}
+
+void call_cancel(call *c) { job_cancel(c->work); }
+
+void call_free(call *c) {
+    if (!c) return;
+    text_free(&c->query);
+    text_free(&c->body);
+    text_free(&c->answer);
+    infer_free(&c->infer);
+    plain_free(&c->plain);
+    job_free(c->work);
+    free(c);
+}

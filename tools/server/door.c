@@ -1,0 +1,209 @@
+#include "server/door.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 1024, MIN_TOKEN = 16, MAX_TOKEN = 1024 };
+
+static int fail(text *why, const char *what) {
+    text_clear(why);
+    text_puts(why, what);
+    return -1;
+}
+
+static int fail_errno(text *why, const char *doing) {
+    int number = errno;
+    text_clear(why);
+    text_printf(why, "%s: %s", doing, strerror(number));
+    return -1;
+}
+
+/* --- Unix --------------------------------------------------------------------------------------------------------- */
+
+static int new_socket(int domain) { return socket(domain, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); }
+
+/* 0 when the name is free, or was that of a dead socket. */
+static int make_way(const struct sockaddr_un *name, text *why) {
+    struct stat st;
+    if (lstat(name->sun_path, &st) != 0) return errno == ENOENT ? 0 : fail_errno(why, "cannot listen here");
+    if (!S_ISSOCK(st.st_mode)) return fail(why, "is there already, and is no socket");
+    if (st.st_uid != geteuid()) return fail(why, "is another user's socket");
+    int fd = new_socket(AF_UNIX);
+    if (fd < 0) return fail_errno(why, "cannot listen here");
+    int dead = connect(fd, (const struct sockaddr *)name, sizeof *name) != 0 && errno == ECONNREFUSED;
+    close(fd);
+    if (!dead) return fail(why, "another server listens here");
+    return unlink(name->sun_path) == 0 ? 0 : fail_errno(why, "a dead socket cannot be removed");
+}
+
+/* The socket's own mode becomes that of its name (Linux): there is no moment in which others could connect. */
+static int bind_unix(const struct sockaddr_un *name, text *why) {
+    int fd = new_socket(AF_UNIX);
+    if (fd >= 0 && fchmod(fd, 0600) == 0 && bind(fd, (const struct sockaddr *)name, sizeof *name) == 0 &&
+        listen(fd, BACKLOG) == 0)
+        return fd;
+    fail_errno(why, "cannot listen here");
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+static int unix_name(struct sockaddr_un *name, const char *path, text *why) {
+    memset(name, 0, sizeof *name);
+    name->sun_family = AF_UNIX;
+    if (!*path) return fail(why, "has no name");
+    if (strlen(path) >= sizeof name->sun_path) return fail(why, "is too long for the name of a socket (107 bytes)");
+    strcpy(name->sun_path, path);
+    return 0;
+}
+
+/* Of two servers that start or end together, one sees what the other has done. Closing it unlocks the folder. */
+static int lock_folder(const char *path, text *why) {
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_copy(".", 1);
+    if (!folder) return text_no_memory(why) - 1;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    free(folder);
+    if (fd >= 0 && flock(fd, LOCK_EX) == 0) return fd;
+    fail_errno(why, "its folder cannot be opened");
+    if (fd >= 0) close(fd);
+    return -1;
+}
+
+int door_unix(const char *path, text *why) {
+    struct sockaddr_un name;
+    if (unix_name(&name, path, why) != 0) return -1;
+    int lock = lock_folder(path, why);
+    if (lock < 0) return -1;
+    int fd = make_way(&name, why) == 0 ? bind_unix(&name, why) : -1;
+    close(lock);
+    return fd;
+}
+
+void door_unix_remove(const char *path) {
+    struct sockaddr_un name;
+    text why = TEXT_INIT;
+    int lock = unix_name(&name, path, &why) == 0 ? lock_folder(path, &why) : -1;
+    if (lock >= 0) make_way(&name, &why), close(lock);
+    text_free(&why);
+}
+
+/* --- TCP ---------------------------------------------------------------------------------------------------------- */
+
+typedef union any_address {
+    struct sockaddr plain;
+    struct sockaddr_in four;
+    struct sockaddr_in6 six;
+} any_address;
+
+/* "1.2.3.4:5", "[::1]:5", "localhost:5"; the length of the address, or 0. */
+static socklen_t parse_address(const char *s, any_address *out) {
+    char host[64];
+    long long port;
+    const char *colon = strrchr(s, ':');
+    size_t n = colon ? (size_t)(colon - s) : 0;
+    memset(out, 0, sizeof *out);
+    if (!n || n >= sizeof host || !parse_int(colon + 1, 0, 65535, &port)) return 0;
+    memcpy(host, s, n);
+    host[n] = 0;
+    if (host[0] == '[' && host[n - 1] == ']') {
+        host[n - 1] = 0;
+        out->six.sin6_family = AF_INET6;
+        out->six.sin6_port = htons((uint16_t)port);
+        return inet_pton(AF_INET6, host + 1, &out->six.sin6_addr) == 1 ? sizeof out->six : 0;
+    }
+    out->four.sin_family = AF_INET;
+    out->four.sin_port = htons((uint16_t)port);
+    const char *number = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    return inet_pton(AF_INET, number, &out->four.sin_addr) == 1 ? sizeof out->four : 0;
+}
+
+static int is_loopback(const any_address *a) {
+    if (a->plain.sa_family == AF_INET) return ntohl(a->four.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&a->six.sin6_addr);
+}
+
+static void add_address(text *t, const any_address *a) {
+    char host[64] = "";
+    if (a->plain.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &a->four.sin_addr, host, sizeof host);
+        text_printf(t, "%s:%d", host, ntohs(a->four.sin_port));
+    } else {
+        inet_ntop(AF_INET6, &a->six.sin6_addr, host, sizeof host);
+        text_printf(t, "[%s]:%d", host, ntohs(a->six.sin6_port));
+    }
+}
+
+int door_tcp(const char *address, text *as, int *loopback, text *why) {
+    any_address name;
+    const int yes = 1;
+    socklen_t size = parse_address(address, &name);
+    if (!size) return fail(why, "is no address like 127.0.0.1:8000 or [::1]:8000");
+    *loopback = is_loopback(&name);
+    int fd = new_socket(name.plain.sa_family);
+    if (fd < 0) return fail_errno(why, "cannot listen here");
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* not for two at once; after a restart */
+    if (name.plain.sa_family == AF_INET6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes);
+    if (bind(fd, &name.plain, size) == 0 && listen(fd, BACKLOG) == 0 && getsockname(fd, &name.plain, &size) == 0) {
+        add_address(as, &name);
+        return fd;
+    }
+    fail_errno(why, "cannot listen here");
+    close(fd);
+    return -1;
+}
+
+/* --- who may ------------------------------------------------------------------------------------------------------ */
+
+int door_token(const char *path, text *token, text *why) {
+    struct stat st;
+    if (stat(path, &st) == 0 && (st.st_mode & 077)) {
+        fail(why, "others may read it: chmod 600");
+        return 0;
+    }
+    if (!file_read(path, MAX_TOKEN, 1, token, why)) return 0;
+    while (token->len && strchr("\r\n", token->s[token->len - 1])) token->s[--token->len] = 0;
+    int plain = 1;
+    for (size_t i = 0; i < token->len; i++) plain &= token->s[i] > ' ' && token->s[i] < 127;
+    if (token->len >= MIN_TOKEN && plain) return 1;
+    text_clear(why);
+    text_printf(why, "a token is one line of at least %d letters, digits and signs", MIN_TOKEN);
+    return 0;
+}
+
+int door_admits(const text *token, const char *authorization) {
+    static const char scheme[] = "Bearer ";
+    const size_t skip = sizeof scheme - 1;
+    if (!authorization || strncasecmp(authorization, scheme, skip) != 0) return 0;
+    const char *given = authorization + skip;
+    size_t len = strlen(given);
+    volatile unsigned char differs = len != token->len;
+    for (size_t i = 0; i < token->len; i++)
+        differs |= (unsigned char)(token->s[i] ^ (i < len ? given[i] : 0));
+    return !differs;
+}
+
+int door_is_local_host(const char *host) {
+    any_address a;
+    char bare[80];
+    if (!host) return 1;
+    size_t n = strlen(host);
+    if (n + 3 > sizeof bare) return 0;
+    memcpy(bare, host, n + 1);
+    const char *colon = strrchr(bare, ':'), *bracket = strrchr(bare, ']');
+    if (!colon || (bracket && colon < bracket)) strcpy(bare + n, ":0"); /* without a port */
+    if (strncasecmp(bare, "localhost:", 10) == 0) return 1;
+    return parse_address(bare, &a) && is_loopback(&a);
+}

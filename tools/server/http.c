@@ -1,0 +1,626 @@
+#include "server/http.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/say.h"
+
+#if defined(__has_include)
+#if __has_include(<microhttpd.h>)
+#define HAVE_MICROHTTPD
+#endif
+#endif
+
+#ifndef HAVE_MICROHTTPD
+
+int http_is_there(void) { return 0; }
+http *http_start(const http_request *r) {
+    (void)r;
+    say_error("this version was compiled without libmicrohttpd");
+    return NULL;
+}
+int http_pending(const http *h) { return h != NULL; }
+void http_stop(http *h) { (void)h; }
+
+#else
+
+#include "server/call.h"
+#include "server/answer.h"
+#include "server/door.h"
+#include "server/prometheus.h"
+#include "server/routes.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    DOORS = 2,
+    SPARE = 64,           /* connections beyond the limit, which hear that there are too many */
+    HEADERS = 64 << 10,   /* bytes of a connection's memory, which its headers have to fit in */
+    READ_STEP = 16 << 10, /* by which what is read at a time grows */
+    SLOWEST = 64 << 10,   /* bytes a second, below which a client is left */
+    BODIES = 8,           /* largest bodies that are received at a time, together */
+    EVENTS = 64,
+    RETRY_AFTER = 1       /* seconds */
+};
+
+#define JSON_TYPE "application/json"
+#define NEVER 1e300
+
+typedef struct exchange exchange;
+
+/* A connection. All of this belongs to the one thread, but for what says otherwise. */
+typedef struct client {
+    http *h;
+    struct MHD_Connection *connection;
+    int fd, tcp, set_aside;
+    double deadline;       /* when it is left, unless something happens */
+    text uri;              /* of the request that is being received */
+    struct client *next, *prev;
+} client;
+
+/* A request and its answer. */
+struct exchange {
+    http *h;
+    client *from; /* NULL: it went away */
+    route to;
+    call *c;      /* NULL: there is no body */
+    size_t promised, received;
+    int working, over, no_memory;
+    exchange *next; /* in h->finished */
+};
+
+typedef struct door {
+    struct MHD_Daemon *daemon;
+    http *h;
+    int tcp;
+} door;
+
+struct http {
+    http_request r;
+    door doors[DOORS];
+    int epoll, wake;
+    pthread_t thread;
+    int stop;              /* asked by another thread */
+    int pending;           /* exchanges between their last byte and their answer's; read by others */
+    pthread_mutex_t lock;  /* of finished */
+    exchange *finished;    /* calls that are over, told by the service's threads */
+    client *clients;
+    size_t promised;       /* bytes of bodies that are being received or worked on */
+    front_counts counts;
+};
+
+int http_is_there(void) { return 1; }
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+typedef struct reply {
+    unsigned status;
+    const char *type;
+    text body;
+    size_t json_len;      /* 0: the body is of one kind */
+    const char *allow;    /* the method that would do */
+    int last;             /* the connection is closed behind it */
+} reply;
+
+static void add_header(struct MHD_Response *response, const char *name, size_t number) {
+    text value = TEXT_INIT;
+    text_printf(&value, "%zu", number);
+    if (!text_failed(&value)) MHD_add_response_header(response, name, value.s);
+    text_free(&value);
+}
+
+/* The body is the response's from now on. MHD_NO closes the connection without a word, which is what is left to do
+   when there is no memory. */
+static enum MHD_Result send_reply(client *from, reply *r) {
+    struct MHD_Response *response = NULL;
+    size_t len = r->body.len;
+    http *h = from->h;
+    if (!text_failed(&r->body) && r->body.s)
+        response = MHD_create_response_from_buffer(len, r->body.s, MHD_RESPMEM_MUST_FREE);
+    if (!response) {
+        text_free(&r->body);
+        return MHD_NO;
+    }
+    r->body = (text)TEXT_INIT;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, r->type);
+    if (r->json_len) add_header(response, "Inference-Header-Content-Length", r->json_len);
+    if (r->status == MHD_HTTP_SERVICE_UNAVAILABLE) add_header(response, MHD_HTTP_HEADER_RETRY_AFTER, RETRY_AFTER);
+    if (r->status == MHD_HTTP_UNAUTHORIZED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"reid\"");
+    if (r->allow) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, r->allow);
+    if (r->last || service_stopping(h->r.s)) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (r->status < FRONT_STATUSES) h->counts.answered[r->status]++;
+    from->deadline = clock_seconds() + h->r.idle + (double)len / SLOWEST;
+    enum MHD_Result result = MHD_queue_response(from->connection, r->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result refuse_request(client *from, unsigned status, const char *allow, const char *why) {
+    reply r = {status, JSON_TYPE, TEXT_INIT, 0, allow, 1};
+    answer_error(&r.body, why);
+    return send_reply(from, &r);
+}
+
+/* Everything that needs no computing. */
+static enum MHD_Result answer_at_once(client *from, const exchange *x) {
+    const service *s = from->h->r.s;
+    reply r = {MHD_HTTP_OK, JSON_TYPE, TEXT_INIT, 0, NULL, 0};
+    switch (x->to.kind) {
+    case ROUTE_HELP: answer_help(&r.body, s), r.type = "text/plain; charset=utf-8"; break;
+    case ROUTE_METRICS:
+        prometheus_text(&r.body, s, &from->h->counts), r.type = "text/plain; version=0.0.4; charset=utf-8";
+        break;
+    case ROUTE_SERVER: answer_server(&r.body); break;
+    case ROUTE_LIVE: text_puts(&r.body, "{\"live\": true}\n"); break;
+    case ROUTE_READY:
+    case ROUTE_MODEL_READY:
+        if (service_stopping(s)) r.status = MHD_HTTP_SERVICE_UNAVAILABLE;
+        text_puts(&r.body, service_stopping(s) ? "{\"ready\": false}\n" : "{\"ready\": true}\n");
+        break;
+    case ROUTE_MODEL: answer_model(&r.body, s, x->to.index); break;
+    case ROUTE_CONFIG: answer_config(&r.body, s, x->to.index); break;
+    default: answer_stats(&r.body, s, x->to.index); break;
+    }
+    return send_reply(from, &r);
+}
+
+static enum MHD_Result answer_call(client *from, exchange *x) {
+    call *c = x->c;
+    reply r = {(unsigned)c->status, c->binary ? "application/octet-stream" : JSON_TYPE, c->answer,
+               c->binary ? c->answer_json : 0, NULL, 0};
+    c->answer = (text)TEXT_INIT;
+    return send_reply(from, &r);
+}
+
+/* --- what a request may be ---------------------------------------------------------------------------------------- */
+
+static const char *header_of(const client *from, const char *name) {
+    return MHD_lookup_connection_value(from->connection, MHD_HEADER_KIND, name);
+}
+
+static int is_type(const char *given, const char *type) {
+    size_t n = strlen(type);
+    if (strncasecmp(given, type, n) != 0) return 0;
+    return type[n - 1] == '/' || !given[n] || given[n] == ';' || given[n] == ' ';
+}
+
+/* A form's type counts as none: curl says so of whatever it sends. */
+static int may_be(const char *given, route_kind kind) {
+    if (!given || is_type(given, "application/octet-stream") || is_type(given, "application/x-www-form-urlencoded"))
+        return 1;
+    return is_type(given, kind == ROUTE_INFER ? JSON_TYPE : "image/");
+}
+
+typedef struct counting {
+    const char *name;
+    int count;
+} counting;
+
+static enum MHD_Result count_header(void *user, enum MHD_ValueKind kind, const char *key, const char *value) {
+    counting *c = user;
+    (void)kind, (void)value;
+    c->count += strcasecmp(key, c->name) == 0;
+    return MHD_YES;
+}
+
+static int headers_called(const client *from, const char *name) {
+    counting c = {name, 0};
+    MHD_get_connection_values(from->connection, MHD_HEADER_KIND, count_header, &c);
+    return c.count;
+}
+
+typedef struct verdict {
+    unsigned status; /* 0: go on */
+    const char *allow;
+    text why;
+} verdict;
+
+static void refuse_with(verdict *v, unsigned status, const char *why) {
+    v->status = status;
+    text_clear(&v->why);
+    text_puts(&v->why, why);
+}
+
+/* Who may ask at all. Whether the server lives is no secret, and what asks for that often has no token. */
+static void check_client(const client *from, const exchange *x, verdict *v) {
+    const http_request *r = &from->h->r;
+    int harmless = x->to.kind == ROUTE_LIVE || x->to.kind == ROUTE_READY;
+    if (from->h->counts.connections > r->connections)
+        refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many connections: try again later");
+    else if (from->tcp && r->token && !harmless &&
+             !door_admits(r->token, header_of(from, MHD_HTTP_HEADER_AUTHORIZATION)))
+        refuse_with(v, MHD_HTTP_UNAUTHORIZED, "Authorization: a Bearer token is needed");
+    else if (from->tcp && !r->token && !door_is_local_host(header_of(from, MHD_HTTP_HEADER_HOST)))
+        refuse_with(v, MHD_HTTP_FORBIDDEN, "Host: only names of this machine lead here without a token");
+}
+
+/* The body that is announced. */
+static void check_body(const client *from, exchange *x, verdict *v) {
+    const http *h = from->h;
+    const char *length = header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const char *encoding = header_of(from, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    if (header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING))
+        refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Transfer-Encoding: give a Content-Length instead");
+    else if (!length) refuse_with(v, MHD_HTTP_LENGTH_REQUIRED, "Content-Length: is missing");
+    else if (headers_called(from, MHD_HTTP_HEADER_CONTENT_LENGTH) > 1)
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "Content-Length: stands twice");
+    else if (encoding && strcasecmp(encoding, "identity") != 0)
+        refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Encoding: nothing is unpacked here");
+    else if (!may_be(header_of(from, MHD_HTTP_HEADER_CONTENT_TYPE), x->to.kind))
+        refuse_with(v, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                    x->to.kind == ROUTE_INFER ? "Content-Type: application/json or application/octet-stream is expected"
+                                              : "Content-Type: one picture is expected as the body, image/... or "
+                                                "application/octet-stream");
+    else if (!parse_size(length, h->r.max_body, &x->promised)) {
+        refuse_with(v, MHD_HTTP_CONTENT_TOO_LARGE, "");
+        text_printf(&v->why, "Content-Length: over the limit of %zu bytes (--max-body)", h->r.max_body);
+    } else if (h->promised + x->promised > BODIES * h->r.max_body) {
+        refuse_with(v, MHD_HTTP_SERVICE_UNAVAILABLE, "too many large requests at once: try again later");
+    }
+    if (v->status) x->promised = 0;
+}
+
+static void check_request(client *from, exchange *x, const char *method, verdict *v) {
+    const char *uri = from->uri.s ? from->uri.s : "/";
+    int gets = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    int known = route_find(&x->to, from->h->r.s, uri, strcspn(uri, "?"), &v->why), wants_body = x->to.kind >= ROUTE_INFER;
+    if (!known) x->to.kind = ROUTE_HELP;
+    check_client(from, x, v);
+    if (v->status) return;
+    if (!known) {
+        v->status = MHD_HTTP_NOT_FOUND;
+    } else if (wants_body ? strcmp(method, MHD_HTTP_METHOD_POST) != 0 : !gets) {
+        v->allow = wants_body ? MHD_HTTP_METHOD_POST : MHD_HTTP_METHOD_GET;
+        refuse_with(v, MHD_HTTP_METHOD_NOT_ALLOWED, wants_body ? "this path takes POST" : "this path takes GET");
+    } else if (wants_body) {
+        check_body(from, x, v);
+    } else if (header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH) || header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        refuse_with(v, MHD_HTTP_BAD_REQUEST, "GET has no body");
+    }
+}
+
+/* --- calls -------------------------------------------------------------------------------------------------------- */
+
+/* On one of the service's threads. */
+static void call_done(call *c, void *user) {
+    exchange *x = user;
+    http *h = x->h;
+    const uint64_t one = 1;
+    (void)c;
+    pthread_mutex_lock(&h->lock);
+    x->next = h->finished;
+    h->finished = x;
+    if (write(h->wake, &one, sizeof one) < 0) h->finished = x; /* only when it is about to be read anyway */
+    pthread_mutex_unlock(&h->lock); /* the server may be gone from here on */
+}
+
+/* What the header says, before the body comes. Returns 0 without memory. */
+static int prepare_call(const client *from, exchange *x, verdict *v) {
+    static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
+    const char *json_len = header_of(from, "Inference-Header-Content-Length");
+    const char *query = from->uri.s ? strchr(from->uri.s, '?') : NULL;
+    call *c = x->c = call_create(from->h->r.s);
+    if (!c) return 0;
+    c->kind = kinds[x->to.kind - ROUTE_INFER];
+    c->index = x->to.index;
+    c->timeout_us = from->h->r.timeout_us;
+    c->done = call_done, c->user = x;
+    c->json_len = x->promised;
+    text_puts(&c->body, "");
+    if (c->kind != CALL_INFER && query) text_puts(&c->query, query + 1);
+    if (c->kind == CALL_INFER && query) refuse_with(v, MHD_HTTP_BAD_REQUEST, "infer has no query string");
+    else if (c->kind == CALL_INFER && json_len && !parse_size(json_len, x->promised, &c->json_len))
+        refuse_with(v, MHD_HTTP_BAD_REQUEST,
+                    "Inference-Header-Content-Length: a number of bytes up to Content-Length is expected");
+    return !text_failed(&c->query) && !text_failed(&c->body);
+}
+
+/* Until it is resumed, libmicrohttpd does not look at this connection; that the client closes it is seen here. A TCP
+   client that sends nothing more has gone; of a Unix socket it is told whether the other side can still read. */
+static void set_aside(client *from) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = from->tcp ? EPOLLRDHUP : 0;
+    event.data.ptr = from;
+    from->set_aside = epoll_ctl(from->h->epoll, EPOLL_CTL_ADD, from->fd, &event) == 0 ? 2 : 1;
+    from->deadline = NEVER;
+    MHD_suspend_connection(from->connection);
+}
+
+static void take_up(client *from) {
+    struct epoll_event unused;
+    memset(&unused, 0, sizeof unused);
+    if (from->set_aside == 2) epoll_ctl(from->h->epoll, EPOLL_CTL_DEL, from->fd, &unused);
+    if (from->set_aside) MHD_resume_connection(from->connection);
+    from->set_aside = 0;
+    from->deadline = clock_seconds() + from->h->r.idle;
+}
+
+static void count_pending(http *h, int change) { __atomic_add_fetch(&h->pending, change, __ATOMIC_SEQ_CST); }
+
+static void free_exchange(exchange *x) {
+    x->h->promised -= x->promised;
+    if (x->working) count_pending(x->h, -1);
+    call_free(x->c);
+    free(x);
+}
+
+/* --- what libmicrohttpd tells ------------------------------------------------------------------------------------- */
+
+static enum MHD_Result begin_exchange(client *from, const char *method, void **state) {
+    verdict v = {0, NULL, TEXT_INIT};
+    exchange *x = mem_zeroed(1, sizeof *x);
+    if (!x) return MHD_NO;
+    x->h = from->h;
+    x->from = from;
+    check_request(from, x, method, &v);
+    x->h->promised += x->promised;
+    if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
+        refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
+    from->deadline = clock_seconds() + from->h->r.idle + (double)x->promised / SLOWEST;
+    enum MHD_Result result = v.status ? refuse_request(from, v.status, v.allow, v.why.s) : MHD_YES;
+    text_free(&v.why);
+    *state = x;
+    return result;
+}
+
+static void take_bytes(exchange *x, const char *bytes, size_t len) {
+    if (!x->c || x->no_memory) return;
+    x->received += len;
+    if (x->received <= x->promised) text_add(&x->c->body, bytes, len);
+    if (x->received > x->promised || text_failed(&x->c->body)) x->no_memory = 1, text_free(&x->c->body);
+}
+
+/* Called when the headers are there, for each piece of the body, when it is there, and when the connection was resumed. */
+static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
+                                  const char *version, const char *bytes, size_t *len, void **state) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    client *from = info ? info->socket_context : NULL;
+    exchange *x = *state;
+    (void)user, (void)url, (void)version;
+    if (!from) return MHD_NO;
+    if (!x) return begin_exchange(from, method, state);
+    if (*len) {
+        take_bytes(x, bytes, *len);
+        *len = 0;
+        return MHD_YES;
+    }
+    if (x->over) return answer_call(from, x);
+    if (x->working) return MHD_NO; /* resumed because the client has gone */
+    if (!x->c) return answer_at_once(from, x);
+    if (x->no_memory || x->received != x->promised)
+        return refuse_request(from, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "out of memory");
+    x->working = 1;
+    count_pending(x->h, 1);
+    x->c->arrived = clock_seconds();
+    set_aside(from);
+    call_start(x->c);
+    return MHD_YES;
+}
+
+/* A request has its answer, or its client is gone: what it asked for is then given up. */
+static void on_completed(void *user, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode how) {
+    exchange *x = *state;
+    (void)user, (void)connection, (void)how;
+    *state = NULL;
+    if (!x) return;
+    x->from->deadline = clock_seconds() + x->h->r.idle;
+    if (x->working && !x->over) {
+        call_cancel(x->c);
+        x->from = NULL; /* its end comes with call_done */
+    } else {
+        free_exchange(x);
+    }
+}
+
+/* The request line is there. */
+static void *on_uri(void *user, const char *uri, struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    client *from = info ? info->socket_context : NULL;
+    (void)user;
+    if (!from) return NULL;
+    text_clear(&from->uri);
+    text_puts(&from->uri, uri);
+    from->deadline = clock_seconds() + from->h->r.idle;
+    return NULL;
+}
+
+/* libmicrohttpd would turn %00 into the end of the path: paths are decoded by routes.c. */
+static size_t leave_escaped(void *user, struct MHD_Connection *connection, char *s) {
+    (void)user, (void)connection;
+    return strlen(s);
+}
+
+static void on_connection(void *user, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what) {
+    door *d = user;
+    http *h = d->h;
+    client *c = *context;
+    if (what == MHD_CONNECTION_NOTIFY_STARTED) {
+        h->counts.accepted++;
+        c = mem_zeroed(1, sizeof *c);
+        if (!c) return;
+        c->h = h, c->connection = connection, c->tcp = d->tcp;
+        c->fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        c->deadline = clock_seconds() + h->r.idle;
+        c->next = h->clients;
+        if (c->next) c->next->prev = c;
+        h->clients = c;
+        h->counts.connections++;
+        *context = c;
+    } else if (c) {
+        if (c->next) c->next->prev = c->prev;
+        if (c->prev) c->prev->next = c->next;
+        else h->clients = c->next;
+        h->counts.connections--;
+        text_free(&c->uri);
+        free(c);
+        *context = NULL;
+    }
+}
+
+/* --- the thread --------------------------------------------------------------------------------------------------- */
+
+static void take_finished(http *h) {
+    pthread_mutex_lock(&h->lock);
+    exchange *x = h->finished;
+    h->finished = NULL;
+    pthread_mutex_unlock(&h->lock);
+    while (x) {
+        exchange *next = x->next;
+        x->over = 1;
+        if (x->from) take_up(x->from);
+        else free_exchange(x);
+        x = next;
+    }
+}
+
+/* Who has been too slow is left. */
+static void leave_slow_clients(http *h, double now) {
+    for (client *c = h->clients; c; c = c->next)
+        if (c->deadline < now) {
+            shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes it */
+            c->deadline = NEVER;
+        }
+}
+
+/* Milliseconds until something has to be done without an event, at most a second. */
+static int time_to_wait(const http *h) {
+    MHD_UNSIGNED_LONG_LONG wait = 1000, ms;
+    for (int i = 0; i < DOORS; i++)
+        if (h->doors[i].daemon && MHD_get_timeout(h->doors[i].daemon, &ms) == MHD_YES && ms < wait) wait = ms;
+    return (int)wait;
+}
+
+static void take_events(http *h, const struct epoll_event *events, int n) {
+    uint64_t count;
+    for (int i = 0; i < n; i++) {
+        void *who = events[i].data.ptr;
+        if (who == &h->wake) {
+            if (read(h->wake, &count, sizeof count) < 0) continue; /* somebody has read it */
+        } else if (who != &h->doors[0] && who != &h->doors[1]) {
+            take_up(who); /* a client that was set aside has gone */
+        }
+    }
+}
+
+static void run_doors(http *h) {
+    for (int i = 0; i < DOORS; i++)
+        if (h->doors[i].daemon) MHD_run(h->doors[i].daemon);
+}
+
+static void *serve(void *user) {
+    http *h = user;
+    struct epoll_event events[EVENTS];
+    double looked = clock_seconds();
+    while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
+        int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
+        take_events(h, events, n);
+        take_finished(h);
+        run_doors(h);
+        double now = clock_seconds();
+        if (now - looked < 1) continue;
+        looked = now;
+        leave_slow_clients(h, now);
+    }
+    return NULL;
+}
+
+/* --- beginning and end -------------------------------------------------------------------------------------------- */
+
+static int watch(http *h, int fd, void *who) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    event.data.ptr = who;
+    return fd >= 0 && epoll_ctl(h->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* libmicrohttpd without a thread of its own: h's thread runs both doors. */
+static int open_door(http *h, int index, int fd) {
+    door *d = &h->doors[index];
+    d->h = h;
+    d->tcp = index;
+    if (fd < 0) return 1;
+    d->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, d, MHD_OPTION_LISTEN_SOCKET, fd,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)(h->r.connections + SPARE), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HEADERS, MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)READ_STEP, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+        MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, MHD_OPTION_UNESCAPE_CALLBACK, leave_escaped, NULL,
+        MHD_OPTION_URI_LOG_CALLBACK, on_uri, d, MHD_OPTION_NOTIFY_CONNECTION, on_connection, d,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, d, MHD_OPTION_END);
+    if (!d->daemon) {
+        close(fd);
+        return 0;
+    }
+    return watch(h, MHD_get_daemon_info(d->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd, d);
+}
+
+static int start_thread(http *h) {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
+    int good = pthread_create(&h->thread, NULL, serve, h) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return good;
+}
+
+static void close_all(http *h) {
+    for (int i = 0; i < DOORS; i++)
+        if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
+    if (h->epoll >= 0) close(h->epoll);
+    if (h->wake >= 0) close(h->wake);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+http *http_start(const http_request *r) {
+    http *h = need_zeroed(1, sizeof *h);
+    if (!h) return NULL;
+    h->r = *r;
+    pthread_mutex_init(&h->lock, NULL);
+    h->epoll = epoll_create1(EPOLL_CLOEXEC);
+    h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int good = h->epoll >= 0 && watch(h, h->wake, &h->wake);
+    int both = open_door(h, 0, r->unix_fd) & open_door(h, 1, r->tcp_fd);
+    if (good && both && start_thread(h)) return h;
+    say_error("the server cannot be started: %s", strerror(errno));
+    close_all(h);
+    return NULL;
+}
+
+int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_SEQ_CST); }
+
+/* Connections that are set aside have to be taken up before libmicrohttpd can close them. */
+void http_stop(http *h) {
+    const uint64_t one = 1;
+    __atomic_store_n(&h->stop, 1, __ATOMIC_SEQ_CST);
+    if (write(h->wake, &one, sizeof one) < 0) say_error("the server's thread cannot be woken");
+    pthread_join(h->thread, NULL);
+    for (client *c = h->clients; c; c = c->next) take_up(c);
+    run_doors(h);
+    for (int i = 0; i < DOORS; i++) {
+        if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
+        h->doors[i].daemon = NULL;
+    }
+    service_give_up(h->r.s);
+    while (http_pending(h)) {
+        struct epoll_event event;
+        take_events(h, &event, epoll_wait(h->epoll, &event, 1, 10));
+        take_finished(h);
+    }
+    close_all(h);
+}
+
+#endif

@@ -1,0 +1,351 @@
+#include "server/job.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/source.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MOST_HELPERS = 16 }; /* threads that decode pictures of one job */
+
+/* One model's share of a job. */
+typedef struct part {
+    job *whole;
+    reid_queue *queue;
+    reid_ticket ticket; /* 0: it is in no queue */
+    reid_result result;
+    float *rows; /* (n, the model's dim) */
+    int accepted;
+} part;
+
+struct job {
+    service *s;
+    job_request r;
+    job_done_fn done;
+    void *user;
+    job_result answer;
+    pthread_mutex_t lock; /* of cancelled, tickets and the first failure */
+    int cancelled, counted; /* counted: its images are among its models' pending ones */
+    picture *decoded;     /* [r.count], of encoded pictures */
+    reid_image *images;   /* [answer.n] */
+    size_t held;          /* bytes of pictures, counted in s->held, too */
+    size_t next;          /* picture that nobody has begun with */
+    int helpers, parts;   /* that are not over */
+    part part[MAX_MODELS];
+    pool_task helper[MOST_HELPERS], last;
+};
+
+/* --- failures ----------------------------------------------------------------------------------------------------- */
+
+static void job_fail(job *j, int status, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The first one counts. */
+static void job_fail(job *j, int status, const char *format, ...) {
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    pthread_mutex_lock(&j->lock);
+    if (j->answer.status == STATUS_OK) {
+        __atomic_store_n(&j->answer.status, status, __ATOMIC_SEQ_CST);
+        refuse(&j->answer.why, "%s", message);
+    }
+    pthread_mutex_unlock(&j->lock);
+}
+
+static int failed(const job *j) { return __atomic_load_n(&j->answer.status, __ATOMIC_SEQ_CST) != STATUS_OK; }
+
+static int status_of(reid_result result) {
+    switch (result) {
+    case REID_OK: return STATUS_OK;
+    case REID_ERR_BOX:
+    case REID_ERR_IMAGE: return STATUS_BAD;
+    case REID_ERR_FULL:
+    case REID_ERR_STOPPING:
+    case REID_ERR_CANCELLED:
+    case REID_ERR_OUT_OF_MEMORY: return STATUS_BUSY;
+    case REID_ERR_EXPIRED: return STATUS_EXPIRED;
+    default: return STATUS_FAILED;
+    }
+}
+
+/* Microseconds that are left; 0 for ever, negative when it is too late. */
+static long long time_left(const job *j) {
+    if (!j->r.timeout_us) return 0;
+    long long left = j->r.timeout_us - (long long)((clock_seconds() - j->r.arrived) * 1e6);
+    return left > 0 ? left : -1;
+}
+
+/* 1: nothing more has to be done for it. */
+static int is_over(job *j) {
+    if (job_cancelled(j)) job_fail(j, STATUS_BUSY, "%s", reid_result_string(REID_ERR_CANCELLED));
+    else if (time_left(j) < 0) job_fail(j, STATUS_EXPIRED, "timeout: %s", reid_result_string(REID_ERR_EXPIRED));
+    return failed(j);
+}
+
+/* Adds the job's images to those that its models have to do with, or takes them off again. Returns 0 when they were too
+   many already: what could not be computed soon is not even decoded. */
+static int count_images(job *j, int add) {
+    int n = (int)j->answer.n, room = 1;
+    for (int m = 0; m < j->r.models; m++) {
+        service_model *of = &j->s->model[j->r.first + m];
+        int pending = __atomic_add_fetch(&of->pending, add ? n : -n, __ATOMIC_SEQ_CST);
+        if (pending > of->most_pending) room = 0;
+    }
+    j->counted = add;
+    return room;
+}
+
+/* When its models were of use. */
+static void note_time(job *j) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (int m = 0; m < j->r.models; m++)
+        __atomic_store_n(&j->s->model[j->r.first + m].last, now.tv_sec * 1000LL + now.tv_nsec / 1000000,
+                         __ATOMIC_RELAXED);
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+static void free_pictures(job *j) {
+    for (size_t i = 0; j->decoded && i < j->r.count; i++) picture_free(&j->decoded[i]);
+    free(j->decoded);
+    free(j->images);
+    j->decoded = NULL, j->images = NULL;
+    __atomic_sub_fetch(&j->s->held, j->held, __ATOMIC_SEQ_CST);
+    j->held = 0;
+}
+
+/* The models' rows side by side. */
+static void join_rows(job *j) {
+    job_result *a = &j->answer;
+    if (j->r.models == 1) {
+        a->rows = j->part[0].rows, j->part[0].rows = NULL;
+        return;
+    }
+    a->rows = mem_array(a->n * (size_t)a->dim, sizeof *a->rows);
+    if (!a->rows) {
+        job_fail(j, STATUS_BUSY, "out of memory");
+        return;
+    }
+    for (int m = 0, offset = 0; m < j->r.models; offset += j->s->all.at[j->r.first + m++].info.dim) {
+        size_t dim = (size_t)j->s->all.at[j->r.first + m].info.dim;
+        for (size_t i = 0; i < a->n; i++)
+            memcpy(a->rows + i * (size_t)a->dim + offset, j->part[m].rows + i * dim, dim * sizeof *a->rows);
+    }
+}
+
+/* On one of the service's threads: no thread of the queue waits for this. */
+static void finish(void *user) {
+    job *j = user;
+    if (j->counted) count_images(j, 0);
+    for (int m = 0; m < j->r.models; m++)
+        if (j->part[m].accepted && j->part[m].result != REID_OK)
+            job_fail(j, status_of(j->part[m].result), "%s%s",
+                     j->part[m].result == REID_ERR_EXPIRED ? "timeout: " : "", reid_result_string(j->part[m].result));
+    free_pictures(j);
+    if (!failed(j)) join_rows(j), note_time(j);
+    for (int m = 0; m < j->r.models; m++) free(j->part[m].rows);
+    j->done(j->user);
+}
+
+static void part_done(reid_result result, void *user) {
+    part *p = user;
+    job *j = p->whole;
+    p->result = result;
+    if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) pool_add(j->s->workers, &j->last, 1);
+}
+
+/* --- to the queues ------------------------------------------------------------------------------------------------ */
+
+static void submit_part(job *j, int m) {
+    part *p = &j->part[m];
+    reid_request r = REID_INIT;
+    reid_error error = REID_INIT;
+    p->rows = mem_array(j->answer.n * (size_t)j->s->all.at[j->r.first + m].info.dim, sizeof *p->rows);
+    if (!p->rows) {
+        job_fail(j, STATUS_BUSY, "out of memory");
+        return;
+    }
+    r.images = j->images, r.n = (int)j->answer.n, r.out = p->rows;
+    r.priority = j->r.priority - PRIORITY_USUAL;
+    r.deadline_us = time_left(j);
+    r.done = part_done, r.user = p;
+    __atomic_add_fetch(&j->parts, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&j->lock); /* whoever cancels finds the ticket, or none is made */
+    reid_result result = REID_ERR_CANCELLED;
+    p->accepted = 1;
+    p->queue = j->s->model[j->r.first + m].queue;
+    if (!j->cancelled) result = reid_submit(p->queue, &r, &p->ticket, &error);
+    if (result != REID_OK) p->accepted = 0, p->ticket = 0;
+    pthread_mutex_unlock(&j->lock);
+    if (result == REID_OK) return;
+    __atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST);
+    const char *what = result == REID_ERR_BOX ? "box: " : result == REID_ERR_EXPIRED ? "timeout: " : "";
+    job_fail(j, status_of(result), "%s%s", what, reason_of(&error, result));
+}
+
+static void give_up_parts(job *j) {
+    pthread_mutex_lock(&j->lock);
+    for (int m = 0; m < MAX_MODELS; m++)
+        if (j->part[m].ticket) reid_cancel(j->part[m].queue, j->part[m].ticket);
+    pthread_mutex_unlock(&j->lock);
+}
+
+/* The pixels are there. `parts` counts this function, too, so that the end comes once. */
+static void submit(job *j) {
+    j->parts = 1;
+    for (int m = 0; m < j->r.models && !failed(j); m++) submit_part(j, m);
+    if (failed(j)) give_up_parts(j);
+    if (__atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST) == 0) finish(j);
+}
+
+/* --- to pixels ---------------------------------------------------------------------------------------------------- */
+
+/* Counts bytes of pictures. Full is an answer here as well: one that waited for the memory of others, who wait for its
+   own, would wait for ever. A picture that is alone may have as much as picture_limits allow. */
+static int hold(job *j, size_t bytes) {
+    service *s = j->s;
+    size_t before = __atomic_fetch_add(&s->held, bytes, __ATOMIC_SEQ_CST);
+    size_t own = __atomic_fetch_add(&j->held, bytes, __ATOMIC_SEQ_CST);
+    if (!before || before + bytes <= s->budget) return 1;
+    if (own && own + bytes > s->budget)
+        job_fail(j, STATUS_TOO_LARGE, "%s: together they need more than %zu MiB when decoded", j->r.field,
+                 s->budget >> 20);
+    else job_fail(j, STATUS_BUSY, "pictures that are being decoded fill the memory: try again later");
+    return 0;
+}
+
+static void drop(job *j, size_t bytes) {
+    __atomic_sub_fetch(&j->s->held, bytes, __ATOMIC_SEQ_CST);
+    __atomic_sub_fetch(&j->held, bytes, __ATOMIC_SEQ_CST);
+}
+
+static void refuse_picture(job *j, size_t i, const text *why) {
+    char number[32] = "";
+    if (failed(j)) return; /* what hold has said */
+    if (j->r.count > 1) snprintf(number, sizeof number, "[%zu]", i);
+    job_fail(j, text_failed(why) ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
+}
+
+static void decode(job *j, size_t i) {
+    service_counts *counts = &j->s->counts;
+    picture *p = &j->decoded[i];
+    text why = TEXT_INIT;
+    double started = clock_seconds();
+    int good = picture_open_bytes(p, j->r.pictures[i].at, j->r.pictures[i].len, &j->s->pictures, &why);
+    size_t cost = p->cost;
+    good = good && hold(j, cost) && picture_decode(p, &why);
+    if (good) drop(j, cost - 3 * (size_t)p->width * (size_t)p->height);
+    else refuse_picture(j, i, &why);
+    __atomic_add_fetch(good ? &counts->decoded : &counts->not_decoded, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&counts->decode_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
+    text_free(&why);
+}
+
+/* One image for each row: the pictures, or the boxes of the only one. */
+static void describe(job *j) {
+    const job_request *r = &j->r;
+    const size_t bytes = 3 * (size_t)r->height * (size_t)r->width;
+    for (size_t i = 0; i < j->answer.n; i++) {
+        const picture *p = r->pictures ? &j->decoded[r->box_count ? 0 : i] : NULL;
+        reid_image *to = &j->images[i];
+        memset(to, 0, sizeof *to);
+        to->pixels = p ? p->rgb : r->rgb + i * bytes;
+        to->width = p ? p->width : r->width;
+        to->height = p ? p->height : r->height;
+        to->format = REID_RGB8;
+        to->box = r->box_count ? &r->boxes[i] : NULL;
+    }
+}
+
+/* Decodes pictures as long as there are any; the last helper goes on with the job. */
+static void help(void *user) {
+    job *j = user;
+    for (;;) {
+        size_t i = __atomic_fetch_add(&j->next, 1, __ATOMIC_SEQ_CST);
+        if (i >= j->r.count || is_over(j)) break;
+        decode(j, i);
+    }
+    if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_SEQ_CST) != 0) return;
+    if (!is_over(j)) describe(j);
+    submit(j);
+}
+
+static void start_helpers(job *j) {
+    size_t most = (size_t)pool_threads(j->s->workers);
+    if (most > MOST_HELPERS) most = MOST_HELPERS;
+    if (most > j->r.count) most = j->r.count;
+    j->helpers = (int)most;
+    for (size_t i = 1; i < most; i++) {
+        j->helper[i] = (pool_task){help, j, NULL};
+        pool_add(j->s->workers, &j->helper[i], 0);
+    }
+    help(j);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------------------------- */
+
+job *job_create(service *s) {
+    job *j = mem_zeroed(1, sizeof *j);
+    if (!j) return NULL;
+    pthread_mutex_init(&j->lock, NULL);
+    j->s = s;
+    j->answer.status = STATUS_OK;
+    __atomic_add_fetch(&s->jobs, 1, __ATOMIC_SEQ_CST);
+    return j;
+}
+
+void job_run(job *j, const job_request *r, job_done_fn done, void *user) {
+    j->r = *r, j->done = done, j->user = user;
+    j->last = (pool_task){finish, j, NULL};
+    j->answer.n = r->box_count ? r->box_count : r->count;
+    for (int m = 0; m < r->models; m++) {
+        j->part[m].whole = j;
+        j->answer.dim += j->s->all.at[r->first + m].info.dim;
+    }
+    j->images = mem_zeroed(j->answer.n, sizeof *j->images);
+    if (r->pictures) j->decoded = mem_zeroed(r->count, sizeof *j->decoded);
+    if (!j->images || (r->pictures && !j->decoded)) {
+        job_fail(j, STATUS_BUSY, "out of memory");
+        submit(j);
+    } else if (!count_images(j, 1)) {
+        job_fail(j, STATUS_BUSY, "%s", reid_result_string(REID_ERR_FULL));
+        submit(j);
+    } else if (r->pictures) {
+        start_helpers(j);
+    } else {
+        describe(j);
+        submit(j);
+    }
+}
+
+void job_cancel(job *j) {
+    pthread_mutex_lock(&j->lock);
+    j->cancelled = 1;
+    pthread_mutex_unlock(&j->lock);
+    give_up_parts(j);
+}
+
+int job_cancelled(const job *j) {
+    job *own = (job *)j;
+    pthread_mutex_lock(&own->lock);
+    int cancelled = own->cancelled;
+    pthread_mutex_unlock(&own->lock);
+    return cancelled;
+}
+
+job_result *job_answer(job *j) { return &j->answer; }
+
+void job_free(job *j) {
+    __atomic_sub_fetch(&j->s->jobs, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_destroy(&j->lock);
+    text_free(&j->answer.why);
+    free(j->answer.rows);
+    free(j);
+}

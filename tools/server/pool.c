@@ -1,0 +1,79 @@
+#include "server/pool.h"
+
+#include "base/memory.h"
+#include "base/say.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINES = 2 }; /* the urgent ones, the others */
+
+struct pool {
+    pthread_mutex_t lock;
+    pthread_cond_t added;
+    pool_task *first[LINES], *last[LINES];
+    int stop, threads;
+    pthread_t thread[];
+};
+
+/* The next task, waiting for one; NULL when there will be none any more. */
+static pool_task *next_task(pool *p) {
+    pool_task *task = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (!p->first[0] && !p->first[1] && !p->stop) pthread_cond_wait(&p->added, &p->lock);
+    for (int i = 0; i < LINES && !task; i++) {
+        task = p->first[i];
+        if (task) p->first[i] = task->next;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return task;
+}
+
+static void *work(void *user) {
+    pool *p = user;
+    for (pool_task *task = next_task(p); task; task = next_task(p)) task->run(task->user);
+    return NULL;
+}
+
+pool *pool_start(int threads) {
+    pool *p = need_zeroed(1, sizeof *p + (size_t)threads * sizeof *p->thread);
+    sigset_t all, before;
+    if (!p) return NULL;
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->added, NULL);
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); /* signals belong to the main thread */
+    while (p->threads < threads && pthread_create(&p->thread[p->threads], NULL, work, p) == 0) p->threads++;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (p->threads) return p;
+    say_error("cannot start a thread");
+    pool_stop(p);
+    return NULL;
+}
+
+void pool_add(pool *p, pool_task *task, int urgent) {
+    int line = !urgent;
+    task->next = NULL;
+    pthread_mutex_lock(&p->lock);
+    if (p->first[line]) p->last[line]->next = task;
+    else p->first[line] = task;
+    p->last[line] = task;
+    pthread_cond_signal(&p->added);
+    pthread_mutex_unlock(&p->lock);
+}
+
+int pool_threads(const pool *p) { return p->threads; }
+
+void pool_stop(pool *p) {
+    if (!p) return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = 1;
+    pthread_cond_broadcast(&p->added);
+    pthread_mutex_unlock(&p->lock);
+    for (int i = 0; i < p->threads; i++) pthread_join(p->thread[i], NULL);
+    pthread_cond_destroy(&p->added);
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}

@@ -1,0 +1,150 @@
+#include "server/prometheus.h"
+
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Names of models need no escapes: they are letters, digits, dots, dashes and underscores. */
+
+static const double NANO = 1e-9;
+
+static void family(text *t, const char *name, const char *type, const char *help) {
+    text_printf(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void single(text *t, const char *name, const char *type, const char *help, double value) {
+    family(t, name, type, help);
+    text_printf(t, "%s %.17g\n", name, value);
+}
+
+/* --- of models ---------------------------------------------------------------------------------------------------- */
+
+typedef struct measure {
+    const char *name, *type, *help;
+    double (*of)(const reid_queue_stats *q);
+} measure;
+
+static double images_of(const reid_queue_stats *q) { return (double)q->images; }
+static double batches_of(const reid_queue_stats *q) { return (double)q->batches; }
+static double computed_of(const reid_queue_stats *q) { return (double)q->computed; }
+static double queue_seconds_of(const reid_queue_stats *q) { return (double)q->queue_ns * NANO; }
+static double compute_seconds_of(const reid_queue_stats *q) { return (double)q->compute_ns * NANO; }
+static double waiting_of(const reid_queue_stats *q) { return q->waiting; }
+static double computing_of(const reid_queue_stats *q) { return q->computing; }
+static double limit_of(const reid_queue_stats *q) { return q->limit; }
+
+static const measure MEASURES[] = {
+    {"reid_images_total", "counter", "Images of requests that succeeded.", images_of},
+    {"reid_batches_total", "counter", "Batches that were computed.", batches_of},
+    {"reid_batched_images_total", "counter", "Images in them.", computed_of},
+    {"reid_queue_seconds_total", "counter", "How long images waited, over all of them.", queue_seconds_of},
+    {"reid_compute_seconds_total", "counter", "How long batches took, over all of them.", compute_seconds_of},
+    {"reid_waiting_images", "gauge", "Images that wait.", waiting_of},
+    {"reid_computing_images", "gauge", "Images that are being computed.", computing_of},
+    {"reid_waiting_images_limit", "gauge", "Images that may wait.", limit_of},
+};
+
+static void add_outcomes(text *t, const char *name, const reid_queue_stats *q) {
+    const struct {
+        const char *what;
+        uint64_t count;
+    } outcomes[] = {{"success", q->requests}, {"expired", q->expired}, {"cancelled", q->cancelled},
+                    {"stopped", q->stopped}, {"failed", q->failed}, {"full", q->full}, {"late", q->late}};
+    for (size_t i = 0; i < sizeof outcomes / sizeof *outcomes; i++)
+        text_printf(t, "reid_requests_total{model=\"%s\",outcome=\"%s\"} %llu\n", name, outcomes[i].what,
+                    (unsigned long long)outcomes[i].count);
+}
+
+/* Every power of two of microseconds is a bucket. */
+static void add_histogram(text *t, const char *name, const reid_queue_stats *q) {
+    static const char metric[] = "reid_request_duration_seconds";
+    enum { EVERY = 4 };
+    uint64_t sum = 0;
+    for (int i = 0; i < REID_LATENCIES; i++) {
+        sum += q->latencies[i];
+        if (i % EVERY == EVERY - 1 && i < REID_LATENCIES - 1)
+            text_printf(t, "%s_bucket{model=\"%s\",le=\"%.9g\"} %llu\n", metric, name,
+                        (double)reid_latency_bound(i) * NANO, (unsigned long long)sum);
+    }
+    text_printf(t, "%s_bucket{model=\"%s\",le=\"+Inf\"} %llu\n%s_sum{model=\"%s\"} %.17g\n", metric, name,
+                (unsigned long long)sum, metric, name, (double)q->latency_ns * NANO);
+    text_printf(t, "%s_count{model=\"%s\"} %llu\n", metric, name, (unsigned long long)sum);
+}
+
+static void add_models(text *t, const service *s) {
+    reid_queue_stats q[MAX_MODELS];
+    for (int i = 0; i < s->all.count; i++) reid_queue_query(s->model[i].queue, &q[i]);
+    family(t, "reid_model_info", "gauge", "What a model is.");
+    for (int i = 0; i < s->all.count; i++) {
+        const reid_info *info = &s->all.at[i].info;
+        text_printf(t, "reid_model_info{model=\"%s\",fingerprint=\"%s\",network=\"%s\",device=\"%s\","
+                       "precision=\"%s\"} 1\n",
+                    s->model[i].name, info->fingerprint, info->network, info->device, info->precision);
+    }
+    family(t, "reid_requests_total", "counter", "Requests to a model's queue, by what came of them.");
+    for (int i = 0; i < s->all.count; i++) add_outcomes(t, s->model[i].name, &q[i]);
+    for (size_t m = 0; m < sizeof MEASURES / sizeof *MEASURES; m++) {
+        family(t, MEASURES[m].name, MEASURES[m].type, MEASURES[m].help);
+        for (int i = 0; i < s->all.count; i++)
+            text_printf(t, "%s{model=\"%s\"} %.17g\n", MEASURES[m].name, s->model[i].name, MEASURES[m].of(&q[i]));
+    }
+    family(t, "reid_request_duration_seconds", "histogram", "From a request's entry into the queue to its end.");
+    for (int i = 0; i < s->all.count; i++) add_histogram(t, s->model[i].name, &q[i]);
+}
+
+/* --- of the rest -------------------------------------------------------------------------------------------------- */
+
+static void add_pictures(text *t, const service *s) {
+    const service_counts *c = &s->counts;
+    family(t, "reid_pictures_total", "counter", "Encoded pictures, by what came of them.");
+    text_printf(t, "reid_pictures_total{outcome=\"decoded\"} %llu\nreid_pictures_total{outcome=\"refused\"} %llu\n",
+                (unsigned long long)__atomic_load_n(&c->decoded, __ATOMIC_RELAXED),
+                (unsigned long long)__atomic_load_n(&c->not_decoded, __ATOMIC_RELAXED));
+    single(t, "reid_decode_seconds_total", "counter", "How long decoding took, over all pictures.",
+           (double)__atomic_load_n(&c->decode_ns, __ATOMIC_RELAXED) * NANO);
+    single(t, "reid_picture_bytes", "gauge", "Memory of pictures that are decoded or being decoded.",
+           (double)__atomic_load_n(&s->held, __ATOMIC_RELAXED));
+    single(t, "reid_queries_total", "counter", "Embeddings that the gallery was asked about.",
+           (double)__atomic_load_n(&c->matched, __ATOMIC_RELAXED));
+}
+
+static void add_front(text *t, const front_counts *front) {
+    single(t, "reid_connections", "gauge", "Connections that are open.", front->connections);
+    single(t, "reid_connections_total", "counter", "Connections that were accepted.", (double)front->accepted);
+    family(t, "reid_http_responses_total", "counter", "Responses, by their status.");
+    for (int i = 0; i < FRONT_STATUSES; i++)
+        if (front->answered[i])
+            text_printf(t, "reid_http_responses_total{code=\"%d\"} %llu\n", i, (unsigned long long)front->answered[i]);
+}
+
+/* Pages that are in memory, of /proc/self/statm. */
+static double resident_bytes(void) {
+    unsigned long total = 0, resident = 0;
+    FILE *f = fopen("/proc/self/statm", "re");
+    if (!f) return 0;
+    int found = fscanf(f, "%lu %lu", &total, &resident);
+    fclose(f);
+    return found == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
+}
+
+static double cpu_seconds(void) {
+    struct rusage used;
+    memset(&used, 0, sizeof used);
+    getrusage(RUSAGE_SELF, &used);
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+}
+
+void prometheus_text(text *t, const service *s, const front_counts *front) {
+    family(t, "reid_build_info", "gauge", "Which version this is.");
+    text_printf(t, "reid_build_info{version=\"%s\"} 1\n", reid_version_string());
+    add_models(t, s);
+    add_pictures(t, s);
+    add_front(t, front);
+    single(t, "reid_uptime_seconds", "gauge", "Since the server was started.", clock_seconds() - s->started);
+    single(t, "process_resident_memory_bytes", "gauge", "Memory that the process has.", resident_bytes());
+    single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());
+}

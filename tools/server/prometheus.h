@@ -1,0 +1,18 @@
+/* Counters for Prometheus, in its text format 0.0.4. */
+#ifndef REID_TOOLS_PROMETHEUS_H
+#define REID_TOOLS_PROMETHEUS_H
+
+#include "server/service.h"
+
+enum { FRONT_STATUSES = 600 };
+
+/* What the connections' side has counted. */
+typedef struct front_counts {
+    uint64_t accepted;                   /* connections */
+    uint64_t answered[FRONT_STATUSES]; /* responses, by their status */
+    int connections;                     /* now */
+} front_counts;
+
+void prometheus_text(text *t, const service *s, const front_counts *front);
+
+#endif

@@ -1,0 +1,30 @@
+/* What a path stands for. */
+#ifndef REID_TOOLS_ROUTES_H
+#define REID_TOOLS_ROUTES_H
+
+#include "server/service.h"
+
+typedef enum route_kind {
+    ROUTE_HELP,
+    ROUTE_METRICS,
+    ROUTE_SERVER,
+    ROUTE_LIVE,
+    ROUTE_READY,
+    ROUTE_MODEL,
+    ROUTE_MODEL_READY,
+    ROUTE_CONFIG,
+    ROUTE_STATS, /* of index, or of all models when that is -1 */
+    ROUTE_INFER, /* from here on with POST and a body, the others with GET */
+    ROUTE_EMBED,
+    ROUTE_MATCH
+} route_kind;
+
+typedef struct route {
+    route_kind kind;
+    int index; /* the model */
+} route;
+
+/* path: as it was sent, len bytes up to the query. Returns 0 with the reason in why. */
+int route_find(route *out, const service *s, const char *path, size_t len, text *why);
+
+#endif

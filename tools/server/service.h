@@ -1,0 +1,71 @@
+/* What answers, behind the server and the worker: models with their queues, a gallery, and threads that decode. */
+#ifndef REID_TOOLS_SERVICE_H
+#define REID_TOOLS_SERVICE_H
+
+#include "embedding/models.h"
+#include "embedding/pipeline.h"
+#include "gallery/gallery.h"
+#include "identity/ask.h"
+#include "server/pool.h"
+
+typedef struct service_request {
+    const reid_desc *models;        /* [count] */
+    const char *const *names;       /* [count] what clients call them */
+    int count;
+    int limit;                      /* images that may wait for a model; 0: the queue's default */
+    long long delay_us;             /* how long a free lane waits for a batch to fill */
+    decode_settings decode;
+    const gallery_request *gallery; /* NULL: there is none */
+    const char *calibration;        /* path, or NULL */
+    const double *weights;          /* as for ask_request */
+    int weight_count, top;          /* top: identities that a client hears of unless it asks for another number */
+    double threshold;
+} service_request;
+
+/* Counted since the start, by any thread. */
+typedef struct service_counts {
+    uint64_t decoded, not_decoded; /* pictures */
+    uint64_t decode_ns;            /* over both */
+    uint64_t matched;              /* queries */
+} service_counts;
+
+typedef struct service_model {
+    char *name;
+    reid_queue *queue;
+    int limit;                 /* images that may wait in it */
+    long long last;            /* milliseconds since 1970 of the last row; 0: there was none */
+    int pending, most_pending; /* images of jobs that are not over, those that are being decoded, too */
+} service_model;
+
+typedef struct service {
+    models all;
+    service_model model[MAX_MODELS]; /* beside all.at */
+    pool *workers;
+    picture_limits pictures;
+    size_t budget, held;             /* bytes of pictures, decoded or being decoded */
+    gallery g;
+    ask asked;
+    calibration c;
+    int has_gallery, top;
+    int jobs, stopping;              /* jobs that are not over; 1: no more of them */
+    service_counts counts;
+    double started;
+} service;
+
+/* Opens everything. Returns 0 after saying what is wrong; close it in any case. */
+int service_open(service *s, const service_request *r);
+/* No job may be running. */
+void service_close(service *s);
+
+/* The model with that name, or -1. */
+int service_find(const service *s, const char *name);
+
+/* No new jobs from now on. */
+void service_stop(service *s);
+int service_stopping(const service *s);
+/* How many jobs are not over. */
+int service_jobs(const service *s);
+/* Those that are not over end now, with STATUS_BUSY. */
+void service_give_up(service *s);
+
+#endif
