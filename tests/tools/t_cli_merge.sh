@@ -139,6 +139,7 @@ changed 'a hash is expected' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"
 changed 'writes no such member' .meta.json 's/"dim": 1280, "inputs"/"color": 1, "inputs"/'
 changed 'there is no such option' .meta.json 's/"strict": false/"tidy": false/'
 changed 'a model has no such member' .meta.json 's/"preset"/"style"/'
+changed 'a plain word is expected' .meta.json 's/"fingerprint": "./"fingerprint": "\\b/'
 changed 'a shard I/N is expected here' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
 changed 'a number of things' .meta.json 's/"rows": 1/"rows": 1.5/'
 changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
