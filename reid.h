@@ -75,13 +75,14 @@
        bytes of code and constants in the object):
 
            left out                              seconds     bytes
-           nothing                                  23.8   635 934
-           REID_NO_CUDA                             22.2   555 680
-           REID_NO_SEARCH                           22.0   616 177
-           REID_NO_NARROW                           14.1   419 910
-           REID_NO_VECTORS                           7.5   234 630
-           CUDA, search and narrow                  11.7   327 268
-           all four                                  4.1   131 488
+           nothing                                  18.2   649 832
+           REID_NO_CUDA                             15.1   569 554
+           REID_NO_SEARCH                           16.8   630 067
+           REID_NO_QUEUE                            17.4   639 741
+           REID_NO_NARROW                           10.5   431 176
+           REID_NO_VECTORS                           5.9   245 632
+           CUDA, search, queue and narrow            8.4   328 347
+           all five                                  3.2   132 223
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
@@ -268,6 +269,8 @@
        On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
        caller's pool is used instead. A handle does not survive fork: in the child every call
        returns REID_ERR_FORKED, and reid_destroy only frees memory.
+       Where many callers have few images each, or one must not wait for ever, reid_queue_create puts a queue before the
+       handle: it computes together what waits, by priority and deadline, and refuses what is too much.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
@@ -312,7 +315,8 @@
 
    REVISION HISTORY        CHANGELOG.md has it at length
        unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
-                     the preset's numbers; REID_NO_SEARCH, REID_NO_NARROW and REID_NO_VECTORS; REID_SYNC
+                     the preset's numbers; the queue; REID_NO_SEARCH, REID_NO_QUEUE, REID_NO_NARROW and
+                     REID_NO_VECTORS; REID_SYNC
        0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
 
 #ifndef REID__PASS
