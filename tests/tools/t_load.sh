@@ -40,6 +40,13 @@ while True:
     status = "503 Busy" if kind == "busy" else "200 OK"
     text = b"x" * 70000 if kind == "large" else b"{}"
     length = b"" if kind == "mute" else b"Content-Length: %d\r\n" % len(text)
+    if kind == "chunks":
+        for part in (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nConnection: close\r\n\r\n", b"5\r\nhe",
+                     b"llo\r", b"\n1", b"0;name=value\r\n0123456789abcdef\r\n", b"0\r\n", b"\r", b"\n"):
+            client.sendall(part)
+            time.sleep(0.005)
+        client.close()
+        continue
     client.sendall(b"HTTP/1.1 " + status.encode() + b"\r\n" + length + b"Connection: close\r\n\r\n" + text)
     client.close()
 END
@@ -92,6 +99,9 @@ grep -q '^POST /match ' "$dir/seen" && good || bad '--target'
 
 start large 0 tcp
 load 0 --to "$to" --connections 2 --seconds 1 --warm-up 0 "$dir/a"
+start chunks 0 tcp
+load 0 --to "$to" --connections 1 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
+says 'chunks' '35 <= l["p50"] and list(r["statuses"]) == ["200"]'
 start busy 0 tcp
 load 1 --to "$to" --connections 2 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
 says 'answers of another kind are counted by their status' 'list(r["statuses"]) == ["503"] and r["answered_per_second"] == 0'

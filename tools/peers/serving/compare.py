@@ -144,6 +144,7 @@ def ask(server, paths, clients, seconds, rate, folder):
     done = subprocess.run(command + paths, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode == 2:
         sys.exit(f"reid-load: {done.stderr}")
+    sys.stderr.write(done.stderr)
     return json.load(open(out))["runs"][0]
 
 
@@ -192,6 +193,8 @@ def turns(servers, paths, o, folder):
         result = ask(server, paths, o.clients, o.seconds, rate, folder)
         memory[server.name].append(memory_mb(server.members))
         server.signal(signal.SIGSTOP)
+        print(f"{server.name:8} {rate or 'closed'!s:8.8} {result['answered_per_second']:8.1f}/s "
+              f"p99 {result['latency_ms']['p99']:8.1f} ms, {result['failed']} failed", file=sys.stderr, flush=True)
         return result
 
     for _ in range(o.rounds):
