@@ -158,7 +158,8 @@ def start_all(only, weights, folder):
                        "OMP_NUM_THREADS": "1"}
         if name == "ours":
             command = [os.path.join(TOP, "build", "reid"), "serve", "-m", "b0=" + weights, "--preset", "effnet-b0",
-                       "--device", "cpu", "--listen", f"127.0.0.1:{port}", "--socket", os.path.join(folder, "reid.sock")]
+                       "--device", "cpu", "--listen", f"127.0.0.1:{port}", "--socket",
+                       os.path.join(folder, "reid.sock")]
         elif name == "fastapi":
             command = [sys.executable, "-m", "uvicorn", "with_fastapi:app", "--port", str(port), "--workers", str(cpus),
                        "--log-level", "warning"]

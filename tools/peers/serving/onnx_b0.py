@@ -1,5 +1,5 @@
-"""onnx_b0.py: EfficientNet-B0 as an ONNX file, from a safetensors file with torchvision's names; batch norm is folded, as
-every exporter does, and the batch is free.
+"""onnx_b0.py: EfficientNet-B0 as an ONNX file, from a safetensors file with torchvision's names; batch norm is folded,
+as every exporter does, and the batch is free.
 
     python3 onnx_b0.py WEIGHTS.safetensors OUT.onnx
 """
@@ -46,7 +46,8 @@ class Graph:
     def conv(self, x, conv, norm=None, stride=1, groups=1, act=True):
         weight = self.tensors[conv + ".weight"].astype(np.float64)
         if norm:
-            scale = self.tensors[norm + ".weight"] / np.sqrt(self.tensors[norm + ".running_var"].astype(np.float64) + EPSILON)
+            deviation = np.sqrt(self.tensors[norm + ".running_var"].astype(np.float64) + EPSILON)
+            scale = self.tensors[norm + ".weight"] / deviation
             bias = self.tensors[norm + ".bias"] - self.tensors[norm + ".running_mean"] * scale
             weight = weight * scale[:, None, None, None]
         else:
