@@ -363,6 +363,7 @@ static int prepare(traffic *t, text *why) {
         text_printf(m, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", r->target,
                     r->socket ? "localhost" : r->host, r->type, r->bodies[i].len);
         if (r->token) text_printf(m, "Authorization: Bearer %s\r\n", r->token);
+        if (r->header) text_printf(m, "%s\r\n", r->header);
         text_puts(m, "\r\n");
         text_add(m, r->bodies[i].s, r->bodies[i].len);
         if (text_failed(m)) return text_no_memory(why);
