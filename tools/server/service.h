@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_SERVICE_H
 #define REID_TOOLS_SERVICE_H
 
+#include "embedding/gpu_state.h"
 #include "embedding/models.h"
 #include "embedding/pipeline.h"
 #include "gallery/gallery.h"
@@ -46,6 +47,7 @@ typedef struct service {
     gallery g;
     ask asked;
     calibration c;
+    gpu_watch *gpu;                  /* of the first model; NULL: it is on the CPU, or there is no NVML */
     int has_gallery, top;
     int jobs, stopping;              /* jobs that are not over; 1: no more of them */
     service_counts counts;
