@@ -214,6 +214,9 @@ static const struct {
     {REID_ERR_KERNEL_PACK, "gpu/cuda_cache"},             {REID_ERR_NO_KERNELS, "gpu/cuda_cache"},
     {REID_ERR_KERNEL_COMPILE, "gpu/cuda_cache"},          {REID_ERR_GPU, "gpu/cuda_faults"},
     {REID_ERR_EXPONENT, "core/t_tensors"},                {REID_ERR_LEFT_OUT, "core/t_compile"},
+    {REID_ERR_FULL, "core/t_queue"},                      {REID_ERR_EXPIRED, "core/t_queue"},
+    {REID_ERR_CANCELLED, "core/t_queue"},                 {REID_ERR_STOPPING, "core/t_queue"},
+    {REID_ERR_TICKET, "core/t_queue"},
 };
 
 static int source_has(const char *test, const char *text) {

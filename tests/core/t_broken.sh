@@ -117,6 +117,23 @@ bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 bug 'NaN weights are accepted' t_tensors 's/if (bad < n)/if (0)/'
 bug 'an infinite weight is called NaN' t_values 's/0x7fffff ? "NaN"/0x7f800000 ? "NaN"/'
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
+# --- the queue ---
+limit=20 # some hang
+bug 'a request is over while its pixels are read' t_queue \
+    's/if (!a->ended || a->computing) return;/if (!a->ended) return;/' test_cancel
+bug 'deadlines wait for a free lane' t_queue \
+    's/reid__end(q, deadlines->items\[0\], REID_ERR_EXPIRED, now);/break;/' test_deadlines
+bug 'priorities are ignored' t_queue 's/a->rank != b->rank) return a->rank < b->rank;/0) return 0;/' test_order
+bug 'nothing ages' t_queue 's/(q->ageing > 0 ? a->arrived \/ q->ageing : 0)/0/' test_ageing
+bug 'an image without a direction fails its neighbours' t_queue \
+    's/part->result = r == REID_ERR_EMBEDDING ? REID_OK : r;/part->result = r;/' test_isolation
+bug 'the limit counts requests' t_queue \
+    's/|| r->n > q->stats.limit - q->stats.waiting/|| q->stats.waiting >= 9/' test_full
+bug 'draining computes what it should give up' t_queue \
+    's/reid__end(queue, i, REID_ERR_STOPPING, reid__now());/;/' test_drain
+bug 'rows of a request that failed are left' t_queue \
+    's/if (over.result != REID_OK) memset(/if (0) memset(/' test_deadlines
+limit=60
 # --- images ---
 portable=
 bug 'resizing does not round' t_resize 's/^#define REID__HALF .*/#define REID__HALF 0/'

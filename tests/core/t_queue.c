@@ -763,7 +763,7 @@ static void test_fork(void **state) {
     reid_destroy(ctx);
 }
 
-int main(void) {
+int main(int argc, char **argv) { /* an argument: this test alone */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_replay),      cmocka_unit_test(test_order),
         cmocka_unit_test(test_deadlines),   cmocka_unit_test(test_cancel),
@@ -781,6 +781,7 @@ int main(void) {
     reid_ctx *ctx = create(&file, 1, 1, 1);
     if (reid_dim(ctx) != DIM || reid_embed(ctx, pictures, PICTURES, want[0]) != REID_OK) return 1;
     reid_destroy(ctx);
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     alarm(280); /* a lost wake-up must not hang the test for ever */
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     free(pixels);
