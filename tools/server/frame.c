@@ -38,6 +38,7 @@ typedef struct reading {
     json j;
     frame_header *h;
     text *why, key, scratch;
+    const char *field; /* that the next mistake is about */
     unsigned seen;
     size_t body_len;
 } reading;
@@ -127,6 +128,7 @@ static int read_field(reading *p) {
     if (which == FIELDS) return fail(p, "\"%.64s\" is unknown", p->key.s);
     if (p->seen & 1u << which) return fail(p, "%s: stands twice", KNOWN[which].name);
     p->seen |= 1u << which;
+    p->field = KNOWN[which].name;
     switch ((field)which) {
     case ASK: return read_ask(p);
     case MODEL: return read_model(p);
@@ -174,15 +176,16 @@ int frame_read(frame_header *h, const char *bytes, size_t len, size_t body_len, 
     memset(&p, 0, sizeof p);
     memset(h, 0, sizeof *h);
     text_clear(why);
-    p.h = h, p.why = why, p.body_len = body_len;
+    p.h = h, p.why = why, p.body_len = body_len, p.field = "header";
     h->json_len = body_len;
     text_puts(&h->id, "null");
     read_id(&p, bytes, len);
     json_begin(&p.j, bytes, len);
     for (json_object(&p.j); !why->len && json_key(&p.j, &p.key);)
-        if (!read_field(&p)) break;
+        if (read_field(&p)) p.field = "header";
+        else break;
     if (!p.j.error[0] && !why->len && json_end(&p.j)) check_fields(&p);
-    if (!why->len && p.j.error[0]) refuse(why, "header: %s", p.j.error);
+    if (!why->len && p.j.error[0]) refuse(why, "%s: %s", p.field, p.j.error);
     if (text_failed(&h->id) || text_failed(&h->query) || text_failed(&h->model)) text_no_memory(why);
     text_free(&p.key);
     text_free(&p.scratch);

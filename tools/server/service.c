@@ -61,6 +61,7 @@ int service_open(service *s, const service_request *r) {
     s->pictures = picture_limits_of(r->decode.max_pixels, threads);
     s->budget = s->pictures.bytes < MOST_HELD ? s->pictures.bytes : MOST_HELD;
     s->workers = pool_start(threads);
+    s->no_threads = !s->workers;
     return s->workers != NULL;
 }
 
@@ -93,7 +94,7 @@ int service_may_open_later(const service *s) {
         reid_result why = s->all.at[i].error.code;
         if (why == REID_ERR_OUT_OF_MEMORY || why == REID_ERR_GPU || why == REID_ERR_SYSTEM) return 1;
     }
-    return 0;
+    return s->no_threads;
 }
 
 void service_give_up(service *s) {

@@ -41,6 +41,7 @@ typedef struct service {
     models all;
     service_model model[MAX_MODELS]; /* beside all.at */
     pool *workers;
+    int no_threads;                  /* 1: they could not be started */
     picture_limits pictures;
     size_t budget, held;             /* bytes of pictures, decoded or being decoded */
     gallery g;

@@ -53,6 +53,8 @@ struct worker {
     int wake, out_is_socket;
     size_t out_piece;
     /* What is being read. */
+    unsigned char bytes[PIECE]; /* of which those from at to filled are still to be looked at */
+    size_t at, filled;
     phase now;
     unsigned char lengths[LENGTHS];
     size_t left, body_len; /* bytes to the end of the phase; of the body */
@@ -297,13 +299,20 @@ static void end_phase(worker *w) {
     }
 }
 
-static void take_bytes(worker *w, const unsigned char *bytes, size_t len) {
-    while (len && !w->stopping) {
-        size_t n = len < w->left ? len : w->left;
+/* More is read as long as there is room: what comes then waits in the pipe, and so does the one who writes it. */
+static int wants_more(const worker *w) {
+    return !w->ended && !w->stopping && w->working < w->most &&
+           (w->now != IN_LENGTHS || w->held < HELD_BODIES * w->r.max_body);
+}
+
+static void take_bytes(worker *w) {
+    while (w->at < w->filled && wants_more(w)) {
+        const unsigned char *bytes = w->bytes + w->at;
+        size_t n = w->filled - w->at < w->left ? w->filled - w->at : w->left;
         if (w->now == IN_LENGTHS) memcpy(w->lengths + LENGTHS - w->left, bytes, n);
         else if (w->now == IN_HEADER) text_add(&w->header, bytes, n);
         else if (w->now == IN_BODY) text_add(&w->reading->c->body, bytes, n);
-        bytes += n, len -= n, w->left -= n;
+        w->at += n, w->left -= n;
         end_phase(w);
     }
 }
@@ -316,10 +325,9 @@ static void end_of_input(worker *w) {
 }
 
 static void read_some(worker *w) {
-    unsigned char bytes[PIECE];
-    ssize_t n = read(w->r.in, bytes, sizeof bytes);
+    ssize_t n = read(w->r.in, w->bytes, sizeof w->bytes);
     if (n > 0) {
-        take_bytes(w, bytes, (size_t)n);
+        w->at = 0, w->filled = (size_t)n;
     } else if (!n) {
         end_of_input(w);
     } else if (errno != EINTR && errno != EAGAIN) {
@@ -327,12 +335,6 @@ static void read_some(worker *w) {
         note_status(w, WORKER_AGAIN);
         w->ended = 1;
     }
-}
-
-/* More is read as long as there is room: what comes then waits in the pipe, and so does the one who writes it. */
-static int wants_more(const worker *w) {
-    return !w->ended && !w->stopping && w->working < w->most &&
-           (w->now != IN_LENGTHS || w->held < HELD_BODIES * w->r.max_body);
 }
 
 /* --- writing ------------------------------------------------------------------------------------------------------ */
@@ -415,13 +417,14 @@ static void look_for_the_end(worker *w) {
 static void run(worker *w) {
     for (;;) {
         struct pollfd fds[3] = {
-            {wants_more(w) ? w->r.in : -1, POLLIN, 0},
+            {w->at == w->filled && wants_more(w) ? w->r.in : -1, POLLIN, 0},
             {w->gone ? -1 : w->r.out, w->answers.first ? POLLOUT : 0, 0},
             {w->wake, POLLIN, 0},
         };
         int any = poll(fds, 3, LOOK);
         if (any > 0 && fds[0].revents) read_some(w);
         if (any > 0 && fds[2].revents) take_finished(w);
+        take_bytes(w);
         if (any > 0 && fds[1].revents & (POLLERR | POLLHUP | POLLNVAL))
             lose_reader(w, "nobody reads the answers any more");
         if (w->gone) drop_answers(w);
