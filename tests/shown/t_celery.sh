@@ -63,7 +63,7 @@ check "$detections crops" [ "$(find crops -type f | wc -l)" = $detections ]
 "$python" "$example" add crops/*
 redis-server --port 0 --unixsocket "$short/redis.sock" --save '' --dir "$short" --loglevel warning >redis.log 2>&1 &
 redis=$!
-wait_for 'Redis' asked ping
+wait_for 'Redis' asked ping >/dev/null
 start_server
 start_celery
 "$python" "$example" submit 6 >"$out"
@@ -97,6 +97,7 @@ prints '^0 detections in 0 tasks'
 lines "$out" $detections
 kill -TERM "$celery" # ends well, with its children
 wait "$celery"
-check "Celery ends well (was $?)" true
+got=$?
+check "Celery ends well (was $got)" [ $got = 0 ]
 celery=''
 finish
