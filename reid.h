@@ -75,13 +75,14 @@
        bytes of code and constants in the object):
 
            left out                              seconds     bytes
-           nothing                                  23.8   635 934
-           REID_NO_CUDA                             22.2   555 680
-           REID_NO_SEARCH                           22.0   616 177
-           REID_NO_NARROW                           14.1   419 910
-           REID_NO_VECTORS                           7.5   234 630
-           CUDA, search and narrow                  11.7   327 268
-           all four                                  4.1   131 488
+           nothing                                  18.2   649 832
+           REID_NO_CUDA                             15.1   569 554
+           REID_NO_SEARCH                           16.8   630 067
+           REID_NO_QUEUE                            17.4   639 741
+           REID_NO_NARROW                           10.5   431 176
+           REID_NO_VECTORS                           5.9   245 632
+           CUDA, search, queue and narrow            8.4   328 347
+           all five                                  3.2   132 223
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
@@ -268,6 +269,8 @@
        On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
        caller's pool is used instead. A handle does not survive fork: in the child every call
        returns REID_ERR_FORKED, and reid_destroy only frees memory.
+       Where many callers have few images each, or one must not wait for ever, reid_queue_create puts a queue before the
+       handle: it computes together what waits, by priority and deadline, and refuses what is too much.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
@@ -312,7 +315,8 @@
 
    REVISION HISTORY        CHANGELOG.md has it at length
        unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
-                     the preset's numbers; REID_NO_SEARCH, REID_NO_NARROW and REID_NO_VECTORS; REID_SYNC
+                     the preset's numbers; the queue; REID_NO_SEARCH, REID_NO_QUEUE, REID_NO_NARROW and
+                     REID_NO_VECTORS; REID_SYNC
        0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
 
 #ifndef REID__PASS
@@ -595,7 +599,8 @@ typedef struct reid_gpu_info {
     char name[64];
     char arch[16];             /* "sm_90" */
     int multiprocessors;
-    size_t memory;             /* bytes */
+    char uuid[48];             /* "GPU-0f1e...", by which NVML and nvidia-smi know it */
+    size_t memory, memory_free; /* bytes; free now, whoever else uses it */
     int driver_version;        /* of CUDA, 13000 for 13.0 */
     int nvrtc_version;         /* likewise; 0: none was found */
     char nvrtc_path[256], cache_dir[256]; /* "" if there is none */
@@ -6071,11 +6076,13 @@ typedef uint64_t reid__address; /* of device memory */
     X(DeviceGet, "cuDeviceGet", (int *device, int ordinal))                                                            \
     X(DeviceGetName, "cuDeviceGetName", (char *name, int size, int device))                                            \
     X(DeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *bytes, int device))                                              \
+    X(DeviceGetUuid, "cuDeviceGetUuid_v2", (unsigned char *uuid, int device))                                          \
     X(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device))                             \
     X(PrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **context, int device))                                      \
     X(PrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device))                                                 \
     X(CtxPushCurrent, "cuCtxPushCurrent_v2", (void *context))                                                          \
     X(CtxPopCurrent, "cuCtxPopCurrent_v2", (void **context))                                                           \
+    X(MemGetInfo, "cuMemGetInfo_v2", (size_t *free_bytes, size_t *bytes))                                              \
     X(MemAlloc, "cuMemAlloc_v2", (reid__address *address, size_t bytes))                                               \
     X(MemFree, "cuMemFree_v2", (reid__address address))                                                                \
     X(MemHostAlloc, "cuMemHostAlloc", (void **pointer, size_t bytes, unsigned flags))                                  \
@@ -6213,6 +6220,7 @@ typedef struct reid__device {
     int arch, multiprocessors;    /* 90 for compute capability 9.0 */
     int shared_limit;             /* bytes that a block may have */
     char name[64];
+    unsigned char uuid[16];
     size_t memory;                /* bytes */
     void *context;                /* the primary context, retained; NULL: none */
     int lost;                     /* the error after which nothing works any more, atomic */
@@ -6293,6 +6301,7 @@ static int reid__device_facts(reid__device *d) {
     if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
     if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
     if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
     d->arch = major * 10 + minor;
     return code;
 }
@@ -10912,8 +10921,17 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
         gpu->multiprocessors = d->multiprocessors;
         gpu->memory = d->memory;
+        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
+            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
+                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
     }
     reid__cache_folder(desc, gpu->cache_dir);
+    if (r == REID_OK) r = reid__gpu_enter(d, e);
+    if (r == REID_OK) {
+        size_t all;
+        r = reid__gpu_check(d, d->cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
+        reid__gpu_leave(d);
+    }
     if (r != REID_OK) return r;
     r = reid__jit_init(j, mem, desc, d->arch, d->version, e);
     snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j->text_from && j->text ? j->text_from : "");

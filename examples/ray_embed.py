@@ -40,7 +40,7 @@ class Embedder:
         """One shard; its path, relative to the folder that all machines share."""
         if os.path.exists(os.path.join(self.folder, metadata_of(part))):
             return part
-        # The run ends with the actor, whatever ends that: a second run of the same shard could not have its files.
+        # The run ends with the actor, also where Ray does not see to it: the next one could not have the shard's files.
         tied = ["setpriv", "--pdeathsig", "KILL", *self.command]
         for attempt in range(3):
             print(f"shard {shard}/{shards}", flush=True)

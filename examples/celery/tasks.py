@@ -65,9 +65,10 @@ class Connection(http.client.HTTPConnection):
 
 
 def embed(crops):
-    """Encoded pictures to (fingerprint, float32 rows), in one request: the binary form of the Open Inference Protocol."""
+    """Encoded pictures to (fingerprint, float32 rows), in one request of the Open Inference Protocol's binary form."""
     data = b"".join(struct.pack("<I", len(crop)) + crop for crop in crops)
-    tensor = {"name": "image", "datatype": "BYTES", "shape": [len(crops)], "parameters": {"binary_data_size": len(data)}}
+    tensor = {"name": "image", "datatype": "BYTES", "shape": [len(crops)],
+              "parameters": {"binary_data_size": len(data)}}
     head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
     connection = Connection("localhost", timeout=120)
     try:

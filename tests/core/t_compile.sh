@@ -160,8 +160,8 @@ compiles 'without CUDA, no dlopen' test ! -s log
 # --- without the search, without bf16 and INT8 ---
 for cc in gcc clang; do
     command -v $cc >/dev/null || continue
-    for left_out in -DREID_NO_SEARCH -DREID_NO_NARROW '-DREID_NO_SEARCH -DREID_NO_NARROW -DREID_NO_CUDA'; do
-        compiles "$cc $left_out" $cc -std=c99 $warnings $c_warnings $left_out -fsyntax-only -I"$root" implementation.c
+    for without in -DREID_NO_SEARCH -DREID_NO_NARROW '-DREID_NO_SEARCH -DREID_NO_NARROW -DREID_NO_CUDA'; do
+        compiles "$cc $without" $cc -std=c99 $warnings $c_warnings $without -fsyntax-only -I"$root" implementation.c
     done
 done
 cat > parts.c <<'END'

@@ -1,4 +1,4 @@
-"""celery_tests.py WHAT: what t_celery.sh makes and checks in Python, with examples/celery and examples/python on the path.
+"""celery_tests.py WHAT: what t_celery.sh makes and checks in Python, beside examples/celery and examples/python.
 
 prepare N: N small crops and a gallery. check: the database beside want.npy, which one run of `reid embed` has made."""
 import os

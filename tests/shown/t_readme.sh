@@ -6,7 +6,8 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+server=
+trap '[ -z "$server" ] || kill -9 $server; rm -rf "$dir"' EXIT
 passed=0 failed=0
 check() { # check WHAT COMMAND...
     what=$1
@@ -56,6 +57,17 @@ while read -r command; do
     case $command in
     "sh tools/demo" | "sh tests/run") continue ;; # the test and the runner
     make) continue ;;                             # run above
+    *' &')
+        sh -c "exec ${command% &}" > "$dir/server.log" 2>&1 &
+        server=$!
+        continue
+        ;;
+    'kill %1')
+        check "the server can be told to end" kill $server
+        check "and ends well: $(tail -n 1 "$dir/server.log")" wait $server
+        server=
+        continue
+        ;;
     esac
     check "$command" sh -c "$command"
 done < "$dir/commands"

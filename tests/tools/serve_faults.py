@@ -14,7 +14,7 @@ import threading
 import time
 
 
-def connect(where, timeout=20):
+def connect(where, timeout=60):
     if where.startswith("/"):
         s = socket.socket(socket.AF_UNIX)
         s.settimeout(timeout)
@@ -26,7 +26,7 @@ def connect(where, timeout=20):
 
 class Unix(http.client.HTTPConnection):
     def __init__(self, where):
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=60)
         self.where = where
 
     def connect(self):
@@ -146,6 +146,17 @@ def bodies(where, picture):
     r.begin()
     must(r.status == 200 and r.read() == whole, "a slow writer gets the same answer")
     s.close()
+
+
+def refused(where, limit):
+    """A client that sends all of a refused body before it listens still reads why, and may be refused again."""
+    for size in int(limit) + 1, 3 * int(limit):
+        status, content, _ = ask(where, "POST", "/embed", b"x" * size)
+        must(status == 413 and b"over the limit" in content, "413 for %d bytes" % size)
+    status, content, _ = ask(where, "POST", "/embed", b"x" * int(limit), {"Content-Encoding": "gzip"})
+    must(status == 415, "415 behind a large body")
+    status, content, _ = ask(where, "POST", "/nope", b"x" * int(limit))
+    must(status == 404, "404 behind a large body")
 
 
 def slow(where, seconds):
@@ -347,14 +358,14 @@ def killed(where, model, command):
     os.killpg(server.pid, signal.SIGTERM)
     must(server.wait() == 0, "the last server ends well")
     must(not wrong, "wrong answers: %r" % wrong)
-    must(right[0] > 20 and errors[0] > 0, "%d right answers, %d errors" % (right[0], errors[0]))
+    must(right[0] > 5 and errors[0] > 0, "%d right answers, %d errors" % (right[0], errors[0]))
     print("%d right, %d errors, none wrong" % (right[0], errors[0]))
 
 
 def drained(where, model, pid):
     """SIGTERM: not ready, new requests are refused, accepted ones get their rows."""
     path = "/v2/models/%s/infer" % model
-    answers = []
+    answers, before = [], metric(where, "reid_images_total{")
 
     def one():
         body, headers = infer_body(16, 128)
@@ -363,7 +374,9 @@ def drained(where, model, pid):
     threads = [threading.Thread(target=one) for _ in range(10)]
     for t in threads:
         t.start()
-    wait_for("work", lambda: metric(where, "reid_waiting_images{") + metric(where, "reid_computing_images{") > 60)
+    # In the order of an image's way, so that none is counted twice.
+    wait_for("all were accepted", lambda: sum(metric(where, "reid_%s{" % stage) for stage in (
+        "images_total", "computing_images", "waiting_images")) - before >= 160)
     os.kill(int(pid), signal.SIGTERM)
     wait_for("not ready", lambda: ask(where, "GET", "/v2/health/ready")[0] == 503, 5)
     must(ask(where, "GET", "/v2/health/live")[0] == 200, "it lives")

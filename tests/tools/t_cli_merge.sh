@@ -139,6 +139,7 @@ changed 'a hash is expected' .meta.json 's/"hash": "....\(.*\)"/"hash": "zzzz\1"
 changed 'writes no such member' .meta.json 's/"dim": 1280, "inputs"/"color": 1, "inputs"/'
 changed 'there is no such option' .meta.json 's/"strict": false/"tidy": false/'
 changed 'a model has no such member' .meta.json 's/"preset"/"style"/'
+changed 'a plain word is expected' .meta.json 's/"fingerprint": "./"fingerprint": "\\b/'
 changed 'a shard I/N is expected here' .meta.json 's|"shard": "2/3"|"shard": "4/3"|'
 changed 'a number of things' .meta.json 's/"rows": 1/"rows": 1.5/'
 changed 'contradicts itself: 2 rows' .meta.json 's/"rows": 1/"rows": 2/'
@@ -160,12 +161,13 @@ for i in 1 2; do
     embed 0 in/ann --shard $i/2 -o t.$i.csv
     embed 0 in/ann --shard $i/2 -o t.$i.jsonl
 done
-sed 1d t.1.csv >cut && cp t.1.csv kept && cp cut t.1.csv
+cp t.1.csv kept
+sed -i 1d t.1.csv
 refused 't.1.csv: does not begin with the header' t.?.csv -o out.csv
 cp kept t.1.csv
 cat t.2.csv t.2.csv >twice && mv twice t.2.csv
 refused 't.2.csv: has 4 rows, but its metadata says 2' t.?.csv -o out.csv
-head -c 9000 t.2.jsonl >cut && mv cut t.2.jsonl
+head -c 9000 t.2.jsonl >short && mv short t.2.jsonl
 refused 't.2.jsonl: has 0 rows, but its metadata says 2\|has 1 rows' t.?.jsonl -o out.jsonl
 
 # Shards from different machines: the rows belong together, and it is said that they may not be those of one.

@@ -174,6 +174,7 @@ check "a foreign name leads nowhere" sh -c "curl -s -H 'Host: evil.example' http
 for where in "$work/reid.sock" "$tcp"; do
     check "malformed HTTP ($where)" $faults bad_http "$where"
     check "bodies ($where)" $faults bodies "$where" a.png
+    check "refused bodies ($where)" $faults refused "$where" 1048576
 done
 check "slow clients are left" $faults slow "$work/reid.sock" 1
 end TERM

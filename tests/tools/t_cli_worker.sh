@@ -1,5 +1,5 @@
-# t_cli_worker.sh: reid worker: the bits of reid embed with many requests on their way, every malformed frame, limits, the
-# end by every way there is, and the exit codes that schedulers go by.
+# t_cli_worker.sh: reid worker: the bits of reid embed with many requests on their way, every malformed frame, limits,
+# all the ways to its end, and the exit codes that schedulers go by.
 . tests/tools/cli_lib.sh
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
 # with WHAT ARGUMENT...: a program of tests/tools/worker_faults.py that starts a worker with these

@@ -91,7 +91,8 @@ static const struct {
     {INPUT("\"shape\":[1],\"data\":[\"QQ=Q\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"Q===\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[\"QU-_\"]"), "", 0, 400, "inputs[0].data[0]: is not base64 with padding"},
-    {INPUT("\"shape\":[2],\"data\":[\"QUI=\",\"QUI\\n=\"]"), "", 0, 400, "inputs[0].data[1]: is not base64 with padding"},
+    {INPUT("\"shape\":[2],\"data\":[\"QUI=\",\"QUI\\n=\"]"), "", 0, 400,
+     "inputs[0].data[1]: is not base64 with padding"},
     {INPUT("\"shape\":[1],\"data\":[[[[[[[[[[\"QUI=\"]]]]]]]]]]"), "", 0, 400, "inputs[0].data: nested too deep"},
     {INPUT("\"shape\":[1],\"parameters\":{\"binary_data_size\":4}"), "\0\0\0", 3, 400,
      "inputs[0].parameters.binary_data_size: 3 bytes follow the JSON, not 4"},
@@ -159,8 +160,8 @@ static void test_refused(void **state) {
     for (size_t i = 0; i < sizeof REFUSED / sizeof *REFUSED; i++) {
         int accepted = read_body(REFUSED[i].json, REFUSED[i].bytes, REFUSED[i].n);
         if (!accepted && got.status == REFUSED[i].status && strcmp(why.s, REFUSED[i].why) == 0) continue;
-        print_error("%s\n    gives %d \"%s\"\n    not   %d \"%s\"\n", REFUSED[i].json, got.status, accepted ? "" : why.s,
-                    REFUSED[i].status, REFUSED[i].why);
+        print_error("%s\n    gives %d \"%s\"\n    not   %d \"%s\"\n", REFUSED[i].json, got.status,
+                    accepted ? "" : why.s, REFUSED[i].status, REFUSED[i].why);
         wrong++;
     }
     assert_int_equal(wrong, 0);
@@ -237,12 +238,13 @@ static void test_pixels(void **state) {
 /* An output's own wish comes before that of the request, in either order. */
 static void test_parameters(void **state) {
     (void)state;
-    assert_int_equal(read_body(WITH("\"parameters\":{\"binary_data_output\":true,\"priority\":0,\"timeout\":12}"), "", 0), 1);
+    assert_int_equal(
+        read_body(WITH("\"parameters\":{\"binary_data_output\":true,\"priority\":0,\"timeout\":12}"), "", 0), 1);
     assert_int_equal(got.binary, 1);
     assert_int_equal(got.priority, 0);
     assert_int_equal(got.timeout_us, 12);
-    assert_int_equal(read_body("{\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"binary_data\":false}}],\"id\":\"é\\\"\","
-                               "\"parameters\":{\"binary_data_output\":true},\"inputs\":[" ONE "]}", "", 0), 1);
+    assert_int_equal(read_body("{\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"binary_data\":false}}],"
+                               "\"id\":\"é\\\"\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[" ONE "]}", "", 0), 1);
     assert_int_equal(got.binary, 0);
     assert_string_equal(got.id.s, "é\"");
 }

@@ -26,6 +26,7 @@ static struct {
 } bar;
 
 void say_setup(int level) { verbosity = level; }
+int say_is_verbose(void) { return verbosity >= SAY_VERBOSE; }
 
 void progress_hide(void) {
     if (bar.visible) fputs("\r\033[K", stderr);

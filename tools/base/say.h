@@ -10,6 +10,8 @@
 enum { SAY_QUIET = -1, SAY_NORMAL, SAY_VERBOSE, SAY_DEBUG };
 
 void say_setup(int verbosity);
+/* 1: say_info would be heard. For what costs time to find out. */
+int say_is_verbose(void);
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* silenced by -q */
 void say_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* with -v */

@@ -152,26 +152,28 @@ const command COMMANDS[] = {
       "reid convert --json -v checkpoint.pth"},
      convert_main},
     {'s', "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...", "embeddings and matches for many clients",
-     "Answers requests over HTTP until it is told to stop. Images of all clients are computed together, in batches; an "
-     "embedding is the same, bit for bit, as that of reid embed. Listens on a Unix socket that only you can connect to, "
-     "or where --socket and --listen say, which it tells in one line on stderr when it is ready.\n\n"
+     "Answers requests over HTTP until it is told to stop. Images of all clients are computed together, in batches; "
+     "an embedding is the same, bit for bit, as that of reid embed. Listens on a Unix socket that only you can "
+     "connect to, or where --socket and --listen say, which it tells in one line on stderr when it is ready.\n\n"
      "A model is called NAME, else like its file without folder and extension. POST /embed takes one picture as its "
-     "body and answers {\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in pixels "
-     "of the upright picture; model=NAME says which of two. POST /match takes the same and asks the --gallery, with the "
-     "models weighed as in reid match; top=N. Both take priority=0 (first) to 7, 3 is usual, and timeout= in "
-     "microseconds.\n\n"
+     "body and answers {\"fingerprint\": ..., \"embeddings\": [[...]]}: one row, or one for each ?box=x,y,w,h, in "
+     "pixels of the upright picture; model=NAME says which of two. POST /match takes the same and asks the "
+     "--gallery, with the models weighed as in reid match; top=N. Both take priority=0 (first) to 7, 3 is usual, "
+     "and timeout= in microseconds.\n\n"
      "/v2/... is the Open Inference Protocol (KServe v2, as of Triton): /v2/models/NAME/infer with one input, image "
-     "(BYTES, n encoded pictures; base64 in JSON) or pixels (UINT8, n x height x width x 3), to the output embedding "
-     "(FP32), as JSON or with the binary extension; parameters are priority and timeout. /metrics is for Prometheus, / "
-     "says the same in short.\n\n"
-     "Errors are {\"error\": ...}: 400, 404, 405, 411, 413 and 415 name what is wrong, 401 wants the token, 503 says that "
-     "too much is waiting and when to come again, 504 that the time was up. Whoever hangs up is no longer computed for. "
-     "Chunked and compressed bodies are refused, and so are forms of several parts and shared memory.\n\n"
-     "TCP is for this machine, unless there is a token. There is no TLS: that is the job of a proxy in front, which talks "
-     "to the Unix socket.\n\n"
-     "On SIGTERM or Ctrl-C /v2/health/ready answers 503, new requests are refused, accepted ones are finished; then it "
-     "exits with 0. A second signal ends it at once.",
-     {NULL, NULL, NULL}, serve_main},
+     "(BYTES, n encoded pictures; base64 in JSON) or pixels (UINT8, n x height x width x 3), to the output "
+     "embedding (FP32), as JSON or with the binary extension; parameters are priority and timeout. /metrics is for "
+     "Prometheus, / says the same in short.\n\n"
+     "Errors are {\"error\": ...}: 400, 404, 405, 411, 413 and 415 name what is wrong, 401 wants the token, 503 "
+     "says that too much is waiting and when to come again, 504 that the time was up. Whoever hangs up is no longer "
+     "computed for. Chunked and compressed bodies are refused, and so are forms of several parts and shared memory.\n\n"
+     "TCP is for this machine, unless there is a token. There is no TLS: that is the job of a proxy in front, which "
+     "talks to the Unix socket.\n\n"
+     "On SIGTERM or Ctrl-C /v2/health/ready answers 503, new requests are refused, accepted ones are finished; then "
+     "it exits with 0. A second signal ends it at once.",
+     {"reid serve -m efficientnet_b0.safetensors",
+      "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
+     serve_main},
     {'w', "worker", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...", "the same for the program that starts it",
      "Answers what reid serve answers, for one program: requests come as frames on stdin, answers go as frames to "
      "stdout, and there is nothing else on stdout. Any number of requests may be on their way; images of all are "

@@ -313,7 +313,8 @@ const option OPTIONS[] = {
      "who is known: a folder with a folder or a picture per identity, a .npy file written by reid embed, or a file "
      "of reid gallery; read once, at the start"},
     {0, "socket", "PATH", "s", set_text, SHARED(socket), 0, 0,
-     "listen on this Unix socket, which only you can connect to. Default, without --listen: $XDG_RUNTIME_DIR/reid.sock"},
+     "listen on this Unix socket, which only you can connect to. Default, without --listen: "
+     "$XDG_RUNTIME_DIR/reid.sock"},
     {0, "listen", "ADDRESS:PORT", "s", set_text, SHARED(listen), 0, 0,
      "listen on TCP: 127.0.0.1:8000, [::1]:8000; port 0 is any that is free. Other addresses need --token-file"},
     {0, "token-file", "FILE", "s", set_text, SHARED(token_file), 0, 0,

@@ -179,7 +179,9 @@ static void describe_gpu(inspection *in) {
     add_label(t, "gpu");
     text_printf(t, "%s (%s), %d multiprocessors, ", g->name, g->arch, g->multiprocessors);
     add_short(t, (long long)g->memory, 0);
-    text_puts(t, "B\n");
+    text_puts(t, "B, ");
+    add_short(t, (long long)g->memory_free, 0);
+    text_puts(t, "B free\n");
     add_label(t, "driver");
     text_printf(t, "for CUDA %d.%d\n", g->driver_version / 1000, g->driver_version % 1000 / 10);
     add_label(t, "nvrtc");
@@ -262,8 +264,9 @@ static void json_gpu(inspection *in) {
     const reid_gpu_info *g = &in->gpu;
     text_puts(t, ", \"gpu\": {\"name\": ");
     text_json(t, g->name);
-    text_printf(t, ", \"arch\": \"%s\", \"multiprocessors\": %d, \"memory\": %zu, \"driver\": %d, \"nvrtc\": %d",
-                g->arch, g->multiprocessors, g->memory, g->driver_version, g->nvrtc_version);
+    text_printf(t, ", \"arch\": \"%s\", \"multiprocessors\": %d, \"uuid\": \"%s\", \"memory\": %zu, "
+                "\"memory_free\": %zu, \"driver\": %d, \"nvrtc\": %d",
+                g->arch, g->multiprocessors, g->uuid, g->memory, g->memory_free, g->driver_version, g->nvrtc_version);
     text_puts(t, ", \"nvrtc_path\": ");
     text_json(t, g->nvrtc_path);
     text_printf(t, ", \"kernels\": \"%s\", \"cache\": ", g->kernels);

@@ -90,7 +90,7 @@ static void make_room_for_connections(serving *s) {
                 s->o->connections, (unsigned long long)limit.rlim_cur);
 }
 
-/* --- the time between ---------------------------------------------------------------------------------------------- */
+/* --- the time between --------------------------------------------------------------------------------------------- */
 
 static void nap(void) {
     const struct timespec moment = {0, 20000000};

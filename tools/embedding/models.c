@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/say.h"
+#include "embedding/gpu_state.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,6 +70,7 @@ int models_open(models *all, const reid_desc *descs, int count) {
 }
 
 void models_close(models *all) {
+    if (all->count) gpu_state_say(all->at[0].info.device);
     for (int i = 0; i < all->count; i++) model_close(&all->at[i]);
     all->count = 0;
 }

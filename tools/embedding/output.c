@@ -79,12 +79,6 @@ static int open_files(output *out, const char *path) {
     return good;
 }
 
-void output_slice(size_t count, int shard, int shards, size_t *first, size_t *end) {
-    size_t i = shards ? (size_t)shard : 1, n = shards ? (size_t)shards : 1;
-    *first = count / n * (i - 1) + count % n * (i - 1) / n;
-    *end = count / n * i + count % n * i / n;
-}
-
 output *output_open(const output_request *o) {
     output *out = need_zeroed(1, sizeof *out);
     const char *path = o->path;

@@ -15,9 +15,6 @@ void output_side_name(text *name, const char *path, const char *ending);
 /* The first line of a .csv file. */
 void output_csv_header(text *t, int dim);
 
-/* The slice I of N of a list, inputs first ... end-1: slices in order make the whole list. shards 0: all of it. */
-void output_slice(size_t count, int shard, int shards, size_t *first, size_t *end);
-
 /* Checks the name and claims FILE.part. Returns NULL after saying what is wrong. */
 output *output_open(const output_request *request);
 /* For rows first … end-1 of list. *done rows are there already (--resume). Returns 0 after saying what is wrong. */

@@ -23,6 +23,12 @@ static uint64_t hash_inputs(const inputs *list, size_t first, size_t end) {
     return hash;
 }
 
+void output_slice(size_t count, int shard, int shards, size_t *first, size_t *end) {
+    size_t i = shards ? (size_t)shard : 1, n = shards ? (size_t)shards : 1;
+    *first = count / n * (i - 1) + count % n * (i - 1) / n;
+    *end = count / n * i + count % n * i / n;
+}
+
 void output_facts_begin(output_facts *f, const models *all, const inputs *list, size_t first, size_t end) {
     memset(f, 0, sizeof *f);
     f->all = all;

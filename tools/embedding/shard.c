@@ -35,6 +35,12 @@ static int read_name(json *j, char *out, size_t size) {
     return good;
 }
 
+/* One that is written without quoting: a network, a fingerprint, ... */
+static int read_word(json *j, char *out, size_t size) {
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:-";
+    return read_name(j, out, size) && (!out[strspn(out, allowed)] || json_fail(j, "a plain word is expected here"));
+}
+
 /* A string, or null: then *out stays NULL. */
 static int read_optional(json *j, text *value, const char **out) {
     if (json_peek(j) == 'n') return json_skip(j);
@@ -78,21 +84,21 @@ static int read_list(json *j, shard *s) {
 
 /* 1: read; 0: no such member, or a mistake. */
 static int read_info(json *j, const char *key, reid_info *info) {
-    if (strcmp(key, "fingerprint") == 0) return read_name(j, info->fingerprint, sizeof info->fingerprint);
-    if (strcmp(key, "network") == 0) return read_name(j, info->network, sizeof info->network);
-    if (strcmp(key, "head") == 0) return read_name(j, info->head, sizeof info->head);
+    if (strcmp(key, "fingerprint") == 0) return read_word(j, info->fingerprint, sizeof info->fingerprint);
+    if (strcmp(key, "network") == 0) return read_word(j, info->network, sizeof info->network);
+    if (strcmp(key, "head") == 0) return read_word(j, info->head, sizeof info->head);
     if (strcmp(key, "head_seed") == 0) return read_seed(j, &info->head_seed);
-    if (strcmp(key, "preset") == 0) return read_name(j, info->preset, sizeof info->preset);
+    if (strcmp(key, "preset") == 0) return read_word(j, info->preset, sizeof info->preset);
     if (strcmp(key, "height") == 0) return read_int(j, &info->height);
     if (strcmp(key, "width") == 0) return read_int(j, &info->width);
     if (strcmp(key, "last_stride") == 0) return read_int(j, &info->last_stride);
     if (strcmp(key, "dim") == 0) return read_int(j, &info->dim);
     if (strcmp(key, "flip") == 0) return json_bool(j, &info->flip);
     if (strcmp(key, "raw") == 0) return json_bool(j, &info->raw);
-    if (strcmp(key, "precision") == 0) return read_name(j, info->precision, sizeof info->precision);
-    if (strcmp(key, "device") == 0) return read_name(j, info->device, sizeof info->device);
+    if (strcmp(key, "precision") == 0) return read_word(j, info->precision, sizeof info->precision);
+    if (strcmp(key, "device") == 0) return read_word(j, info->device, sizeof info->device);
     if (strcmp(key, "chip") == 0) return read_name(j, info->chip, sizeof info->chip);
-    if (strcmp(key, "isa") == 0) return read_name(j, info->isa, sizeof info->isa);
+    if (strcmp(key, "isa") == 0) return read_word(j, info->isa, sizeof info->isa);
     return 0;
 }
 

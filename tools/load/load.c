@@ -211,7 +211,8 @@ int main(int argc, char **argv) {
     int at = 1;
     for (; at < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
         if (at + 1 == argc) return usage("no value for ", argv[at]);
-        if (!take_option(&s, argv[at], argv[at + 1])) return usage("unknown, or a value that it cannot have: ", argv[at]);
+        if (!take_option(&s, argv[at], argv[at + 1]))
+            return usage("unknown, or a value that it cannot have: ", argv[at]);
     }
     if (!s.traffic.socket == !s.traffic.host) return usage("where to? --socket or --to, one of them", "");
     if (at == argc) return usage("no FILE to send", "");

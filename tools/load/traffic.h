@@ -1,8 +1,8 @@
 /* Requests to an HTTP server by many connections from one thread, and how long each took.
 
-   Open loop: requests arrive at random times (a Poisson process) whether or not earlier ones have been answered, as they
-   do when people ask. One that finds no connection free waits, and its time counts from its arrival, so that a slow
-   server cannot hide its slowness by being asked less. Closed loop: each connection asks again as soon as it is
+   Open loop: requests arrive at random times (a Poisson process) whether or not earlier ones have been answered, as
+   they do when people ask. One that finds no connection free waits, and its time counts from its arrival, so that a
+   slow server cannot hide its slowness by being asked less. Closed loop: each connection asks again as soon as it is
    answered, which finds out how much a server can do at most. */
 #ifndef REID_TOOLS_TRAFFIC_H
 #define REID_TOOLS_TRAFFIC_H

@@ -48,6 +48,7 @@ enum {
     READ_STEP = 16 << 10, /* by which what is read at a time grows */
     SLOWEST = 64 << 10,   /* bytes a second, below which a client is left */
     BODIES = 8,           /* largest bodies that are received at a time, together */
+    PASSED_OVER = 4,      /* largest bodies: so much of a refused request is read, so that its client sees the answer */
     EVENTS = 64,
     RETRY_AFTER = 1       /* seconds */
 };
@@ -75,6 +76,9 @@ struct exchange {
     call *c;      /* NULL: there is no body */
     size_t promised, received;
     int working, over, no_memory;
+    unsigned refusal; /* the status with which it is refused when its body has been passed over; 0: it is not */
+    const char *allow;
+    text why;
     exchange *next; /* in h->finished */
 };
 
@@ -273,7 +277,8 @@ static void check_body(const client *from, exchange *x, verdict *v) {
 static void check_request(client *from, exchange *x, const char *method, verdict *v) {
     const char *uri = from->uri.s ? from->uri.s : "/";
     int gets = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
-    int known = route_find(&x->to, from->h->r.s, uri, strcspn(uri, "?"), &v->why), wants_body = x->to.kind >= ROUTE_INFER;
+    int known = route_find(&x->to, from->h->r.s, uri, strcspn(uri, "?"), &v->why);
+    int wants_body = x->to.kind >= ROUTE_INFER;
     if (!known) x->to.kind = ROUTE_HELP;
     check_client(from, x, v);
     if (v->status) return;
@@ -352,10 +357,20 @@ static void free_exchange(exchange *x) {
     x->h->promised -= x->promised;
     if (x->working) count_pending(x->h, -1);
     call_free(x->c);
+    text_free(&x->why);
     free(x);
 }
 
 /* --- what libmicrohttpd tells ------------------------------------------------------------------------------------- */
+
+/* A connection that is closed while its client still sends is reset, and the client never reads why it was refused. So
+   the body is passed over first, unless it is endless or the client waits for a word before it sends it. */
+static int passes_over(const client *from) {
+    const char *length = header_of(from, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    size_t bytes;
+    return length && !header_of(from, MHD_HTTP_HEADER_TRANSFER_ENCODING) && !header_of(from, MHD_HTTP_HEADER_EXPECT) &&
+           parse_size(length, PASSED_OVER * from->h->r.max_body, &bytes) && bytes > 0;
+}
 
 static enum MHD_Result begin_exchange(client *from, const char *method, void **state) {
     verdict v = {0, NULL, TEXT_INIT};
@@ -368,20 +383,20 @@ static enum MHD_Result begin_exchange(client *from, const char *method, void **s
     if (!v.status && x->to.kind >= ROUTE_INFER && !prepare_call(from, x, &v))
         refuse_with(&v, MHD_HTTP_SERVICE_UNAVAILABLE, "out of memory");
     from->deadline = clock_seconds() + from->h->r.idle + (double)x->promised / SLOWEST;
-    enum MHD_Result result = v.status ? refuse_request(from, v.status, v.allow, v.why.s) : MHD_YES;
-    text_free(&v.why);
     *state = x;
-    return result;
+    x->refusal = v.status, x->allow = v.allow, x->why = v.why;
+    return !v.status || passes_over(from) ? MHD_YES : refuse_request(from, v.status, v.allow, v.why.s);
 }
 
 static void take_bytes(exchange *x, const char *bytes, size_t len) {
-    if (!x->c || x->no_memory) return;
+    if (!x->c || x->no_memory || x->refusal) return;
     x->received += len;
     if (x->received <= x->promised) text_add(&x->c->body, bytes, len);
     if (x->received > x->promised || text_failed(&x->c->body)) x->no_memory = 1, text_free(&x->c->body);
 }
 
-/* Called when the headers are there, for each piece of the body, when it is there, and when the connection was resumed. */
+/* Called when the headers are there, for each piece of the body, when all of it is there, and when the connection was
+   resumed. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *bytes, size_t *len, void **state) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
@@ -395,6 +410,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
         *len = 0;
         return MHD_YES;
     }
+    if (x->refusal) return refuse_request(from, x->refusal, x->allow, x->why.s);
     if (x->over) return answer_call(from, x);
     if (x->working) return MHD_NO; /* resumed because the client has gone */
     if (!x->c) return answer_at_once(from, x);

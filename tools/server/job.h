@@ -36,7 +36,8 @@ typedef struct job_result {
 
 /* NULL when there is no memory. It counts as one that is not over until it is freed. */
 job *job_create(service *s);
-/* On one of the service's threads, on which it works, too. `done` is called in any case, perhaps before this returns. */
+/* On one of the service's threads, on which it works, too. `done` is called in any case, perhaps before this
+   returns. */
 void job_run(job *j, const job_request *r, job_done_fn done, void *user);
 /* Nobody wants it any more: it is over soon. From any thread, at any time before job_free. */
 void job_cancel(job *j);

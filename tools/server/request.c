@@ -289,24 +289,25 @@ static int read_input_field(reading *p, tensor *t, unsigned *seen) {
     }
 }
 
+static int read_input(reading *p, tensor *t) {
+    unsigned seen = 0;
+    about(p, "inputs[0]");
+    for (json_object(&p->j); json_key(&p->j, &p->key); about(p, "inputs[0]"))
+        if (!read_input_field(p, t, &seen)) break;
+    return !p->j.error[0];
+}
+
 static int read_inputs(reading *p) {
+    tensor t;
     int count = 0;
-    for (json_array(&p->j); json_item(&p->j);) {
-        tensor t;
-        unsigned seen = 0;
-        about(p, "inputs");
-        if (count++) return fail(p, STATUS_BAD, "one tensor is expected: image or pixels");
-        memset(&t, 0, sizeof t);
-        about(p, "inputs[0]");
-        for (json_object(&p->j); json_key(&p->j, &p->key); about(p, "inputs[0]"))
-            if (!read_input_field(p, &t, &seen)) break;
-        if (!p->j.error[0]) take_tensor(p, &t);
-        text_free(&t.name);
-        text_free(&t.datatype);
-        if (p->j.error[0]) return 0;
-    }
+    memset(&t, 0, sizeof t);
+    for (json_array(&p->j); json_item(&p->j); about(p, "inputs"))
+        if (count++ ? !fail(p, STATUS_BAD, "one tensor is expected: image or pixels") : !read_input(p, &t)) break;
     about(p, "inputs");
-    return !p->j.error[0] && (count || fail(p, STATUS_BAD, "one tensor is expected: image or pixels"));
+    if (!p->j.error[0]) count ? take_tensor(p, &t) : fail(p, STATUS_BAD, "one tensor is expected: image or pixels");
+    text_free(&t.name);
+    text_free(&t.datatype);
+    return !p->j.error[0];
 }
 
 static int read_output_parameters(reading *p) {

@@ -1,5 +1,5 @@
-/* What clients ask for, read from bytes that nobody trusts: the JSON of the Open Inference Protocol (KServe v2) with its
-   binary extension, and the query strings of the plain endpoints. Pure functions; every reason names its field. */
+/* What clients ask for, read from bytes that nobody trusts: the JSON of the Open Inference Protocol (KServe v2) with
+   its binary extension, and the query strings of the plain endpoints. Pure functions; every reason names its field. */
 #ifndef REID_TOOLS_REQUEST_H
 #define REID_TOOLS_REQUEST_H
 
@@ -37,7 +37,7 @@ typedef struct infer_request {
     span *pictures;           /* [count] encoded pictures; NULL: pixels */
     const unsigned char *rgb; /* (count, height, width, 3) when there are no pictures */
     int height, width;
-    text own;                 /* what was decoded from JSON, into which the spans point; else they point into the body */
+    text own;                 /* what was decoded from JSON: the spans point into it, else into the body */
     int status;               /* why it was refused: STATUS_BAD, STATUS_TOO_LARGE or STATUS_BUSY (no memory) */
 } infer_request;
 
@@ -57,8 +57,8 @@ typedef struct plain_request {
     int status;
 } plain_request;
 
-/* Reads "box=1,2,30,40&box=...&priority=0"; a NULL query is an empty one. with_top: `top` is allowed. Returns 0 with the
-   reason in why; free it in any case. */
+/* Reads "box=1,2,30,40&box=...&priority=0"; a NULL query is an empty one. with_top: `top` is allowed. Returns 0 with
+   the reason in why; free it in any case. */
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why);
 void plain_free(plain_request *r);
 
