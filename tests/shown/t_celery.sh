@@ -41,7 +41,8 @@ start_celery() { # in a session of its own
     celery=$!
 }
 asked() { redis-cli -s "$short/redis.sock" "$@"; }
-count='import sqlite3; print(sqlite3.connect("detections.sqlite").execute("SELECT count(*) FROM results").fetchone()[0])'
+count='import sqlite3
+print(*sqlite3.connect("detections.sqlite").execute("SELECT count(*) FROM results").fetchone())'
 results() { "$python" -c "$count"; }
 reached() { [ "$(results)" -ge "$1" ]; }
 wait_for() { # wait_for WHAT COMMAND...: at most 60 s
