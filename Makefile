@@ -95,6 +95,7 @@ install: build/reid build/reid.1 build/reid.bash lib
 	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
 	    install -m 644 reid_kernels.cu $(DESTDIR)$(PREFIX)/share/reid/reid_kernels.cu; fi
+	[ -n "$(DESTDIR)" ] || ldconfig 2>/dev/null || : # so that programs find libreid.so at once
 
 ## make emulator         CUDA on the CPU, for tests: build/emulator/libcuda.so.1 and libnvrtc.so.13
 ## make check            the tests whose inputs have changed since they passed; check-all: all of them, with everything

@@ -1,10 +1,12 @@
-/* t_queue.c: the queue: every accepted request is over exactly once, with the bits of reid_embed, in the order of class,
-   deadline and arrival, whenever it is cancelled, expires or the queue is drained. Meant for ThreadSanitizer, too.
+/* t_queue.c: the queue: every accepted request is over exactly once, with the bits of reid_embed, in the order of
+   class, deadline and arrival, whenever it is cancelled, expires or the queue is drained. Meant for ThreadSanitizer,
+   too.
 
    A gate stands in the handle's thread pool: while it is closed, a batch that has begun does not end. So the order of
    events is the test's, however fast or busy the machine is.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_queue.c tests/lib/test_impl.c -o build/t_queue -lcmocka -lm -lpthread */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_queue.c tests/lib/test_impl.c -o build/t_queue -lcmocka -lm
+      -lpthread */
 #include "reid.h"
 #include "../lib/test_net.h"
 #include <sched.h>

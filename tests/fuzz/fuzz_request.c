@@ -1,6 +1,6 @@
-/* Fuzzer for what a server reads from clients: query strings (first byte 0), bodies of the Open Inference Protocol, whose
-   first 2 bytes, little-endian, then say how much of them is JSON (1), or whose JSON ends with its first zero byte
-   (others).
+/* Fuzzer for what a server reads from clients: query strings (first byte 0), bodies of the Open Inference Protocol,
+   whose first 2 bytes, little-endian, then say how much of them is JSON (1), or whose JSON ends with its first zero
+   byte (others).
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_request.c
          -o build/fuzz_request -lm

@@ -1,7 +1,7 @@
 #!/bin/sh
-# t_gpu_state.sh: what the command tells of a GPU: its memory by the driver, and with -v how busy it is by NVML, which is
-# looked for at run time and may be missing, broken or without an answer. The driver is the emulator, and NVML a few lines
-# of C with known answers.
+# t_gpu_state.sh: what the command tells of a GPU: its memory by the driver, and with -v how busy it is by NVML, which
+# is looked for at run time and may be missing, broken or without an answer. The driver is the emulator, and NVML a few
+# lines of C with known answers.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_gpu_state
@@ -76,6 +76,6 @@ grep -q 'GiB' "$log" && bad 'without -v nothing is said of it' || good
 reid '' inspect "$out/w" --device cuda --size 32x32
 grep -Eq '^gpu .*, 4\.29GB, 4\.[0-9]*GB free$' "$log" && good || bad 'inspect tells what is free'
 reid '' inspect "$out/w" --device cuda --size 32x32 --json
-grep -Eq '"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000", "memory": 4294967296, "memory_free": 42[0-9]{8},' "$log" &&
-    good || bad 'inspect --json tells what is free'
+uuid='"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000"'
+grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}," "$log" && good || bad 'inspect --json tells what is free'
 finish

@@ -178,7 +178,7 @@ run_pictures() { # the programs that decode pictures
             ./many_threads "$weights" a.ppm b.ppm
     fi
     if [ -x queue ]; then
-        expect 0 '^10 frames of 20 boxes: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; [0-9.]+ boxes in a batch' '' \
+        expect 0 '^10 frames of 20 boxes: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; [0-9.]+ boxes' '' \
             ./queue "$weights" a.ppm 5
         expect 2 '' '^usage: ' ./queue "$weights" a.ppm 0
     fi

@@ -38,7 +38,8 @@ for cell in result["cells"]:
     if cell["precision"] == "fp32":
         assert all(cell["errors"][n] <= result["most_error"] for n in ["ours", *cell["peers_ms"]]), cell
 END
-    for file in compare networks worker; do
+    for file in compare networks worker serving/compare serving/embedder serving/onnx_b0 serving/with_fastapi \
+        serving/with_ray; do
         check "$file.py compiles" python3 -c "compile(open('tools/peers/$file.py').read(), '$file.py', 'exec')"
     done
 else
@@ -50,6 +51,9 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-protot
 # shellcheck disable=SC2086 # several words
 check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. tools/peers/ours.c -o "$dir/ours" \
     -lm -lpthread -ldl
+# shellcheck disable=SC2086
+check "queue.c compiles" gcc -std=c99 -O0 -D_GNU_SOURCE -DREID_NO_VECTORS $warnings -I. tools/peers/serving/queue.c \
+    -o "$dir/queue" -lm -lpthread -ldl
 # shellcheck disable=SC2086
 check "gauge.c compiles" gcc -O2 -march=native -D_GNU_SOURCE $warnings tools/peers/gauge.c -o "$dir/gauge" -lpthread
 printf 'run 0 1\nrun 0 1\nstop\n' | "$dir/gauge" 1 rows 0.5 > "$dir/said"

@@ -1,4 +1,4 @@
-"""serve_faults.py WHAT SOCKET...: clients of `reid serve` that curl cannot be: raw bytes, slow ones, many, impatient ones.
+"""serve_faults.py WHAT SOCKET...: clients of `reid serve` that curl cannot be: raw bytes, slow, many, impatient ones.
 
 Standard library only; ends with 0 when the server did what it should. SOCKET is a path, or HOST:PORT."""
 import http.client

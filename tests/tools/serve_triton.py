@@ -1,4 +1,4 @@
-"""serve_triton.py HOST:PORT MODEL PICTURE REFERENCE.npy: Triton's own Python client and Prometheus' parser on `reid serve`.
+"""serve_triton.py HOST:PORT MODEL PICTURE REFERENCE.npy: Triton's Python client and Prometheus' parser on `reid serve`.
 
 REFERENCE.npy is what `reid embed` made of PICTURE."""
 import sys

@@ -1,9 +1,10 @@
-# t_cli_serve.sh: reid serve with real clients: every endpoint, every status, embeddings with the bits of reid embed, and
-# clients that are slow, many, gone or hostile.
+# t_cli_serve.sh: reid serve with real clients: every endpoint, every status, embeddings with the bits of reid embed,
+# and clients that are slow, many, gone or hostile.
 . tests/tools/cli_lib.sh
 command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' && { echo "no libmicrohttpd here"; exit 77; }
+"$REID" serve -m x --socket s 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
 faults="python3 $repository/tests/tools/serve_faults.py"
 server=
 stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
@@ -113,7 +114,8 @@ ask 200 '"fingerprint": "[0-9a-f]\{32\}", "embeddings": \[\[' --data-binary @a.p
 ask 200 '"query": 0, "decision": "match", "score": 1,\|"query": 0, "decision": "match", "score": 0.99999' \
     --data-binary @gallery/ann/1.png "$url/match?top=1"
 check "it is ann" grep -q '"matches": \[{"identity": "ann", "score": [0-9.]*, "path": "gallery/ann/1.png"}\]' "$out"
-"$REID" match -q -m b0.safetensors --size 64x64 --gallery gallery --threshold 0.9 --json a.png | sed 's/^[^,]*, //' >want
+"$REID" match -q -m b0.safetensors --size 64x64 --gallery gallery --threshold 0.9 --json a.png |
+    sed 's/^[^,]*, //' >want
 ask 200 '"query": 0, ' --data-binary @a.png $url/match
 sed 's/^.*"query": 0, //; s/\]}$//' "$out" >found
 same found want
@@ -186,8 +188,8 @@ start -m one=b0.safetensors -m two=other.safetensors --size 64x64 --listen 127.0
 check "only TCP" [ ! -e reid.sock ]
 tcp=$(sed -n 's|.*http://||p' "$log")
 with='Authorization: Bearer 0123456789abcdef'
-for bad in '' 'Authorization: Bearer 0123456789abcdeg' 'Authorization: Bearer 0123456789abcde' 'Authorization: Basic x' \
-    'Authorization: Bearer 0123456789abcdef0'; do
+for bad in '' 'Authorization: Bearer 0123456789abcdeg' 'Authorization: Bearer 0123456789abcde' \
+    'Authorization: Basic x' 'Authorization: Bearer 0123456789abcdef0'; do
     check "401: $bad" [ "$(curl -s -o "$out" -w '%{http_code}' -H "$bad" "http://$tcp/v2")" = 401 ]
 done
 prints 'Authorization: a Bearer token is needed'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# t_load.sh: what build/reid-load says of servers whose speed is known: how many answered, how long it took from the arrival
-# on, and what went wrong. The servers are a few lines of Python each.
+# t_load.sh: what build/reid-load says of servers whose speed is known: how many answered, how long it took from the
+# arrival on, and what went wrong. The servers are a few lines of Python each.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
@@ -40,6 +40,13 @@ while True:
     status = "503 Busy" if kind == "busy" else "200 OK"
     text = b"x" * 70000 if kind == "large" else b"{}"
     length = b"" if kind == "mute" else b"Content-Length: %d\r\n" % len(text)
+    if kind == "chunks":
+        for part in (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nConnection: close\r\n\r\n", b"5\r\nhe",
+                     b"llo\r", b"\n1", b"0;name=value\r\n0123456789abcdef\r\n", b"0\r\n", b"\r", b"\n"):
+            client.sendall(part)
+            time.sleep(0.005)
+        client.close()
+        continue
     client.sendall(b"HTTP/1.1 " + status.encode() + b"\r\n" + length + b"Connection: close\r\n\r\n" + text)
     client.close()
 END
@@ -64,15 +71,18 @@ load() { # load STATUS OPTION...
 
 says() { # says WHAT EXPRESSION: of the JSON, r is its first run
     if python3 -c "import json, sys; d = json.load(open('$dir/json')); r = d['runs'][0]; l = r['latency_ms']
-assert $2, d" > "$log" 2>&1; then good; else bad "$1"; fi
+assert ($2), d" > "$log" 2>&1; then good; else bad "$1"; fi
 }
 
 start ok 50 tcp
 load 0 --to "$to" --connections 1 --seconds 2 --warm-up 0 --json "$dir/json" --svg "$dir/svg" "$dir/a" "$dir/b"
-says 'a closed loop with one connection takes as long as the server' '50 <= l["p50"] < 200 and l["max"] >= l["p99"] >= l["p50"]'
-says 'it asks again when it is answered' 'r["rate"] is None and 8 < r["answered_per_second"] <= 20 and r["failed"] == 0'
+says 'a closed loop with one connection takes as long as the server' \
+    '50 <= l["p50"] < 200 and l["max"] >= l["p99"] >= l["p50"]'
+says 'it asks again when it is answered' \
+    'r["rate"] is None and 8 < r["answered_per_second"] <= 20 and r["failed"] == 0'
 says 'statuses and buckets count what was answered' \
-    'r["statuses"] == {"200": sum(n for _, n in r["histogram_ms"])} and round(2 * r["answered_per_second"]) == r["statuses"]["200"]'
+    'r["statuses"] == {"200": sum(n for _, n in r["histogram_ms"])} and
+     round(2 * r["answered_per_second"]) == r["statuses"]["200"]'
 grep -qx 'POST /embed HTTP/1.1 | first' "$dir/seen" && grep -qx 'POST /embed HTTP/1.1 | the second' "$dir/seen" && good ||
     bad 'the files are sent in turn'
 python3 -c "import xml.dom.minidom, sys; xml.dom.minidom.parse(sys.argv[1])" "$dir/svg" > "$log" 2>&1 && good ||
@@ -92,9 +102,13 @@ grep -q '^POST /match ' "$dir/seen" && good || bad '--target'
 
 start large 0 tcp
 load 0 --to "$to" --connections 2 --seconds 1 --warm-up 0 "$dir/a"
+start chunks 0 tcp
+load 0 --to "$to" --connections 1 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
+says 'chunks' '35 <= l["p50"] and list(r["statuses"]) == ["200"]'
 start busy 0 tcp
 load 1 --to "$to" --connections 2 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"
-says 'answers of another kind are counted by their status' 'list(r["statuses"]) == ["503"] and r["answered_per_second"] == 0'
+says 'answers of another kind are counted by their status' \
+    'list(r["statuses"]) == ["503"] and r["answered_per_second"] == 0'
 grep -q 'first failure: an answer was not 200: {}' "$dir/err" && good || bad 'what was answered is told'
 start breaks 1 tcp
 load 1 --to "$to" --connections 2 --seconds 1 --warm-up 0 --json "$dir/json" "$dir/a"

@@ -244,7 +244,8 @@ static void test_parameters(void **state) {
     assert_int_equal(got.priority, 0);
     assert_int_equal(got.timeout_us, 12);
     assert_int_equal(read_body("{\"outputs\":[{\"name\":\"embedding\",\"parameters\":{\"binary_data\":false}}],"
-                               "\"id\":\"é\\\"\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[" ONE "]}", "", 0), 1);
+                               "\"id\":\"é\\\"\",\"parameters\":{\"binary_data_output\":true},\"inputs\":[" ONE
+                               "]}", "", 0), 1);
     assert_int_equal(got.binary, 0);
     assert_string_equal(got.id.s, "é\"");
 }

@@ -56,7 +56,7 @@ void interrupt_setup(void);
 /* The signal that asked, 0: none has. Whatever runs long asks for this now and then, stops without a word and tells its
    caller so; the program ends by that signal when all have returned. */
 int interrupted(void);
-/* The same for a program that ends well when it is asked to: the signal is forgotten, any second one ends it at once. */
+/* The same for a program that ends well when it is asked to: the signal is forgotten, a second one ends it at once. */
 int interrupt_take(void);
 
 #endif

@@ -1,7 +1,8 @@
 /* load: asks a server at chosen rates and tells how long its answers take.
 
      load --socket PATH | --to HOST:PORT  FILE...  [--target /embed] [--type application/octet-stream] [--token TOKEN]
-          [--rates R,R,...] [--connections N] [--seconds S] [--warm-up S] [--patience S] [--seed N]
+          [--header "NAME: VALUE"] [--rates R,R,...] [--connections N] [--seconds S] [--warm-up S] [--patience S]
+          [--seed N]
           [--json FILE] [--svg FILE] [--title TEXT]
 
    Each FILE is the body of a request; they are sent in turn. Without --rates it asks as fast as it is answered (closed
@@ -30,8 +31,8 @@ static int usage(const char *problem, const char *what) {
     if (problem) fprintf(stderr, "load: %s%s\n", problem, what);
     fprintf(stderr,
             "usage: load --socket PATH | --to HOST:PORT  FILE...\n"
-            "            [--target /embed] [--type TYPE] [--token TOKEN] [--rates R,R,...] [--connections N]\n"
-            "            [--seconds S] [--warm-up S] [--patience S] [--seed N]\n"
+            "            [--target /embed] [--type TYPE] [--token TOKEN] [--header 'NAME: VALUE'] [--rates R,R,...]\n"
+            "            [--connections N] [--seconds S] [--warm-up S] [--patience S] [--seed N]\n"
             "            [--json FILE] [--svg FILE] [--title TEXT]\n");
     return 2;
 }
@@ -67,6 +68,7 @@ static int take_option(settings *s, const char *name, const char *value) {
     if (strcmp(name, "--target") == 0) return (t->target = value)[0] == '/';
     if (strcmp(name, "--type") == 0) return (t->type = value)[0] != 0;
     if (strcmp(name, "--token") == 0) return (t->token = value)[0] != 0;
+    if (strcmp(name, "--header") == 0) return (t->header = value)[0] != 0;
     if (strcmp(name, "--rates") == 0) return take_rates(s, value);
     if (strcmp(name, "--json") == 0) return (s->json = value)[0] != 0;
     if (strcmp(name, "--svg") == 0) return (s->svg = value)[0] != 0;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define MAX_HEADER 65536
+#define MAX_CHUNK ((size_t)1 << 30)
 #define EVENTS 256
 
 typedef enum state { CLOSED, IDLE, CONNECTING, WRITING, READING } state;
@@ -27,7 +28,8 @@ typedef struct connection {
     size_t body, sent;   /* which of the requests; bytes of it that are on their way */
     double arrived;      /* when its request did */
     text in;
-    size_t need;         /* bytes of the whole answer; 0: its header is not there yet */
+    size_t need;         /* bytes of the whole answer as far as it is known; 0: its header is not there yet */
+    int chunked;         /* 1: at `need` the next chunk begins */
     int closing;         /* the server closes after this answer */
 } connection;
 
@@ -76,7 +78,7 @@ static int watch(traffic *t, connection *c, int how, uint32_t events) {
 
 static void hang_up(connection *c) {
     if (c->fd >= 0) close(c->fd); /* which takes it out of epoll, too */
-    c->fd = -1, c->state = CLOSED, c->need = 0, c->closing = 0;
+    c->fd = -1, c->state = CLOSED, c->need = 0, c->closing = c->chunked = 0;
     text_clear(&c->in);
 }
 
@@ -141,15 +143,34 @@ static const char *field(const char *header, const char *name) {
     return NULL;
 }
 
+/* Goes over the chunks that are there. Returns 0 for what is none; *whole: the last one was among them. */
+static int read_chunks(connection *c, int *whole) {
+    for (*whole = 0; c->need < c->in.len && !*whole;) {
+        const char *line = c->in.s + c->need, *end = memmem(line, c->in.len - c->need, "\r\n", 2);
+        char *rest;
+        if (!end) return c->in.len - c->need < 64;
+        unsigned long long size = strtoull(line, &rest, 16);
+        if (rest == line || size > MAX_CHUNK) return 0;
+        c->need += (size_t)(end + 2 - line) + (size_t)size + 2;
+        *whole = !size && c->need <= c->in.len;
+        if (!size && !*whole) c->need -= (size_t)(end + 2 - line) + 2; /* once more, when its end is there, too */
+        if (!size) break;
+    }
+    return 1;
+}
+
 /* Reads the header once it is whole. Returns 0 for one that cannot be understood. */
 static int read_header(connection *c) {
     char *end = c->in.len ? memmem(c->in.s, c->in.len, "\r\n\r\n", 4) : NULL;
     if (!end) return c->in.len < MAX_HEADER;
     *end = 0;
     const char *length = field(c->in.s, "Content-Length"), *connection_field = field(c->in.s, "Connection");
-    char *rest;
+    const char *coding = field(c->in.s, "Transfer-Encoding");
+    char *rest = NULL;
     unsigned long long body = length ? strtoull(length, &rest, 10) : 0;
-    if (strncmp(c->in.s, "HTTP/1.", 7) != 0 || !length || rest == length || body > (1u << 30)) return 0;
+    c->chunked = coding && strncasecmp(coding, "chunked", 7) == 0;
+    if (strncmp(c->in.s, "HTTP/1.", 7) != 0 || body > MAX_CHUNK || (!c->chunked && (!length || rest == length)))
+        return 0;
     c->closing = connection_field && strncasecmp(connection_field, "close", 5) == 0;
     c->need = (size_t)(end + 4 - c->in.s) + (size_t)body;
     return 1;
@@ -166,7 +187,7 @@ static void take_answer(traffic *t, connection *c) {
     }
     t->open--;
     text_clear(&c->in);
-    c->need = 0;
+    c->need = 0, c->chunked = 0;
     if (c->closing) hang_up(c);
     else c->state = IDLE;
 }
@@ -187,11 +208,13 @@ static void read_more(traffic *t, connection *c) {
             return;
         }
         text_add(&c->in, block, (size_t)n);
-        if (text_failed(&c->in) || (!c->need && !read_header(c))) {
-            break_off(t, c, "an answer cannot be understood", "its header");
+        int good = !text_failed(&c->in) && (c->need || read_header(c)), whole = 0;
+        if (good && c->need && c->chunked) good = read_chunks(c, &whole);
+        if (!good) {
+            break_off(t, c, "an answer cannot be understood", "");
             return;
         }
-        if (c->need && c->in.len >= c->need) {
+        if (c->chunked ? whole : c->need && c->in.len >= c->need) {
             take_answer(t, c);
             return;
         }
@@ -340,6 +363,7 @@ static int prepare(traffic *t, text *why) {
         text_printf(m, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", r->target,
                     r->socket ? "localhost" : r->host, r->type, r->bodies[i].len);
         if (r->token) text_printf(m, "Authorization: Bearer %s\r\n", r->token);
+        if (r->header) text_printf(m, "%s\r\n", r->header);
         text_puts(m, "\r\n");
         text_add(m, r->bodies[i].s, r->bodies[i].len);
         if (text_failed(m)) return text_no_memory(why);

@@ -16,6 +16,7 @@ typedef struct traffic_request {
     const char *socket;         /* ... or the path of a Unix socket */
     const char *target, *type;  /* of the request line: "/embed"; Content-Type */
     const char *token;          /* for Authorization: Bearer; NULL: none */
+    const char *header;         /* one more, "NAME: VALUE"; NULL: none */
     const text *bodies;         /* [body_count]: request i sends body i % body_count */
     size_t body_count;
     int connections;            /* most at the same time */

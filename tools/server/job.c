@@ -236,7 +236,8 @@ static void refuse_picture(job *j, size_t i, const text *why) {
     char number[32] = "";
     if (failed(j)) return; /* what hold has said */
     if (j->r.count > 1) snprintf(number, sizeof number, "[%zu]", i);
-    job_fail(j, text_failed(why) ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
+    int memory = strstr(why->s, "out of memory") != NULL; /* not the picture's fault */
+    job_fail(j, memory ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
 }
 
 static void decode(job *j, size_t i) {

@@ -412,7 +412,10 @@ int infer_read(infer_request *r, const unsigned char *body, size_t len, size_t j
     p.bytes = body + json_len, p.byte_count = len - json_len;
     json_begin(&p.j, (const char *)body, json_len);
     int good = read_request(&p) && !p.j.error[0];
-    if (!good && !why->len) refuse(why, "%s: %s", p.field, p.j.error);
+    if (!good && !why->len) {
+        if (strstr(p.j.error, "out of memory")) r->status = STATUS_BUSY;
+        refuse(why, "%s: %s", p.field, p.j.error);
+    }
     text_free(&p.key);
     text_free(&p.scratch);
     return good;
@@ -478,15 +481,17 @@ static int parse_box(const char *value, reid_box *out) {
     return 1;
 }
 
+static int no_memory_for(plain_request *r, text *why) {
+    r->status = STATUS_BUSY;
+    return text_no_memory(why);
+}
+
 static int add_box(plain_request *r, const char *value, size_t most, text *why) {
     if (r->count >= most) {
         r->status = STATUS_TOO_LARGE;
         return refuse(why, "box: more than %zu", most);
     }
-    if (!GROW(r->boxes, r->count, r->cap)) {
-        r->status = STATUS_BUSY;
-        return text_no_memory(why);
-    }
+    if (!GROW(r->boxes, r->count, r->cap)) return no_memory_for(r, why);
     if (!parse_box(value, &r->boxes[r->count]))
         return refuse(why, "box: x,y,width,height in whole pixels are expected, width and height at least 1");
     r->count++;
@@ -527,7 +532,7 @@ static int read_field(plain_request *r, query_field f, int with_top, size_t most
     if (strcmp(f.name, "model") != 0) return refuse(why, "\"%.64s\" is unknown in the query string", f.name);
     if (r->model.s) return refuse(why, "model: stands twice");
     text_puts(&r->model, f.value);
-    return !text_failed(&r->model) || text_no_memory(why);
+    return !text_failed(&r->model) || no_memory_for(r, why);
 }
 
 int plain_read(plain_request *r, const char *query, int with_top, size_t most, text *why) {
@@ -545,7 +550,8 @@ int plain_read(plain_request *r, const char *query, int with_top, size_t most, t
         if (equals == n) good = refuse(why, "\"%.*s\" in the query string has no value", n < 64 ? (int)n : 64, query);
         else if (!percent_decode(query, equals, &name) ||
                  !percent_decode(query + equals + 1, n - equals - 1, &value))
-            good = refuse(why, "a malformed %% in the query string");
+            good = text_failed(&name) || text_failed(&value) ? no_memory_for(r, why)
+                                                             : refuse(why, "a malformed %% in the query string");
         else good = read_field(r, (query_field){name.s, value.s, 0}, with_top, most, &seen, why);
         query += n + (query[n] == '&');
     }

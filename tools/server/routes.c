@@ -59,7 +59,8 @@ int route_find(route *out, const service *s, const char *path, size_t len, text 
     int good;
     text_puts(&plain, "");
     out->index = -1;
-    if (!percent_decode(path, len, &plain)) good = refuse(why, "a malformed %% in the path");
+    if (!percent_decode(path, len, &plain))
+        good = text_failed(&plain) ? text_no_memory(why) : refuse(why, "a malformed %% in the path");
     else if (find(WHOLE, sizeof WHOLE / sizeof *WHOLE, plain.s, out)) good = 1;
     else if (strncmp(plain.s, models_path, skip) == 0) good = find_of_model(out, s, plain.s + skip, why);
     else good = refuse(why, "nothing has the path \"%.64s\"", plain.s);

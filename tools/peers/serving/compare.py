@@ -144,7 +144,39 @@ def ask(server, paths, clients, seconds, rate, folder):
     done = subprocess.run(command + paths, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if done.returncode == 2:
         sys.exit(f"reid-load: {done.stderr}")
+    sys.stderr.write(done.stderr)
     return json.load(open(out))["runs"][0]
+
+
+def queue_and_socket(server, weights, o, folder):
+    """What the queue costs in one process, and what pixels over the Unix socket cost beside the call: both in turns."""
+    program = os.path.join(folder, "queue")
+    subprocess.run(["gcc", "-O2", "-std=c99", "-D_GNU_SOURCE", f"-I{TOP}", os.path.join(HERE, "queue.c"), "-o", program,
+                    "-lm", "-lpthread", "-ldl"], check=True)
+    pixels = np.random.default_rng(1).integers(0, 256, (8, 256, 256, 3), np.uint8).tobytes()
+    head = json.dumps({"inputs": [{"name": "pixels", "shape": [8, 256, 256, 3], "datatype": "UINT8",
+                                   "parameters": {"binary_data_size": len(pixels)}}],
+                       "outputs": [{"name": "embedding", "parameters": {"binary_data": True}}]}).encode()
+    body, out = os.path.join(folder, "body"), os.path.join(folder, "load.json")
+    with open(body, "wb") as f:
+        f.write(head + pixels)
+    runs, sockets = [], []
+    for _ in range(o.rounds):
+        runs.append(json.loads(subprocess.run([program, weights, "effnet-b0", "15"], check=True, capture_output=True,
+                                              text=True).stdout))
+        server.signal(signal.SIGCONT)
+        subprocess.run([os.path.join(TOP, "build", "reid-load"), "--socket", os.path.join(folder, "reid.sock"),
+                        "--target", "/v2/models/b0/infer", "--header", f"Inference-Header-Content-Length: {len(head)}",
+                        "--connections", "1", "--seconds", "4", "--warm-up", "1", "--json", out, body],
+                       check=True, stdout=subprocess.DEVNULL)
+        server.signal(signal.SIGSTOP)
+        sockets.append(1e3 * json.load(open(out))["runs"][0]["latency_ms"]["p50"])
+    middle = {key: statistics.median(r[key] for r in runs) for key in runs[0]}
+    middle["eight_by_socket_us"] = statistics.median(sockets)
+    middle["socket_ratio"] = statistics.median(s / r["eight_us"] for s, r in zip(sockets, runs))
+    print(f"queue: {middle['added_us']:.0f} us added to one image, throughput {middle['throughput_ratio']:.3f} of full "
+          f"batches; 8 images over the socket {middle['socket_ratio']:.3f} times the call")
+    return middle
 
 
 def start_all(only, weights, folder):
@@ -192,6 +224,8 @@ def turns(servers, paths, o, folder):
         result = ask(server, paths, o.clients, o.seconds, rate, folder)
         memory[server.name].append(memory_mb(server.members))
         server.signal(signal.SIGSTOP)
+        print(f"{server.name:8} {rate or 'closed'!s:8.8} {result['answered_per_second']:8.1f}/s "
+              f"p99 {result['latency_ms']['p99']:8.1f} ms, {result['failed']} failed", file=sys.stderr, flush=True)
         return result
 
     for _ in range(o.rounds):
@@ -262,13 +296,15 @@ def main():
         try:
             cosines = check_rows(servers, paths)
             closed, alike, own, memory = turns(servers, paths, o, folder)
+            ours = [s for s in servers if s.name == "ours"]
+            queue = queue_and_socket(ours[0], weights, o, folder) if ours else None
         finally:
             for server in servers:
                 server.stop()
     cells = table(servers, closed, alike, own, memory, cosines)
     result = {"date": time.strftime("%Y-%m-%d"), "chip": chip(), "cpus": len(os.sched_getaffinity(0)), "driver": None,
               "versions": versions(), "rounds": o.rounds, "seconds": o.seconds, "clients": o.clients,
-              "model": "efficientnet_b0 224x224 fp32", "pictures": "JPEG 256x256", "cells": cells}
+              "model": "efficientnet_b0 224x224 fp32", "pictures": "JPEG 256x256", "cells": cells, "queue": queue}
     if o.out:
         with open(o.out + ".part", "w") as f:
             json.dump(result, f, indent=1)
