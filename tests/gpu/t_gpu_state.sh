@@ -71,11 +71,28 @@ line "$unknown libnvidia-ml.so.1 has no nvmlDeviceGetPowerUsage" ":$out/short"
 if ldconfig -p 2> /dev/null | grep -q 'libnvidia-ml\.so\.1'; then skip 'without NVML: this machine has it'
 else line "$unknown libnvidia-ml.so.1: cannot open shared object file" ''; fi
 
+# The server's metrics.
+env LD_LIBRARY_PATH="$emulator:$out/nvml" REID_CACHE_DIR="$cache" build/reid serve -m "$out/w" --device cuda \
+    --size 32x32 --socket "$out/socket" > "$log" 2>&1 &
+server=$!
+for _ in $(seq 200); do [ -S "$out/socket" ] && break || sleep 0.1; done
+if grep -q 'without libmicrohttpd' "$log"; then skip 'no libmicrohttpd'
+else
+    curl -s -m 60 --unix-socket "$out/socket" http://reid/metrics > "$out/metrics"
+    for metric in 'busy_ratio 0.97' 'memory_used_bytes 12884901888' 'power_watts 540.4'; do
+        awk -v name="reid_gpu_${metric% *}" -v value="${metric#* }" \
+            '$1 == name && $2 - value < 1e-9 && value - $2 < 1e-9 { found = 1 } END { exit !found }' "$out/metrics" &&
+            good || bad "/metrics has $metric"
+    done
+fi
+kill "$server" && wait "$server"
+
 reid '' embed -m "$out/w" --device cuda --size 32x32 "$out/a.ppm" -o "$out/a.npy"
 grep -q 'GiB' "$log" && bad 'without -v nothing is said of it' || good
 reid '' inspect "$out/w" --device cuda --size 32x32
 grep -Eq '^gpu .*, 4\.29GB, 4\.[0-9]*GB free$' "$log" && good || bad 'inspect tells what is free'
 reid '' inspect "$out/w" --device cuda --size 32x32 --json
 uuid='"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000"'
-grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}," "$log" && good || bad 'inspect --json tells what is free'
+grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}," "$log" &&
+    good || bad 'inspect --json tells what is free'
 finish

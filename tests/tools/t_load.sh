@@ -83,8 +83,8 @@ says 'it asks again when it is answered' \
 says 'statuses and buckets count what was answered' \
     'r["statuses"] == {"200": sum(n for _, n in r["histogram_ms"])} and
      round(2 * r["answered_per_second"]) == r["statuses"]["200"]'
-grep -qx 'POST /embed HTTP/1.1 | first' "$dir/seen" && grep -qx 'POST /embed HTTP/1.1 | the second' "$dir/seen" && good ||
-    bad 'the files are sent in turn'
+grep -qx 'POST /embed HTTP/1.1 | first' "$dir/seen" && grep -qx 'POST /embed HTTP/1.1 | the second' "$dir/seen" &&
+    good || bad 'the files are sent in turn'
 python3 -c "import xml.dom.minidom, sys; xml.dom.minidom.parse(sys.argv[1])" "$dir/svg" > "$log" 2>&1 && good ||
     bad 'the chart is XML'
 

@@ -2,7 +2,6 @@
 
 #include "base/memory.h"
 #include "base/say.h"
-#include "reid.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -68,7 +67,12 @@ static int load(gpu_watch *w, text *why) {
     return 1;
 }
 
-gpu_watch *gpu_watch_open(const char *uuid, text *why) {
+gpu_watch *gpu_watch_open(const char *device, reid_gpu_info *gpu, text *why) {
+    reid_desc desc = REID_INIT;
+    memset(gpu, 0, sizeof *gpu);
+    text_clear(why);
+    if (sscanf(device, "cuda:%d", &desc.device_index) != 1) return NULL;
+    reid_query_gpu(&desc, gpu); /* without kernels or NVRTC it fails, and has told the GPU's names all the same */
     gpu_watch *w = mem_zeroed(1, sizeof *w);
     if (!w) {
         text_no_memory(why);
@@ -77,7 +81,7 @@ gpu_watch *gpu_watch_open(const char *uuid, text *why) {
     int good = load(w, why), code = good ? w->init() : 0;
     w->ready = good && code == 0;
     if (good && code != 0) good = fail(w, "nvmlInit", code, why);
-    if (good && (code = w->find(uuid, &w->device)) != 0) good = fail(w, uuid, code, why);
+    if (good && (code = w->find(gpu->uuid, &w->device)) != 0) good = fail(w, gpu->uuid, code, why);
     if (good) return w;
     gpu_watch_close(w);
     return NULL;
@@ -115,13 +119,12 @@ void gpu_state_text(text *out, const gpu_state *state) {
 }
 
 void gpu_state_say(const char *device) {
-    reid_desc desc = REID_INIT;
     reid_gpu_info gpu;
     gpu_state state;
     text why = TEXT_INIT, said = TEXT_INIT;
-    if (!say_is_verbose() || sscanf(device, "cuda:%d", &desc.device_index) != 1) return;
-    reid_query_gpu(&desc, &gpu); /* without kernels or NVRTC it fails, and has told the GPU's names all the same */
-    gpu_watch *w = gpu_watch_open(gpu.uuid, &why);
+    if (!say_is_verbose()) return;
+    gpu_watch *w = gpu_watch_open(device, &gpu, &why);
+    if (!w && !why.len) return;
     if (w && gpu_watch_read(w, &state, &why)) gpu_state_text(&said, &state);
     else text_printf(&said, "%.1f of %.1f GiB free; how busy it is cannot be told: %s",
                      (double)gpu.memory_free / 1073741824.0, (double)gpu.memory / 1073741824.0, why.s ? why.s : "");

@@ -4,6 +4,7 @@
 #define REID_TOOLS_GPU_STATE_H
 
 #include "base/text.h"
+#include "reid.h"
 
 #include <stdint.h>
 
@@ -16,8 +17,9 @@ typedef struct gpu_state {
     uint64_t used, total;     /* bytes of its memory */
 } gpu_state;
 
-/* uuid: of reid_gpu_info. NULL with the reason in why. */
-gpu_watch *gpu_watch_open(const char *uuid, text *why);
+/* device: a handle's, "cuda:0". gpu: what the driver tells of it, in any case. NULL with the reason in why, which is
+   empty for "cpu". */
+gpu_watch *gpu_watch_open(const char *device, reid_gpu_info *gpu, text *why);
 /* Returns 0 with the reason in why. From one thread at a time. */
 int gpu_watch_read(gpu_watch *w, gpu_state *state, text *why);
 /* NULL is allowed. */

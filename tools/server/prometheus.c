@@ -138,11 +138,25 @@ static double cpu_seconds(void) {
            1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
+static void add_gpu(text *t, gpu_watch *gpu) {
+    gpu_state state;
+    text why = TEXT_INIT;
+    if (gpu && gpu_watch_read(gpu, &state, &why)) {
+        single(t, "reid_gpu_busy_ratio", "gauge", "Share of the last moments in which the GPU computed, for anybody.",
+               state.busy / 100.0);
+        single(t, "reid_gpu_memory_used_bytes", "gauge", "Memory of the GPU in use, by anybody.", (double)state.used);
+        single(t, "reid_gpu_memory_bytes", "gauge", "Memory of the GPU.", (double)state.total);
+        if (state.watts >= 0) single(t, "reid_gpu_power_watts", "gauge", "What the GPU takes.", state.watts);
+    }
+    text_free(&why);
+}
+
 void prometheus_text(text *t, const service *s, const front_counts *front) {
     family(t, "reid_build_info", "gauge", "Which version this is.");
     text_printf(t, "reid_build_info{version=\"%s\"} 1\n", reid_version_string());
     add_models(t, s);
     add_pictures(t, s);
+    add_gpu(t, s->gpu);
     add_front(t, front);
     single(t, "reid_uptime_seconds", "gauge", "Since the server was started.", clock_seconds() - s->started);
     single(t, "process_resident_memory_bytes", "gauge", "Memory that the process has.", resident_bytes());

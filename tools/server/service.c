@@ -49,11 +49,21 @@ static int open_gallery(service *s, const service_request *r) {
     return s->has_gallery && ask_open(&s->asked, &asked);
 }
 
+/* How busy the GPU is, is told if it can be found out. */
+static void watch_gpu(service *s) {
+    reid_gpu_info gpu;
+    text why = TEXT_INIT;
+    s->gpu = gpu_watch_open(s->all.at[0].info.device, &gpu, &why);
+    if (why.len) say_info("%s: how busy it is cannot be told: %s", gpu.name, why.s);
+    text_free(&why);
+}
+
 int service_open(service *s, const service_request *r) {
     memset(s, 0, sizeof *s);
     s->started = clock_seconds();
     s->top = r->top;
     if (!models_open(&s->all, r->models, r->count)) return 0;
+    watch_gpu(s);
     if (r->gallery && !open_gallery(s, r)) return 0;
     for (int i = 0; i < r->count; i++)
         if (!open_queue(s, i, r)) return 0;
@@ -72,6 +82,7 @@ void service_close(service *s) {
     ask_close(&s->asked);
     gallery_close(&s->g);
     calibration_free(&s->c);
+    gpu_watch_close(s->gpu);
     models_close(&s->all);
     memset(s, 0, sizeof *s);
 }

@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_SERVICE_H
 #define REID_TOOLS_SERVICE_H
 
+#include "embedding/gpu_state.h"
 #include "embedding/models.h"
 #include "embedding/pipeline.h"
 #include "gallery/gallery.h"
@@ -47,6 +48,7 @@ typedef struct service {
     gallery g;
     ask asked;
     calibration c;
+    gpu_watch *gpu;                  /* of the first model; NULL: it is on the CPU, or there is no NVML */
     int has_gallery, top;
     int jobs, stopping;              /* jobs that are not over; 1: no more of them */
     int lost;                        /* 1: the GPU has reported an error */
