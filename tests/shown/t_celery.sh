@@ -25,6 +25,7 @@ stop() {
     for id in $redis $server; do kill -KILL "$id" 2>/dev/null; done
 }
 trap 'stop; rm -rf "$work" "$short"' EXIT
+export TMPDIR="$short" # what is killed leaves a folder
 export REID_LIBRARY="$repository/build/libreid.so" PYTHONDONTWRITEBYTECODE=1
 export PYTHONPATH="$repository/examples/python:$repository/examples/celery"
 export REID_SOCKET="$short/reid.sock" REID_MODEL=b0 REID_VISIBILITY=5 REID_BROKER="redis+socket://$short/redis.sock"
