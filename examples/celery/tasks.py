@@ -43,6 +43,7 @@ app.conf.update(
         "visibility_timeout": VISIBILITY,
         "unacked_restore_interval": max(1, VISIBILITY // 10),
         "unacked_restore_throttle": 1,
+        "unacked_mutex_expire": VISIBILITY,  # of a worker that is killed while it looks for such tasks
     },
 )
 
