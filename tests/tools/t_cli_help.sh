@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate inspect bench convert serve help version; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -113,6 +113,7 @@ for who in 1 2 3 4 5 6 7 8; do
 done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
 for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
+printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >requests.frames
 ln -s "$REID" bin/reid
 # A server is asked to end when it is ready, and has to end well; one without libmicrohttpd has said so.
 serve_example() {
@@ -122,7 +123,7 @@ serve_example() {
     wait $! || grep -q 'compiled without libmicrohttpd' "$err"
 }
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in "reid serve "*) serve_example "$line" ;; *) PATH=$work/bin:$PATH sh -c "$line" ;; esac >"$out" \
@@ -131,7 +132,7 @@ for command in embed merge match gallery eval calibrate inspect bench convert se
         examples=$((examples + 1))
     done <examples
 done
-check "twenty-seven examples" [ $examples = 27 ]
+check "twenty-eight examples" [ $examples = 28 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

@@ -174,6 +174,36 @@ const command COMMANDS[] = {
      {"reid serve -m efficientnet_b0.safetensors",
       "reid serve -m deer=efficientnet_b0.safetensors --gallery gallery/ --listen 127.0.0.1:0"},
      serve_main},
+    {'w', "worker", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...", "the same for the program that starts it",
+     "Answers what reid serve answers, for one program: requests come as frames on stdin, answers go as frames to "
+     "stdout, and there is nothing else on stdout. Any number of requests may be on their way; images of all are "
+     "computed together, and each is answered when it is done. A client therefore reads while it writes, and knows an "
+     "answer by its id. examples/python/worker_client.py is one.\n\n"
+     "A frame is two 32-bit little-endian numbers, the bytes of its header (1 to 1048576) and those of its body, then "
+     "the header, a JSON object, then the body. A request's header has:\n\n"
+     "\"ask\": \"embed\" (the body is a picture, as of POST /embed), \"match\" (likewise, as of POST /match), "
+     "\"infer\" (the body is that of /v2/models/NAME/infer), \"stats\" (no body; the model's counters, or all "
+     "models') or \"model\" (no body; what the model is).\n\n"
+     "\"id\": a string or a number, which the answer has, too. Two requests on their way should not have the same.\n\n"
+     "\"model\": NAME, where there are two; not for match, which asks all. \"boxes\": [[x, y, width, height], ...], "
+     "\"priority\": 0 (first) to 7, 3 is usual, and \"timeout\" in microseconds are for embed and match (infer has "
+     "the latter two in its JSON); \"top\": N for match; \"binary\": true for embed: rows as bytes. \"json\": of "
+     "infer's body, the bytes that are JSON, before those of the binary extension; without it, all are.\n\n"
+     "An answer's header is {\"id\": ..., \"status\": ..., \"json\": N}; id is null when the request had none that "
+     "could be read. The first N bytes of its body are the JSON that reid serve answers, {\"error\": ...} unless the "
+     "status is 200. With \"binary\" it is {\"fingerprint\": ..., \"shape\": [n, d]}, and n x d little-endian float32 "
+     "follow it; so they do after infer's JSON when its outputs are binary. The status is HTTP's number: 400 and 404 "
+     "name what is wrong, 413 is too large, 500 failed, 503 too much at once, 504 too late.\n\n"
+     "When as many requests as --limit are worked on, or requests and unread answers hold four times --max-body, no "
+     "more is read until there is room: the pipe fills, and whoever writes waits. A body over --max-body is read past "
+     "and answered with 413.\n\n"
+     "After the end of stdin, what was read is answered, then it exits; after SIGTERM it reads no further and does "
+     "the same within --drain. It ends at once when nobody reads stdout any more, so a child does not outlive its "
+     "parent.\n\n"
+     "Exit status: 0, all is answered (failed inputs are told in their answers). 75, try again: the GPU is lost or "
+     "was in use, no memory, stdout is full or closed, requests were given up. 2, do not: wrong options or weights, "
+     "or stdin had something that is no frame, or ended inside one (what came before it was answered).",
+     {"reid worker -m efficientnet_b0.safetensors <requests.frames >answers.frames", NULL, NULL}, worker_main},
     {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
     {'v', "version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
     {0, NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},

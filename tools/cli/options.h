@@ -105,6 +105,7 @@ int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);
 int serve_main(options *o);
+int worker_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

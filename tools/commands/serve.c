@@ -3,11 +3,10 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "commands/requests.h"
+#include "commands/answering.h"
 #include "server/door.h"
 #include "server/http.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -18,55 +17,19 @@ enum { OTHER_FILES = 128 }; /* descriptors beside those of connections */
 
 typedef struct serving {
     const options *o;
-    reid_desc models[MAX_MODELS];
-    text names[MAX_MODELS];
+    answering a;
     service service;
     text path, address, token; /* of the Unix socket, "" without one; of TCP */
     int unix_fd, tcp_fd;
     int connections;
 } serving;
 
-static int is_name(const char *s, size_t n) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return n > 0 && n <= 128 && strspn(s, letters) >= n;
-}
-
-/* NAME=FILE, or FILE, whose name without folder and extension it then is. */
-static int name_model(serving *s, int i) {
-    reid_desc *desc = &s->models[i];
-    text *name = &s->names[i];
-    const char *equals = strchr(desc->weights, '=');
-    if (equals && is_name(desc->weights, (size_t)(equals - desc->weights))) {
-        text_add(name, desc->weights, (size_t)(equals - desc->weights));
-        desc->weights = equals + 1;
-    } else {
-        const char *slash = strrchr(desc->weights, '/'), *base = slash ? slash + 1 : desc->weights;
-        const char *dot = strrchr(base, '.');
-        text_add(name, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
-    }
-    if (!need_text(name)) return 0;
-    if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
-        say_error("serve: \"%s\" is no name for a model: letters, digits, dots, dashes and underscores, but not "
-                  "\"stats\"; give one with -m NAME=FILE", shown(name->s));
-    else if (i && strcmp(name->s, s->names[0].s) == 0)
-        say_error("serve: two models are called %s; give names with -m NAME=FILE", shown(name->s));
-    else return 1;
-    return 0;
-}
-
 static int check_options(const options *o) {
     if (o->operand_count) say_error("serve: no operand belongs here, but there is %s", shown(o->operands[0]));
     else if (!http_is_there())
         say_error("serve: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev)");
-    else if (!o->models) say_error("no model: give its weights with -m FILE");
-    else if (o->token_file && !o->listen) say_error("serve: --token-file is for --listen");
-    else if (!o->gallery && (o->calibration || o->weight_count || !isnan(o->threshold)))
-        say_error("serve: --calibration, --weights and --threshold belong to a --gallery");
-    else if (o->weight_count && o->calibration)
-        say_error("serve: --weights would change the scores that --calibration is about");
-    else if (o->weight_count && o->weight_count != o->models)
-        say_error("serve: --weights gives %d value(s) for %d model(s)", o->weight_count, o->models);
-    else return 1;
+    else if (o->models && o->token_file && !o->listen) say_error("serve: --token-file is for --listen");
+    else return answering_check(o, "serve");
     return 0;
 }
 
@@ -166,35 +129,21 @@ static int serve(serving *s) {
     return 0;
 }
 
-static int open_service(serving *s) {
-    const options *o = s->o;
-    const char *names[MAX_MODELS];
-    const gallery_request g = gallery_of(o);
-    for (int i = 0; i < o->models; i++) names[i] = s->names[i].s;
-    const service_request r = {s->models, names, o->models, o->waiting, (long long)(o->delay * 1000), decoding(o),
-                               o->gallery ? &g : NULL, o->calibration, o->weights, o->weight_count, o->top_k,
-                               o->threshold};
-    return service_open(&s->service, &r);
-}
-
 int serve_main(options *o) {
     serving s;
     int status = 2, good = check_options(o);
     memset(&s, 0, sizeof s);
     s.o = o;
     s.unix_fd = s.tcp_fd = -1;
-    for (int i = 0; good && i < o->models; i++) {
-        s.models[i] = model_desc(o, &o->model[i], NULL);
-        good = name_model(&s, i);
-    }
+    good = good && answering_name(&s.a, o, "serve");
     if (good && choose_path(&s) && open_doors(&s)) {
         make_room_for_connections(&s);
-        if (open_service(&s)) status = serve(&s);
+        if (answering_open(&s.service, &s.a, o)) status = serve(&s);
         service_close(&s.service);
     }
     if (s.unix_fd >= 0) close(s.unix_fd), door_unix_remove(s.path.s);
     if (s.tcp_fd >= 0) close(s.tcp_fd);
-    for (int i = 0; i < MAX_MODELS; i++) text_free(&s.names[i]);
+    answering_free(&s.a);
     text_free(&s.path), text_free(&s.address), text_free(&s.token);
     return status;
 }

@@ -47,6 +47,14 @@ void answer_embed(text *t, const service *s, int index, const job_result *rows) 
     text_puts(t, "]}\n");
 }
 
+size_t answer_embed_floats(text *t, const service *s, int index, const job_result *rows) {
+    text_printf(t, "{\"fingerprint\": \"%s\", \"shape\": [%zu, %d]}", s->all.at[index].info.fingerprint, rows->n,
+                rows->dim);
+    size_t json_len = t->len;
+    text_add(t, rows->rows, rows->n * (size_t)rows->dim * sizeof *rows->rows);
+    return json_len;
+}
+
 int answer_match(text *t, service *s, const job_result *rows, int top, text *why) {
     size_t most = (size_t)top < s->g.identities ? (size_t)top : s->g.identities;
     reid_hit *hits = mem_array(most, sizeof *hits);

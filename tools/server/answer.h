@@ -12,6 +12,8 @@ void answer_error(text *t, const char *why);
 size_t answer_infer(text *t, const service *s, int index, const char *id, const job_result *rows, int binary);
 /* {"fingerprint": ..., "embeddings": [[...], ...]} */
 void answer_embed(text *t, const service *s, int index, const job_result *rows);
+/* {"fingerprint": ..., "shape": [n, d]}, and behind it the rows as float32. Returns the bytes of JSON. */
+size_t answer_embed_floats(text *t, const service *s, int index, const job_result *rows);
 /* Asks the gallery about every row. Returns 0 with the reason in why. */
 int answer_match(text *t, service *s, const job_result *rows, int top, text *why);
 

@@ -41,6 +41,9 @@ static void write_answer(void *user) {
     if (c->kind == CALL_INFER) {
         c->binary = c->infer.binary;
         c->answer_json = answer_infer(&c->answer, c->s, c->index, c->infer.id.s, rows, c->binary);
+    } else if (c->kind == CALL_EMBED && c->floats) {
+        c->binary = 1;
+        c->answer_json = answer_embed_floats(&c->answer, c->s, c->index, rows);
     } else if (c->kind == CALL_EMBED) {
         answer_embed(&c->answer, c->s, c->index, rows);
     } else {

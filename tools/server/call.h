@@ -18,6 +18,7 @@ struct call {
     int index;            /* CALL_INFER: the model */
     text query, body;     /* query: of the plain ones */
     size_t json_len;      /* CALL_INFER: how much of the body is JSON */
+    int floats;           /* CALL_EMBED: 1: the rows are wanted as bytes */
     long long timeout_us; /* of requests that have none of their own; 0: none */
     double arrived;       /* clock_seconds */
     call_done_fn done;

@@ -74,6 +74,12 @@ static int status_of(reid_result result) {
     }
 }
 
+/* The same; a GPU that is lost concerns others as well. */
+static int note_result(job *j, reid_result result) {
+    if (result == REID_ERR_GPU) service_note_lost(j->s);
+    return status_of(result);
+}
+
 /* Microseconds that are left; 0 for ever, negative when it is too late. */
 static long long time_left(const job *j) {
     if (!j->r.timeout_us) return 0;
@@ -146,7 +152,7 @@ static void finish(void *user) {
     if (j->counted) count_images(j, 0);
     for (int m = 0; m < j->r.models; m++)
         if (j->part[m].accepted && j->part[m].result != REID_OK)
-            job_fail(j, status_of(j->part[m].result), "%s%s",
+            job_fail(j, note_result(j, j->part[m].result), "%s%s",
                      j->part[m].result == REID_ERR_EXPIRED ? "timeout: " : "", reid_result_string(j->part[m].result));
     free_pictures(j);
     if (!failed(j)) join_rows(j), note_time(j);
@@ -187,7 +193,7 @@ static void submit_part(job *j, int m) {
     if (result == REID_OK) return;
     __atomic_sub_fetch(&j->parts, 1, __ATOMIC_SEQ_CST);
     const char *what = result == REID_ERR_BOX ? "box: " : result == REID_ERR_EXPIRED ? "timeout: " : "";
-    job_fail(j, status_of(result), "%s%s", what, reason_of(&error, result));
+    job_fail(j, note_result(j, result), "%s%s", what, reason_of(&error, result));
 }
 
 static void give_up_parts(job *j) {

@@ -71,6 +71,7 @@ int service_open(service *s, const service_request *r) {
     s->pictures = picture_limits_of(r->decode.max_pixels, threads);
     s->budget = s->pictures.bytes < MOST_HELD ? s->pictures.bytes : MOST_HELD;
     s->workers = pool_start(threads);
+    s->no_threads = !s->workers;
     return s->workers != NULL;
 }
 
@@ -95,6 +96,17 @@ int service_find(const service *s, const char *name) {
 void service_stop(service *s) { __atomic_store_n(&s->stopping, 1, __ATOMIC_SEQ_CST); }
 int service_stopping(const service *s) { return __atomic_load_n(&s->stopping, __ATOMIC_SEQ_CST); }
 int service_jobs(const service *s) { return __atomic_load_n(&s->jobs, __ATOMIC_SEQ_CST); }
+
+int service_lost(const service *s) { return __atomic_load_n(&s->lost, __ATOMIC_SEQ_CST); }
+void service_note_lost(service *s) { __atomic_store_n(&s->lost, 1, __ATOMIC_SEQ_CST); }
+
+int service_may_open_later(const service *s) {
+    for (int i = 0; i < MAX_MODELS; i++) {
+        reid_result why = s->all.at[i].error.code;
+        if (why == REID_ERR_OUT_OF_MEMORY || why == REID_ERR_GPU || why == REID_ERR_SYSTEM) return 1;
+    }
+    return s->no_threads;
+}
 
 void service_give_up(service *s) {
     for (int i = 0; i < s->all.count; i++) reid_queue_drain(s->model[i].queue, 0);

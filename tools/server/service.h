@@ -42,6 +42,7 @@ typedef struct service {
     models all;
     service_model model[MAX_MODELS]; /* beside all.at */
     pool *workers;
+    int no_threads;                  /* 1: they could not be started */
     picture_limits pictures;
     size_t budget, held;             /* bytes of pictures, decoded or being decoded */
     gallery g;
@@ -50,6 +51,7 @@ typedef struct service {
     gpu_watch *gpu;                  /* of the first model; NULL: it is on the CPU, or there is no NVML */
     int has_gallery, top;
     int jobs, stopping;              /* jobs that are not over; 1: no more of them */
+    int lost;                        /* 1: the GPU has reported an error */
     service_counts counts;
     double started;
 } service;
@@ -65,6 +67,12 @@ int service_find(const service *s, const char *name);
 /* No new jobs from now on. */
 void service_stop(service *s);
 int service_stopping(const service *s);
+/* 1 when the GPU has reported an error: what comes after it may fail as well, until a new process begins. */
+int service_lost(const service *s);
+void service_note_lost(service *s);
+/* Why service_open has failed, asked before service_close: 1 when it could succeed another time (no memory, a GPU that
+   is in use or broken), 0 when it could not (wrong weights, wrong options). */
+int service_may_open_later(const service *s);
 /* How many jobs are not over. */
 int service_jobs(const service *s);
 /* Those that are not over end now, with STATUS_BUSY. */

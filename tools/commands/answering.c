@@ -1,0 +1,69 @@
+#include "commands/answering.h"
+
+#include "base/memory.h"
+#include "base/say.h"
+
+#include <math.h>
+#include <string.h>
+
+int answering_check(const options *o, const char *who) {
+    if (!o->models) say_error("no model: give its weights with -m FILE");
+    else if (!o->gallery && (o->calibration || o->weight_count || !isnan(o->threshold)))
+        say_error("%s: --calibration, --weights and --threshold belong to a --gallery", who);
+    else if (o->weight_count && o->calibration)
+        say_error("%s: --weights would change the scores that --calibration is about", who);
+    else if (o->weight_count && o->weight_count != o->models)
+        say_error("%s: --weights gives %d value(s) for %d model(s)", who, o->weight_count, o->models);
+    else return 1;
+    return 0;
+}
+
+static int is_name(const char *s, size_t n) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return n > 0 && n <= 128 && strspn(s, letters) >= n;
+}
+
+static int name_model(answering *a, int i, const char *who) {
+    reid_desc *desc = &a->models[i];
+    text *name = &a->names[i];
+    const char *equals = strchr(desc->weights, '=');
+    if (equals && is_name(desc->weights, (size_t)(equals - desc->weights))) {
+        text_add(name, desc->weights, (size_t)(equals - desc->weights));
+        desc->weights = equals + 1;
+    } else {
+        const char *slash = strrchr(desc->weights, '/'), *base = slash ? slash + 1 : desc->weights;
+        const char *dot = strrchr(base, '.');
+        text_add(name, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
+    }
+    if (!need_text(name)) return 0;
+    if (!is_name(name->s, name->len) || strcmp(name->s, "stats") == 0)
+        say_error("%s: \"%s\" is no name for a model: letters, digits, dots, dashes and underscores, but not "
+                  "\"stats\"; give one with -m NAME=FILE", who, shown(name->s));
+    else if (i && strcmp(name->s, a->names[0].s) == 0)
+        say_error("%s: two models are called %s; give names with -m NAME=FILE", who, shown(name->s));
+    else return 1;
+    return 0;
+}
+
+int answering_name(answering *a, const options *o, const char *who) {
+    memset(a, 0, sizeof *a);
+    for (int i = 0; i < o->models; i++) {
+        a->models[i] = model_desc(o, &o->model[i], NULL);
+        if (!name_model(a, i, who)) return 0;
+    }
+    return 1;
+}
+
+int answering_open(service *s, const answering *a, const options *o) {
+    const char *names[MAX_MODELS];
+    const gallery_request g = gallery_of(o);
+    for (int i = 0; i < o->models; i++) names[i] = a->names[i].s;
+    const service_request r = {a->models, names, o->models, o->waiting, (long long)(o->delay * 1000), decoding(o),
+                               o->gallery ? &g : NULL, o->calibration, o->weights, o->weight_count, o->top_k,
+                               o->threshold};
+    return service_open(s, &r);
+}
+
+void answering_free(answering *a) {
+    for (int i = 0; i < MAX_MODELS; i++) text_free(&a->names[i]);
+}

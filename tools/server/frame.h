@@ -1,0 +1,27 @@
+/* What a frame to the worker asks for, read from a header that nobody trusts. Pure functions; every reason names its
+   field. */
+#ifndef REID_TOOLS_FRAME_H
+#define REID_TOOLS_FRAME_H
+
+#include "base/text.h"
+
+typedef enum frame_kind { FRAME_INFER, FRAME_EMBED, FRAME_MATCH, FRAME_STATS, FRAME_MODEL } frame_kind;
+
+typedef struct frame_header {
+    frame_kind kind;
+    text id;         /* JSON as the client wrote it; "null" when there is none, or none could be read */
+    text model;      /* s NULL: none was named */
+    text query;      /* of embed and match: the same as the query string that plain_read takes */
+    size_t json_len; /* of infer: how much of the body is JSON */
+    int binary;      /* of embed: rows are wanted as bytes, not as JSON */
+} frame_header;
+
+/* Reads the header of a frame with a body of body_len bytes. Returns 0 with the reason in why, and the id all the same
+   when it stands in the header; free it in any case. */
+int frame_read(frame_header *h, const char *bytes, size_t len, size_t body_len, text *why);
+void frame_free(frame_header *h);
+
+/* Appends the header of an answer: {"id": ..., "status": ..., "json": ...}. */
+void frame_answer(text *t, const char *id, int status, size_t json_len);
+
+#endif
