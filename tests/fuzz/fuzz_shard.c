@@ -42,6 +42,7 @@ reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float 
     return (void)ctx, (void)images, (void)n, (void)out, (void)error, REID_ERR_SYSTEM;
 }
 void reid_destroy(reid_ctx *ctx) { (void)ctx; }
+void gpu_state_say(const char *device) { (void)device; }
 
 /* Reads `file`; the metadata that embed would write for such a shard goes to out. */
 static int read_and_write(text *out) {
