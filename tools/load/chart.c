@@ -41,12 +41,14 @@ static plane find_plane(const load_point *points, int count) {
 
 static void draw_axes(text *out, const plane *p) {
     const char *grid = "stroke=\"#d0d7de\" stroke-width=\"1\"";
-    for (double v = 0; v <= p->most * 1.0001; v += p->step)
+    for (int i = 0; i <= (int)lround(p->most / p->step); i++) {
+        double v = i * p->step;
         text_printf(out, "<line x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\" %s/>\n<text x=\"%.1f\" y=\"%d\" "
                     "text-anchor=\"middle\">%.6g</text>\n", x_of(p, v), TOP, x_of(p, v), HEIGHT - BOTTOM, grid,
                     x_of(p, v), HEIGHT - BOTTOM + 18, v);
-    for (double e = p->low; e <= p->high; e += 1) {
-        double y = y_of(p, pow(10, e) * 1e-3);
+    }
+    for (int i = (int)p->low; i <= (int)p->high; i++) {
+        double e = i, y = y_of(p, pow(10, e) * 1e-3);
         text_printf(out, "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" %s/>\n<text x=\"%d\" y=\"%.1f\" "
                     "text-anchor=\"end\">%g ms</text>\n", LEFT, y, WIDTH - RIGHT, y, grid, LEFT - 8, y + 4, pow(10, e));
     }
