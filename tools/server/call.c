@@ -50,7 +50,7 @@ static void write_answer(void *user) {
         good = answer_match(&c->answer, c->s, rows, c->top, &why);
     }
     if (good) end(c);
-    else end_with(c, strstr(why.s, "memory") ? STATUS_BUSY : STATUS_FAILED, why.s);
+    else end_with(c, text_failed(&why) ? STATUS_BUSY : STATUS_FAILED, why.s);
     text_free(&why);
 }
 
@@ -79,16 +79,21 @@ static int read_infer(call *c, job_request *r, text *why) {
     return 1;
 }
 
+int call_choose_model(const service *s, const char *name, int *index, int *status, text *why) {
+    *status = STATUS_BAD;
+    *index = name ? service_find(s, name) : 0;
+    if (!name && s->all.count > 1) return refuse(why, "model: which one? There are %d", s->all.count);
+    *status = STATUS_NOT_FOUND;
+    return *index >= 0 || refuse(why, "model: there is none called \"%.64s\"", name);
+}
+
 /* Which model a plain request means; the gallery belongs to all of them together. */
 static int choose_model(call *c, job_request *r, text *why) {
     const char *name = c->plain.model.s;
     c->status = STATUS_BAD;
     r->first = 0, r->models = c->s->all.count;
     if (c->kind == CALL_MATCH) return !name || refuse(why, "model: the gallery belongs to all models together");
-    if (!name && r->models > 1) return refuse(why, "model: which one? There are %d", r->models);
-    c->index = name ? service_find(c->s, name) : 0;
-    c->status = STATUS_NOT_FOUND;
-    if (c->index < 0) return refuse(why, "model: there is none called \"%.64s\"", name);
+    if (!call_choose_model(c->s, name, &c->index, &c->status, why)) return 0;
     r->first = c->index, r->models = 1;
     return 1;
 }

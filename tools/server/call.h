@@ -38,6 +38,10 @@ struct call {
     int top;
 };
 
+/* Which model a client means: the one with that name, or without one (NULL) the only one. Returns 0 with the status and
+   the reason. */
+int call_choose_model(const service *s, const char *name, int *index, int *status, text *why);
+
 /* NULL when there is no memory; zeroed but for what this fills in. */
 call *call_create(service *s);
 /* Returns at once. `done` is called in any case. */

@@ -172,15 +172,6 @@ static void take_finished(worker *w) {
 
 /* --- requests ----------------------------------------------------------------------------------------------------- */
 
-/* The model that is named, or the only one. Returns 0 with the status and the reason. */
-static int choose_model(const service *s, const frame_header *h, int *index, int *status, text *why) {
-    *status = STATUS_BAD;
-    *index = h->model.s ? service_find(s, h->model.s) : 0;
-    if (!h->model.s && s->all.count > 1) return refuse(why, "model: which one? There are %d", s->all.count);
-    *status = STATUS_NOT_FOUND;
-    return *index >= 0 || refuse(why, "model: there is none called \"%.64s\"", h->model.s);
-}
-
 /* A call for what has a picture or a tensor. Returns 0 with the status and the reason. */
 static int prepare_call(asked *a, const frame_header *h, int *status, text *why) {
     static const call_kind kinds[] = {CALL_INFER, CALL_EMBED, CALL_MATCH};
@@ -188,7 +179,7 @@ static int prepare_call(asked *a, const frame_header *h, int *status, text *why)
     int index = 0;
     *status = STATUS_NOT_FOUND;
     if (h->kind == FRAME_MATCH && !s->has_gallery) return refuse(why, "match: this worker has no gallery");
-    if (h->kind == FRAME_INFER && !choose_model(s, h, &index, status, why)) return 0;
+    if (h->kind == FRAME_INFER && !call_choose_model(s, h->model.s, &index, status, why)) return 0;
     *status = STATUS_BUSY;
     call *c = a->c = call_create(s);
     if (!c) return text_no_memory(why);
@@ -208,7 +199,7 @@ static void answer_at_once(asked *a, const frame_header *h) {
     const service *s = a->w->r.s;
     text why = TEXT_INIT;
     int index = -1, status, named = h->kind == FRAME_MODEL || h->model.s;
-    if (named && !choose_model(s, h, &index, &status, &why)) {
+    if (named && !call_choose_model(s, h->model.s, &index, &status, &why)) {
         answer_refusal(a, status, &why);
     } else {
         if (h->kind == FRAME_MODEL) answer_model(&a->body, s, index);
