@@ -59,7 +59,8 @@ int ask_rank(const ask *a, const float *row, int top, reid_exclude_fn exclude, v
     reid_result result = reid_search(a->index, scratch, 1, &search, hits, &found, &error);
     if (result == REID_OK) return found;
     text_clear(why);
-    text_puts(why, reason_of(&error, result));
+    if (result == REID_ERR_OUT_OF_MEMORY) text_no_memory(why);
+    else text_puts(why, reason_of(&error, result));
     return -1;
 }
 
