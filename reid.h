@@ -11628,7 +11628,7 @@ static reid_result reid__accept(reid_queue *q, const reid_request *r, reid_ticke
     reid__entry *a = &q->entries[item];
     int next = a->next;
     memset(a, 0, sizeof *a);
-    a->request = *r, a->arrived = now, a->rank = 0, a->next = next;
+    a->request = *r, a->arrived = now, a->next = next;
     a->ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)item + 1;
     a->deadline = r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000 ? now + r->deadline_us * 1000
                                                                                 : REID__NEVER;

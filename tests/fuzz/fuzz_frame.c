@@ -12,6 +12,7 @@
 
 #include "base/text.c"
 #include "base/memory.c"
+#include "base/source.c"
 #include "base/json.c"
 #include "server/frame.c"
 
@@ -22,16 +23,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { (void)format; }
-int refuse(text *why, const char *format, ...) {
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    text_clear(why);
-    text_puts(why, message);
-    return 0;
-}
 
 /* What becomes a query string holds nothing that a query string could not hold, whatever the model is called. */
 static void check_query(const char *query) {

@@ -7,6 +7,7 @@
    build/fuzz_request -dict=tests/fuzz/request.dict CORPUS_DIRECTORY */
 #include "base/text.c"
 #include "base/memory.c"
+#include "base/source.c"
 #include "base/json.c"
 #include "server/request.c"
 
@@ -19,21 +20,6 @@ enum { MOST = 64 };
 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { (void)format; }
-
-uint32_t le32(const unsigned char *p) {
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-int checked_mul(uint64_t a, uint64_t b, uint64_t *out) { return !__builtin_mul_overflow(a, b, out); }
-int refuse(text *why, const char *format, ...) {
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    text_clear(why);
-    text_puts(why, message);
-    return 0;
-}
 
 static unsigned sum; /* so that every byte is read */
 

@@ -29,31 +29,7 @@
 #include <sys/stat.h>
 
 #include <cmocka.h>
-
-/* --- memory that is refused --------------------------------------------------------------------------------------- */
-
-static struct { /* threads of the pipeline count, too */
-    long calls, at; /* at: the call that is refused, from 1; 0: none */
-    int rest;       /* and all that follow */
-} refusal;
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__real_realloc(void *block, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-
-static int is_refused(void) {
-    long call = __atomic_add_fetch(&refusal.calls, 1, __ATOMIC_SEQ_CST);
-    int refused = refusal.at && (refusal.rest ? call >= refusal.at : call == refusal.at);
-    if (refused) errno = ENOMEM;
-    return refused;
-}
-
-void *__wrap_malloc(size_t size) { return is_refused() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return is_refused() ? NULL : __real_calloc(count, size); }
-void *__wrap_realloc(void *block, size_t size) { return is_refused() ? NULL : __real_realloc(block, size); }
+#include "../lib/test_refusals.h"
 
 /* --- what a server has before the first request ------------------------------------------------------------------- */
 
@@ -279,7 +255,7 @@ static int refuse_one(int (*request)(text *answer), const text *wanted, long at,
     char said[4096];
     text answer = TEXT_INIT;
     say_listen(said, sizeof said);
-    refusal.calls = 0, refusal.at = at, refusal.rest = rest;
+    refuse_from(at, rest);
     int good = request(&answer);
     refusal.at = 0;
     int reached = refusal.calls >= at;
