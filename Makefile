@@ -44,7 +44,7 @@ build/reid_impl.o: override CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernel
 build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same object is the library's
 
 # The page of reid review, likewise.
-PAGE = build/review/page.html.bytes build/review/page.css.bytes build/review/page.js.bytes
+PAGE = $(patsubst %,build/review/%.bytes,page.html page.css page.js icon.svg)
 build/review/%.bytes: tools/review/%
 	@mkdir -p $(@D)
 	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp

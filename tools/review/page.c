@@ -10,9 +10,13 @@ static const unsigned char css[] = {
 static const unsigned char js[] = {
 #include "build/review/page.js.bytes"
 };
+static const unsigned char icon[] = {
+#include "build/review/icon.svg.bytes"
+};
 
 const page_file PAGE[PAGE_FILES] = {
     {"", "text/html; charset=utf-8", html, sizeof html},
     {"page.css", "text/css; charset=utf-8", css, sizeof css},
     {"page.js", "text/javascript; charset=utf-8", js, sizeof js},
+    {"icon.svg", "image/svg+xml", icon, sizeof icon},
 };

@@ -260,7 +260,8 @@ function inWords(line) {
   }
 }
 
-const short = id => id.slice(id.lastIndexOf('/') + 1) || id;
+/* File names repeat, file names with their folder seldom do. */
+const short = id => id.split('/').slice(-2).join('/') || id;
 
 /* --- without a server ------------------------------------------------------------------------------------------- */
 
@@ -356,7 +357,8 @@ function showSide(side, row, other) {
   image.alt = short(base.ids[row]);
   image.onerror = () => image.classList.add('lost');
   fill(image, row, true);
-  one('b', figure).textContent = group.name || short(base.ids[row]);
+  one('b', figure).textContent = (group.name || 'Unnamed') + ' · ' + count(group.rows.length);
+  one('b', figure).className = group.name ? '' : 'unnamed';
   one('small', figure).textContent = base.ids[row];
   one('figcaption', figure).title = base.ids[row];
   const others = group.rows.filter(r => r !== row && r !== other).slice(0, 8);
@@ -396,8 +398,9 @@ const answers = {
 
 /* --- the list of groups ------------------------------------------------------------------------------------------ */
 
-const ROW = 158, GAP = 8;
-let listed = [], drawn = new Map(), lower = null;
+/* Small groups share a line; lines are as high as each other, so that where one is needs no more than its number. */
+const LINE = 158, GAP = 8, CROP = 112, LEAST = 176;
+let listed = [], packed = [], drawn = new Map(), lower = null;
 
 function wanted(group) {
   const words = one('#text').value.trim().toLowerCase();
@@ -407,45 +410,64 @@ function wanted(group) {
   return !words || group.name.toLowerCase().includes(words) || group.rows.some(r => lower[r].includes(words));
 }
 
-function makeRow(group, width) {
-  const button = make('button', 'row'), what = make('div', 'what'), strip = make('div', 'strip');
-  const fits = Math.max(1, Math.floor((width - 24 + 8) / 112)), crops = group.rows.length;
+const count = crops => crops === 1 ? '1 crop' : crops + ' crops';
+
+function makeCard(group, width) {
+  const button = make('button', 'card'), what = make('div', 'what'), strip = make('div', 'strip');
+  const fits = Math.max(1, Math.floor((width - 24 + 8) / CROP)), crops = group.rows.length;
   what.append(make('b', group.name ? '' : 'unnamed', title(group)));
-  what.append(make('small', '', crops === 1 ? '1 crop' : crops + ' crops'));
+  if (crops > 1) what.append(make('small', '', count(crops)));
   if (group.also.length) what.append(make('span', 'mark', 'also called ' + group.also.join(', ')));
-  if (group.doubt) what.append(make('span', 'mark', 'in doubt'));
-  const rows = crops > fits ? group.rows.slice(0, fits - 1) : group.rows;
+  if (group.doubt) what.append(Object.assign(make('span', 'mark', '?'), {title: 'in doubt'}));
+  const rows = crops > fits ? group.rows.slice(0, Math.max(1, fits - 1)) : group.rows;
   strip.append(...rows.map(r => picture(r)));
-  if (crops > fits) strip.append(make('small', '', '+ ' + (crops - rows.length)));
+  if (crops > rows.length) strip.append(make('small', '', '+ ' + (crops - rows.length)));
   button.append(what, strip);
   button.title = 'Open the group of ' + base.ids[group.rows[0]];
+  button.style.width = width + 'px';
   button.onclick = () => openGroup(group);
   return button;
 }
 
-const title = group => group.none ? 'Not a crop' : group.name || 'Like ' + short(base.ids[group.rows[0]]);
+const title = group => group.none ? 'Not a crop' : group.name || short(base.ids[group.rows[0]]);
 
-function drawRows() {
-  const list = one('#groups'), width = list.clientWidth, top = -list.getBoundingClientRect().top;
-  const first = Math.max(0, Math.floor(top / (ROW + GAP)) - 2);
-  const end = Math.min(listed.length, Math.ceil((top + innerHeight) / (ROW + GAP)) + 2);
-  for (const [i, row] of drawn) if (i < first || i >= end) row.remove(), drawn.delete(i);
+/* Which groups stand in which line, each with its width. */
+function pack(groups, width) {
+  const all = [];
+  let line = [], used = 0;
+  for (const group of groups) {
+    const wish = Math.min(width, Math.max(LEAST, group.rows.length * CROP + 16));
+    if (line.length && used + GAP + wish > width) all.push(line), line = [], used = 0;
+    used += wish + (line.length ? GAP : 0);
+    line.push({group, width: wish});
+  }
+  if (line.length) all.push(line);
+  return all;
+}
+
+function drawLines() {
+  const top = -one('#groups').getBoundingClientRect().top;
+  const first = Math.max(0, Math.floor(top / (LINE + GAP)) - 2);
+  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (LINE + GAP)) + 2);
+  for (const [i, line] of drawn) if (i < first || i >= end) line.remove(), drawn.delete(i);
   for (let i = first; i < end; i++) {
     if (drawn.has(i)) continue;
-    const row = makeRow(listed[i], width);
-    row.style.top = i * (ROW + GAP) + 'px';
-    drawn.set(i, row);
-    list.append(row);
+    const line = make('div', 'line');
+    line.append(...packed[i].map(card => makeCard(card.group, card.width)));
+    line.style.top = i * (LINE + GAP) + 'px';
+    drawn.set(i, line);
+    one('#groups').append(line);
   }
 }
 
 function showGroups() {
   listed = view.groups.filter(wanted);
-  for (const row of drawn.values()) row.remove();
+  packed = pack(listed, one('#groups').clientWidth);
+  for (const line of drawn.values()) line.remove();
   drawn.clear();
-  one('#groups').style.height = listed.length * (ROW + GAP) + 'px';
+  one('#groups').style.height = packed.length * (LINE + GAP) + 'px';
   one('#found').textContent = listed.length === view.groups.length ? '' : listed.length + ' of ' + view.groups.length;
-  drawRows();
+  drawLines();
 }
 
 /* --- one group --------------------------------------------------------------------------------------------------- */
@@ -467,8 +489,7 @@ function showGroup() {
   if (!dialog.open) return;
   for (const cell of cells.values()) cell.remove();
   cells.clear();
-  one('#group-title').textContent = title(opened) + ' · ' + opened.rows.length +
-    (opened.rows.length === 1 ? ' crop' : ' crops');
+  one('#group-title').textContent = title(opened) + ' · ' + count(opened.rows.length);
   drawCells();
 }
 
@@ -478,7 +499,7 @@ function drawCells() {
   const end = Math.min(opened.rows.length, (Math.ceil((area.scrollTop + area.clientHeight) / size) + 1) * across);
   let space = one('.extent', area);
   if (!space) area.append(space = make('div', 'extent'));
-  space.style.height = Math.ceil(opened.rows.length / across) * size + 'px';
+  space.style.height = area.style.height = Math.ceil(opened.rows.length / across) * size + 'px';
   for (const [i, cell] of cells) if (i < first || i >= end) cell.remove(), cells.delete(i);
   for (let i = first; i < end; i++) {
     if (cells.has(i)) continue;
@@ -632,7 +653,7 @@ function connect() {
   one('#history').addEventListener('toggle', showHistory);
   let frame = 0;
   const soon = draw => () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); }); };
-  addEventListener('scroll', soon(drawRows), {passive: true});
+  addEventListener('scroll', soon(drawLines), {passive: true});
   one('#group .cells').addEventListener('scroll', soon(drawCells), {passive: true});
   addEventListener('resize', soon(() => { showGroups(); showGroup(); }));
   addEventListener('keydown', onKey);

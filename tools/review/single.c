@@ -68,7 +68,7 @@ static int add_content(text *out, const single_request *r, const char *nonce) {
 static void add_style(text *out, const char *nonce) {
     text_printf(out, "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src "
                      "'nonce-%s'; style-src 'nonce-%s'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
-                     "<style nonce=\"%s\">\n", nonce, nonce, nonce);
+                     "<link rel=\"icon\" href=\"data:,\">\n<style nonce=\"%s\">\n", nonce, nonce, nonce);
     add_file(out, PAGE_CSS);
     text_puts(out, "</style>");
 }
