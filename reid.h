@@ -834,9 +834,10 @@ typedef struct reid_merge {
 
 /* Groups rows by average linkage, exactly: every row begins alone; the two groups with the highest mean cosine between
    their rows are joined, of equals those with the lowest first rows, until that mean is below the threshold. (Scores
-   are rounded to 2^-40 first, and equal rows joined before all others.) It is what scipy's linkage(rows, "average",
-   "cosine") gives when it is cut at 1 - threshold, in 8 * dim + 900 bytes a row. must_links are joined first; groups with
-   a cannot_link between any of their rows stay apart. Threads, instruction set and device do not show in the result.
+   are rounded to 2^-40 first; equal rows without must_links are joined before all others.) It is what scipy's
+   linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in 8 * dim + 900 bytes a row. must_links
+   are joined first; groups with a cannot_link between any of their rows stay apart. Threads, instruction set and device
+   do not show in the result.
 
    Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
                    has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
@@ -9773,7 +9774,8 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
 #define REID__NEAR 32           /* links that a search gives a group */
 #define REID__ALONE UINT32_MAX  /* sum of a group of one row, which is that row */
 #define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
-#define REID__GROUP_CHUNK ((size_t)1 << 22) /* values of the queries that are searched for at a time */
+#define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
+#define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
 
 /* Of a group in a round: its nearest one waits; it ran into its bound, or its links are searched for. */
 enum { REID__FREE, REID__WAITING, REID__BOUND };
@@ -10126,9 +10128,10 @@ static reid_result reid__join_equals(reid__grouping *g) {
         if (keys[i] >> 32 != keys[from] >> 32) from = i;
         for (size_t k = from; k < i && row->size == 1 && row->home == (uint32_t)keys[i]; k++) {
             uint32_t other = (uint32_t)keys[k], home = g->rows[other].home;
+            if (g->rows[home].changed <= must && g->rows[home].size > 1) continue;
             double score = reid__group_score(g, row->home, home);
             if (score < g->d->threshold) break;
-            if ((g->rows[home].changed > must || g->rows[home].size == 1) && !reid__are_enemies(g, row->home, home) &&
+            if (!reid__are_enemies(g, row->home, home) &&
                 memcmp(reid__group_mean(g, row->home), reid__group_mean(g, other), sizeof(float) * (size_t)g->dim) == 0)
                 reid__join(g, home, row->home, score, 0);
         }
@@ -10139,8 +10142,9 @@ static reid_result reid__join_equals(reid__grouping *g) {
 
 /* Memory that lasts until the end. */
 static reid_result reid__group_memory(reid__grouping *g) {
-    size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_CHUNK / dim + 16, *limit = &g->desc.memory_limit;
+    size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_VALUES / dim, *limit = &g->desc.memory_limit;
     reid__carver c = {NULL, 0};
+    if (chunk > REID__GROUP_CHUNK) chunk = REID__GROUP_CHUNK;
     g->chunk = (int)chunk, g->room = n * (REID__NEAR + 1);
     for (int pass = 0; pass < 2; pass++) {
         if (pass) c.base = (char *)reid__alloc(&g->mem, c.used);
