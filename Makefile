@@ -12,7 +12,7 @@ LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
-ROOMS = base cli pictures weights embedding gallery identity report server commands
+ROOMS = base cli pictures weights embedding gallery identity report server review commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 
@@ -42,6 +42,14 @@ build/reid_impl.o: build/reid_kernels.bytes
 build/reid_impl.o: override CPPFLAGS += -DREID_KERNELS_BYTES='"build/reid_kernels.bytes"' \
     -DREID_API='extern __attribute__((visibility("default")))'
 build/reid_impl.o: override CFLAGS += -fPIC -fvisibility=hidden # the same object is the library's
+
+# The page of reid review, likewise.
+PAGE = $(patsubst %,build/review/%.bytes,page.html page.css page.js icon.svg)
+build/review/%.bytes: tools/review/%
+	@mkdir -p $(@D)
+	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
+	mv $@.tmp $@
+build/review/page.o build/leaks/review/page.o: $(PAGE)
 
 # Sums that a crafted JPEG makes overflow wrap, by definition.
 build/pictures/stb_image_impl.o: override CFLAGS += -fwrapv

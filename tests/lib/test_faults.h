@@ -2,7 +2,7 @@
 
    -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod,--wrap=fchown
 
-   so that these calls of the code under test come here. */
+   so that these calls of the code under test come here; with FAULT_WRITE defined and --wrap=write, write(2), too. */
 #ifndef TEST_FAULTS_H
 #define TEST_FAULTS_H
 
@@ -69,6 +69,22 @@ ssize_t __wrap_pwrite(int fd, const void *bytes, size_t size, off_t at) {
     errno = error;
     return -1;
 }
+
+#ifdef FAULT_WRITE
+ssize_t __real_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size);
+ssize_t __wrap_write(int fd, const void *bytes, size_t size) {
+    if (!fault_strikes()) {
+        ssize_t n = __real_write(fd, bytes, size);
+        fault_passes(0);
+        return n;
+    }
+    int error = errno;
+    if (error == ENOSPC && fault.kind == FAULT_ONCE) return __real_write(fd, bytes, size / 2);
+    errno = error;
+    return -1;
+}
+#endif
 
 /* Runs work(user) in a child with this fault. Returns its exit status, -1 when it was killed, and in *calls how many
    calls there were, if it was not. */

@@ -167,6 +167,19 @@ void text_id_line(text *t, const char *s) {
     text_putc(t, '\n');
 }
 
+void text_base64(text *t, const void *bytes, size_t len) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *from = bytes;
+    for (size_t i = 0; i < len; i += 3) {
+        unsigned v = (unsigned)from[i] << 16 | (i + 1 < len ? (unsigned)from[i + 1] << 8 : 0) |
+                     (i + 2 < len ? (unsigned)from[i + 2] : 0);
+        char group[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
+        if (i + 1 >= len) group[2] = '=';
+        if (i + 2 >= len) group[3] = '=';
+        text_add(t, group, 4);
+    }
+}
+
 int visible_character(const char *s, char out[8]) {
     unsigned char c = (unsigned char)*s;
     int n = utf8_length(s);

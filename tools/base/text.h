@@ -46,6 +46,8 @@ void text_visible(text *t, const char *s);
 int visible_character(const char *s, char out[8]);
 /* The same into an array, cut off where it is full; returns the length. */
 size_t visible(char *out, size_t size, const char *s);
+/* With padding. */
+void text_base64(text *t, const void *bytes, size_t len);
 /* 9 significant digits: enough to read every float32 back. */
 void text_floats(text *t, const float *values, int count);
 

@@ -52,6 +52,8 @@ typedef struct options {
 
     const char *key;
 
+    const char *decisions, *by_whom, *html, *import, *pictures;
+
     const char *socket, *listen, *token_file;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
@@ -106,6 +108,7 @@ int pack_main(options *o);
 int convert_main(options *o);
 int serve_main(options *o);
 int worker_main(options *o);
+int review_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

@@ -1,58 +1,23 @@
 /* The demo's page: one HTML file with its style and pictures inside, well-formed as XML too. */
 #include "demo_program/demo.h"
 
+#include "pictures/thumbnail.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define STB_IMAGE_WRITE_IMPLEMENTATION
-#define STB_IMAGE_WRITE_STATIC
-#include <stb/stb_image_write.h>
-
-enum { THUMB = 200, QUALITY = 80 }; /* longer side in pixels; of JPEG */
+enum { THUMB = 200 }; /* longer side in pixels */
 
 /* ---- pictures ---------------------------------------------------------------------------------------------------- */
-static void add_base64(text *out, const unsigned char *bytes, size_t n) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned v = (unsigned)bytes[i] << 16 | (i + 1 < n ? (unsigned)bytes[i + 1] << 8 : 0) |
-                     (i + 2 < n ? (unsigned)bytes[i + 2] : 0);
-        char group[4] = {digits[v >> 18], digits[v >> 12 & 63], digits[v >> 6 & 63], digits[v & 63]};
-        if (i + 1 >= n) group[2] = '=';
-        if (i + 2 >= n) group[3] = '=';
-        text_add(out, group, 4);
-    }
-}
-
-static void collect_bytes(void *user, void *bytes, int n) { text_add(user, bytes, (size_t)n); }
-
-/* The mean of the pixels in x0 … x1-1, y0 … y1-1. */
-static void mean_of(const picture *p, int x0, int x1, int y0, int y1, unsigned char rgb[3]) {
-    unsigned long sum[3] = {0, 0, 0}, n = (unsigned long)(x1 - x0) * (unsigned long)(y1 - y0);
-    for (int y = y0; y < y1; y++) {
-        const unsigned char *from = p->rgb + 3 * ((size_t)y * (size_t)p->width + (size_t)x0);
-        for (int x = x0; x < x1; x++, from += 3)
-            for (int c = 0; c < 3; c++) sum[c] += from[c];
-    }
-    for (int c = 0; c < 3; c++) rgb[c] = (unsigned char)((sum[c] + n / 2) / n);
-}
-
 void demo_thumbnail(demo_shot *shot, const picture *p) {
-    int longer = p->width > p->height ? p->width : p->height, side = longer < THUMB ? longer : THUMB;
-    int w = (int)((long long)p->width * side / longer), h = (int)((long long)p->height * side / longer);
-    if (w < 1) w = 1;
-    if (h < 1) h = 1;
-    unsigned char *small = must_alloc((size_t)w * (size_t)h * 3), *to = small;
-    for (int y = 0; y < h; y++)
-        for (int x = 0; x < w; x++, to += 3)
-            mean_of(p, (int)((long long)x * p->width / w), (int)((long long)(x + 1) * p->width / w),
-                    (int)((long long)y * p->height / h), (int)((long long)(y + 1) * p->height / h), to);
-    text jpeg = TEXT_INIT;
-    stbi_write_jpg_to_func(collect_bytes, &jpeg, w, h, 3, small, QUALITY);
-    add_base64(&shot->thumbnail, (const unsigned char *)jpeg.s, jpeg.len);
-    shot->width = w;
-    shot->height = h;
-    text_free(&jpeg);
-    free(small);
+    thumbnail t;
+    text why = TEXT_INIT;
+    if (thumbnail_make(&t, p, NULL, THUMB, &why)) text_base64(&shot->thumbnail, t.jpeg.s, t.jpeg.len);
+    else text_no_memory(&shot->thumbnail); /* nothing else can be wrong with a whole picture; the page tells it */
+    shot->width = t.width;
+    shot->height = t.height;
+    text_free(&t.jpeg);
+    text_free(&why);
 }
 
 /* ---- building blocks --------------------------------------------------------------------------------------------- */
@@ -77,7 +42,7 @@ static void add_image(text *out, const demo_shot *s) {
     text_puts(out, "\" title=\"");
     escaped(out, s->label);
     text_puts(out, "\" src=\"data:image/jpeg;base64,");
-    text_add(out, s->thumbnail.s, s->thumbnail.len);
+    text_join(out, &s->thumbnail);
     text_puts(out, "\"/>");
 }
 

@@ -183,16 +183,19 @@ int door_token(const char *path, text *token, text *why) {
     return 0;
 }
 
+int door_same(const text *secret, const char *given, size_t len) {
+    volatile unsigned char differs = len != secret->len;
+    for (size_t i = 0; i < secret->len; i++)
+        differs |= (unsigned char)(secret->s[i] ^ (i < len ? given[i] : 0));
+    return !differs;
+}
+
 int door_admits(const text *token, const char *authorization) {
     static const char scheme[] = "Bearer ";
     const size_t skip = sizeof scheme - 1;
     if (!authorization || strncasecmp(authorization, scheme, skip) != 0) return 0;
     const char *given = authorization + skip;
-    size_t len = strlen(given);
-    volatile unsigned char differs = len != token->len;
-    for (size_t i = 0; i < token->len; i++)
-        differs |= (unsigned char)(token->s[i] ^ (i < len ? given[i] : 0));
-    return !differs;
+    return door_same(token, given, strlen(given));
 }
 
 int door_is_local_host(const char *host) {

@@ -16,8 +16,9 @@ int door_tcp(const char *address, text *as, int *loopback, text *why);
 
 /* The one line of a file that nobody else may read. Returns 0 with the reason in why. */
 int door_token(const char *path, text *token, text *why);
-/* Does an Authorization header have it? How long that takes does not depend on what is right in it. NULL: there is no
-   header. */
+/* Is what was given the secret? How long that takes does not depend on what is right in it. */
+int door_same(const text *secret, const char *given, size_t len);
+/* Does an Authorization header have it, compared like that? NULL: there is no header. */
 int door_admits(const text *token, const char *authorization);
 
 /* 1 for a Host header that means this machine: a page in a browser that was led here by a name of its own has another

@@ -1,0 +1,206 @@
+/* reid review: a page on which people say who is the same, and a journal of what they said. */
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "base/threads.h"
+#include "commands/requests.h"
+#include "gallery/gallery_file.h"
+#include "identity/decisions_import.h"
+#include "review/desk.h"
+#include "review/single.h"
+#include "server/door.h"
+
+#include <math.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_THREADS = 4 };
+static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
+
+/* Everything between the options and the page. */
+typedef struct review {
+    const options *o;
+    store_meta makers;
+    char **ids;
+    float *rows;
+    size_t count, id_cap, columns;
+    clusters groups;
+    inputs boxes;
+    char models[MAX_MODELS][33];
+    const char *by;
+    board *board;
+    album *album;
+} review;
+
+static int check_options(const options *o) {
+    if (!o->decisions) say_error("review: where do decisions go? Give a file with --decisions FILE");
+    else if (o->import && (o->operand_count || o->html || o->listen))
+        say_error("review: --import adds a file to --decisions and does nothing else");
+    else if (!o->import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
+    else if (o->html && o->listen) say_error("review: --html needs no server: --listen does not go with it");
+    else if ((o->category || o->min_conf >= 0) && !o->boxes) say_error("--min-conf and --category need --boxes");
+    else if (!o->html && !o->import && !web_is_there())
+        say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
+                  "none");
+    else return 1;
+    return 0;
+}
+
+/* --- what is reviewed --------------------------------------------------------------------------------------------- */
+
+/* One file's rows behind those that are there. */
+static int add_rows(review *r, gallery_file *f) {
+    float *rows = need_array((r->count + f->count) * f->columns, sizeof *rows);
+    if (!rows) return 0;
+    if (r->count) memcpy(rows, r->rows, r->count * f->columns * sizeof *rows);
+    if (f->count) memcpy(rows + r->count * f->columns, f->rows, f->count * f->columns * sizeof *rows);
+    free(r->rows);
+    r->rows = rows;
+    r->columns = f->columns;
+    for (size_t i = 0; i < f->count; i++) {
+        if (!NEED(r->ids, r->count, r->id_cap)) return 0;
+        r->ids[r->count++] = f->ids[i];
+        f->ids[i] = NULL;
+    }
+    return 1;
+}
+
+static int read_inputs(review *r) {
+    for (int i = 0; i < r->o->operand_count; i++) {
+        const char *path = r->o->operands[i];
+        gallery_file f;
+        int good = gallery_file_read(&f, path);
+        if (good && i == 0) r->makers = f.makers;
+        good = good && (i == 0 || makers_agree(&f.makers, path, &r->makers, NULL, r->o->operands[0])) && add_rows(r, &f);
+        gallery_file_free(&f);
+        if (!good) return 0;
+    }
+    if (!r->count) say_error("review: there is no crop in these files");
+    for (int i = 0; i < r->makers.models; i++) memcpy(r->models[i], r->makers.model[i].fingerprint, 33);
+    return r->count > 0;
+}
+
+static int read_boxes(review *r) {
+    const options *o = r->o;
+    const box_file from = {o->boxes, o->category, o->min_conf};
+    return !o->boxes || boxes_read(&r->boxes, &from, o->pictures);
+}
+
+static const char *who(const options *o) {
+    const struct passwd *user = o->by_whom ? NULL : getpwuid(geteuid());
+    if (o->by_whom) return o->by_whom;
+    return user && *user->pw_name ? user->pw_name : "unknown";
+}
+
+static int open_all(review *r) {
+    const options *o = r->o;
+    if (!read_inputs(r) || !read_boxes(r)) return 0;
+    clusters_standin(&r->groups, r->rows, r->count, r->columns, (const char *const *)r->ids,
+                     isnan(o->threshold) ? 0.9 : o->threshold);
+    const board_request b = {&r->groups, o->decisions, !o->html, who(o), r->models, r->makers.models};
+    r->board = board_open(&b);
+    if (!r->board) return 0;
+    const album_request a = {(const char *const *)r->ids, r->count, o->pictures, o->boxes ? &r->boxes : NULL,
+                             o->max_pixels, CACHE, threads_for(0, MOST_THREADS)};
+    r->album = album_open(&a);
+    return r->album != NULL;
+}
+
+static void close_all(review *r) {
+    board_close(r->board);
+    album_close(r->album);
+    clusters_free(&r->groups);
+    inputs_free(&r->boxes);
+    for (size_t i = 0; i < r->count; i++) free(r->ids[i]);
+    free(r->ids);
+    free(r->rows);
+}
+
+/* --- the server --------------------------------------------------------------------------------------------------- */
+
+/* The address goes to stdout, so that a program can open it. */
+static int tell_address(const text *address, const char *token) {
+    text line = TEXT_INIT;
+    text_printf(&line, "http://%s/%s/\n", address->s, token);
+    int good = results_begin(0) && results_write(&line);
+    good &= results_end(good);
+    text_free(&line);
+    return good;
+}
+
+static int serve(const review *r) {
+    const struct timespec moment = {0, 20000000};
+    const char *listen = r->o->listen ? r->o->listen : "127.0.0.1:0";
+    text address = TEXT_INIT, why = TEXT_INIT;
+    char token[33];
+    int loopback = 1, status = 2, fd = door_tcp(listen, &address, &loopback, &why);
+    if (fd >= 0 && !loopback) {
+        close(fd);
+        fd = -1;
+        text_puts(&why, "other machines could connect: the page is for this one alone");
+    }
+    if (fd < 0 || !need_text(&address) || !desk_token(token, &why)) {
+        if (why.s) say_error("%s: %s", shown(listen), why.s);
+        if (fd >= 0) close(fd);
+    } else {
+        desk d = {r->board, r->album, token};
+        web *w = web_start(fd, threads_for(0, MOST_THREADS), DESK_MAX_BODY, desk_answer, &d);
+        if (w && tell_address(&address, token)) {
+            while (!interrupted()) nanosleep(&moment, NULL);
+            interrupt_take();
+            status = 0;
+        }
+        web_stop(w);
+    }
+    text_free(&address);
+    text_free(&why);
+    return status;
+}
+
+/* --- import ------------------------------------------------------------------------------------------------------- */
+
+static int import(const options *o) {
+    text file = TEXT_INIT, why = TEXT_INIT;
+    decision_list from;
+    decisions to;
+    import_result result;
+    int status = 2;
+    memset(&from, 0, sizeof from);
+    memset(&to, 0, sizeof to);
+    to.fd = -1;
+    if (!file_read(o->import, (size_t)1 << 32, 1, &file, &why) ||
+        !decision_list_read(&from, file.len ? file.s : "", file.len, &why))
+        say_error("%s: %s", shown(o->import), why.s);
+    else if (!decisions_open(&to, o->decisions, 1, &why)) say_error("%s: %s", shown(o->decisions), why.s);
+    else if (decisions_import(&to, &from, &result, &why) <= 0)
+        say_error("%s: %s; the %zu decisions before it are in %s", shown(o->import), why.s, result.added + result.known,
+                  shown(o->decisions));
+    else {
+        say_warning("%zu decisions added to %s, %zu were there", result.added, shown(o->decisions), result.known);
+        status = 0;
+    }
+    decisions_close(&to);
+    decision_list_free(&from);
+    text_free(&file);
+    text_free(&why);
+    return status;
+}
+
+int review_main(options *o) {
+    review r;
+    int status = 2;
+    if (!check_options(o)) return 2;
+    if (o->import) return import(o);
+    memset(&r, 0, sizeof r);
+    r.o = o;
+    if (open_all(&r)) {
+        const single_request single = {r.board, r.album, o->html, MOST_PAGE};
+        status = !o->html ? serve(&r) : single_write(&single) ? 0 : 2;
+    }
+    close_all(&r);
+    return status;
+}

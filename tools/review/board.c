@@ -1,0 +1,264 @@
+#include "review/board.h"
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/source.h"
+#include "identity/decisions_state.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct board {
+    board_request r;
+    const char **sorted;  /* the ids, for looking one up */
+    decisions journal;
+    pthread_mutex_t lock; /* of the journal */
+};
+
+const clusters *board_groups(const board *b) { return b->r.groups; }
+
+/* --- beginning and end -------------------------------------------------------------------------------------------- */
+
+static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static int sort_ids(board *b) {
+    const clusters *c = b->r.groups;
+    b->sorted = need_array(c->rows, sizeof *b->sorted);
+    if (!b->sorted) return 0;
+    for (size_t i = 0; i < c->rows; i++) b->sorted[i] = c->ids[i];
+    qsort(b->sorted, c->rows, sizeof *b->sorted, by_bytes);
+    return 1;
+}
+
+static int is_known(const board *b, const char *id) {
+    return bsearch(&id, b->sorted, b->r.groups->rows, sizeof *b->sorted, by_bytes) != NULL;
+}
+
+/* Returns 0 after saying what is wrong. */
+static int open_journal(board *b) {
+    text why = TEXT_INIT;
+    decision_state state;
+    int good = decisions_open(&b->journal, b->r.decisions, b->r.writes, &why);
+    if (good) {
+        good = decisions_state(&state, &b->journal.list, &why) == 1;
+        decision_state_free(&state);
+    }
+    if (good && b->journal.torn)
+        say_warning("%s: its last line is torn, %zu bytes of it are left out: nobody was told that it is stored",
+                    shown(b->r.decisions), b->journal.torn);
+    if (!good) say_error("%s: %s", shown(b->r.decisions), why.s);
+    text_free(&why);
+    return good;
+}
+
+board *board_open(const board_request *r) {
+    board *b = need_zeroed(1, sizeof *b);
+    if (!b) return NULL;
+    b->r = *r;
+    b->journal.fd = -1;
+    pthread_mutex_init(&b->lock, NULL);
+    if (sort_ids(b) && open_journal(b)) return b;
+    board_close(b);
+    return NULL;
+}
+
+void board_close(board *b) {
+    if (!b) return;
+    decisions_close(&b->journal);
+    pthread_mutex_destroy(&b->lock);
+    free(b->sorted);
+    free(b);
+}
+
+/* --- JSON for the page -------------------------------------------------------------------------------------------- */
+
+/* "seq": N, "decisions": [...]} */
+static void add_lines(const board *b, long long seen, text *out) {
+    const decision_list *d = &b->journal.list;
+    text_printf(out, "\"seq\": %zu, \"decisions\": [", d->count);
+    for (size_t i = seen > 0 ? (size_t)seen : 0; i < d->count && !text_failed(out); i++) {
+        decision_write(&d->at[i], out);
+        if (!text_failed(out)) out->s[out->len - 1] = i + 1 < d->count ? ',' : ' '; /* the newline */
+    }
+    text_puts(out, "]}\n");
+}
+
+static void add_groups(const board *b, text *out) {
+    const clusters *c = b->r.groups;
+    text_puts(out, "\"ids\": [");
+    for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
+    text_puts(out, "], \"group\": [");
+    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%u", i ? "," : "", (unsigned)c->group[i]);
+    text_puts(out, "], \"score\": [");
+    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%.4f", i ? "," : "", c->score[i]);
+    text_puts(out, "], \"names\": [");
+    for (size_t i = 0; i < c->groups; i++) {
+        if (i) text_putc(out, ',');
+        if (c->names && c->names[i] && *c->names[i]) text_json(out, c->names[i]);
+        else text_puts(out, "null");
+    }
+    text_puts(out, "], \"doubts\": [");
+    for (size_t i = 0; i < c->doubts; i++)
+        text_printf(out, "%s[%u,%u,%.4f]", i ? "," : "", (unsigned)c->doubtful[i].a, (unsigned)c->doubtful[i].b,
+                    c->doubtful[i].score);
+    text_puts(out, "], ");
+}
+
+void board_data(board *b, text *out) {
+    text_puts(out, "{");
+    add_groups(b, out);
+    text_puts(out, "\"by\": ");
+    text_json(out, b->r.by);
+    text_puts(out, ", \"models\": [");
+    for (int i = 0; i < b->r.model_count; i++) text_printf(out, "%s\"%s\"", i ? ", " : "", b->r.models[i]);
+    text_puts(out, "], ");
+    pthread_mutex_lock(&b->lock);
+    add_lines(b, 0, out);
+    pthread_mutex_unlock(&b->lock);
+}
+
+static void add_error(text *out, const text *why) {
+    text_puts(out, "{\"error\": ");
+    text_json(out, why->s);
+    text_puts(out, ", ");
+}
+
+int board_since(board *b, long long seen, text *out) {
+    text why = TEXT_INIT;
+    pthread_mutex_lock(&b->lock);
+    int good = decisions_refresh(&b->journal, &why);
+    if (good) text_puts(out, "{");
+    else add_error(out, &why);
+    add_lines(b, seen, out);
+    pthread_mutex_unlock(&b->lock);
+    text_free(&why);
+    return good;
+}
+
+/* --- one decision ------------------------------------------------------------------------------------------------- */
+
+typedef struct asked {
+    json j;
+    decision d;
+    text word;
+    long long seen;
+    int fields; /* a bit for each that was there */
+} asked;
+
+static char *take_word(asked *a, size_t most) {
+    char *copy = NULL;
+    if (!json_string(&a->j, &a->word)) return NULL;
+    if (a->word.len > most) json_fail(&a->j, "is too long");
+    else if (!(copy = mem_copy(a->word.s, a->word.len))) json_fail(&a->j, "out of memory");
+    return copy;
+}
+
+static void take_crops(asked *a) {
+    decision *d = &a->d;
+    for (json_array(&a->j); json_item(&a->j);) {
+        if (d->count == DECISION_CROPS) json_fail(&a->j, "more than 1000 crops");
+        char *copy = take_word(a, DECISION_ID);
+        if (copy && GROW(d->crops, d->count, d->cap)) d->crops[d->count++] = copy;
+        else free(copy);
+    }
+}
+
+static long long take_number(asked *a, long long least) {
+    double n = 0;
+    if (json_number(&a->j, &n) && !(n >= (double)least && n <= 9e15 && (double)(long long)n == n))
+        json_fail(&a->j, "a line's number is expected");
+    return a->j.error[0] ? 0 : (long long)n;
+}
+
+static void take_field(asked *a, int field) {
+    if (a->fields >> field & 1) json_fail(&a->j, "a field that stands twice");
+    a->fields |= 1 << field;
+    if (a->j.error[0]) return;
+    switch (field) {
+    case 0:
+        if (json_string(&a->j, &a->word)) a->d.kind = decision_kind_of(a->word.s);
+        if (!a->d.kind) json_fail(&a->j, "\"what\": is same, different, not a crop, name or undo");
+        break;
+    case 1: take_crops(a); break;
+    case 2: a->d.name = take_word(a, DECISION_WORDS); break;
+    case 3: a->d.undoes = take_number(a, 1); break;
+    default: a->seen = take_number(a, 0); break;
+    }
+}
+
+/* Fields that the kind has not, or too few of, are refused when the line is read again. Returns 0 with the reason in
+   why. */
+static int take_body(asked *a, const char *body, size_t len, text *why) {
+    static const char *const names[] = {"what", "crops", "name", "undoes", "seen"};
+    text key = TEXT_INIT;
+    json_begin(&a->j, body, len);
+    for (json_object(&a->j); json_key(&a->j, &key);) {
+        int field = 0;
+        while (field < 5 && strcmp(key.s, names[field]) != 0) field++;
+        if (field == 5) json_fail(&a->j, "an unknown field");
+        else take_field(a, field);
+    }
+    json_end(&a->j);
+    text_free(&key);
+    if (a->j.error[0]) return refuse(why, "the body: %s", a->j.error);
+    if (!a->d.kind) return refuse(why, "the body: \"what\" is missing");
+    if (a->d.kind == DECISION_NAME && !a->d.name) return refuse(why, "the body: \"name\" is missing");
+    if (a->d.kind != DECISION_NAME && a->d.name) return refuse(why, "the body: \"name\" belongs to name alone");
+    if ((a->d.kind == DECISION_UNDO) != (a->d.undoes > 0) || (a->d.kind == DECISION_UNDO && a->d.count))
+        return refuse(why, "the body: \"undoes\" belongs to undo, and \"crops\" to all others");
+    return 1;
+}
+
+static const char *unknown_crop(const board *b, const decision *d) {
+    for (size_t i = 0; i < d->count; i++)
+        if (!is_known(b, d->crops[i])) return d->crops[i];
+    return NULL;
+}
+
+static long long now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (long long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Under the lock. */
+static board_result append(board *b, decision *d, text *why) {
+    d->when = now();
+    d->by = mem_copy(b->r.by, strlen(b->r.by));
+    d->model_count = b->r.model_count;
+    memcpy(d->models, b->r.models, (size_t)d->model_count * sizeof *d->models);
+    if (!d->by) {
+        text_no_memory(why);
+        return BOARD_FAILED;
+    }
+    int done = decisions_append(&b->journal, d, why);
+    if (done == 0) say_error("%s: %s", shown(b->r.decisions), why->s);
+    return done > 0 ? BOARD_DONE : done < 0 ? BOARD_REFUSED : BOARD_FAILED;
+}
+
+board_result board_decide(board *b, const char *body, size_t len, text *out) {
+    asked a;
+    text why = TEXT_INIT;
+    board_result result = BOARD_MALFORMED;
+    memset(&a, 0, sizeof a);
+    int good = take_body(&a, body, len, &why);
+    const char *unknown = good ? unknown_crop(b, &a.d) : NULL;
+    if (unknown) {
+        result = BOARD_UNKNOWN;
+        text_puts(&why, "\"crops\": none of these crops is called ");
+        text_json(&why, unknown);
+    }
+    pthread_mutex_lock(&b->lock);
+    if (good && !unknown) result = append(b, &a.d, &why);
+    if (result == BOARD_DONE) text_puts(out, "{");
+    else add_error(out, &why);
+    add_lines(b, a.seen, out);
+    pthread_mutex_unlock(&b->lock);
+    decision_free(&a.d);
+    text_free(&a.word);
+    text_free(&why);
+    return result;
+}

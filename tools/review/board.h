@@ -1,0 +1,48 @@
+/* What a review is about: the groups, the pairs that are in doubt, and the journal of decisions, which grows. All of it
+   is handed out as JSON for the page. */
+#ifndef REID_TOOLS_BOARD_H
+#define REID_TOOLS_BOARD_H
+
+#include "base/text.h"
+#include "identity/clusters.h"
+#include "identity/decisions.h"
+
+typedef struct board board;
+
+typedef struct board_request {
+    const clusters *groups;   /* outlives the board */
+    const char *decisions;    /* the journal's path */
+    int writes;               /* it is made when it is not there */
+    const char *by;           /* who decides */
+    char (*models)[33];       /* fingerprints of what made the embeddings */
+    int model_count;
+} board_request;
+
+/* NULL after saying what is wrong: also when the decisions contradict each other. */
+board *board_open(const board_request *r);
+/* {"ids": [...], "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...], "by": ..., "models":
+   [...], "seq": N, "decisions": [...]}: names of groups are null where there is none, a and b are places in ids, and
+   decisions are the journal's lines. On any thread, as all that follows. */
+void board_data(board *b, text *out);
+/* {"seq": N, "decisions": [...]} with the lines after `seen`, those that other processes have written, too. Returns 0
+   with {"error": ...} instead. */
+int board_since(board *b, long long seen, text *out);
+
+typedef enum board_result {
+    BOARD_DONE,      /* it is on disk */
+    BOARD_MALFORMED, /* the body is not what is expected */
+    BOARD_UNKNOWN,   /* it names a crop that is none of these */
+    BOARD_REFUSED,   /* it contradicts others, or undoes what cannot be undone */
+    BOARD_FAILED     /* it cannot be written */
+} board_result;
+
+/* One decision: {"what": ..., "crops": [...], "name": ..., "undoes": ..., "seen": N}, with the fields that its kind has
+   in the journal; seen is the last line that the page knows. What comes out is as from board_since, with "error" first
+   unless it is done. */
+board_result board_decide(board *b, const char *body, size_t len, text *out);
+/* All crops as journals name them. */
+const clusters *board_groups(const board *b);
+/* NULL is allowed. */
+void board_close(board *b);
+
+#endif

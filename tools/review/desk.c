@@ -1,0 +1,147 @@
+#include "review/desk.h"
+
+#include "base/source.h"
+#include "review/page.h"
+#include "server/door.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+
+static const char TEXT_TYPE[] = "text/plain; charset=utf-8", JSON_TYPE[] = "application/json";
+static const char POLICY[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                             "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+int desk_token(char out[33], text *why) {
+    unsigned char bytes[16];
+    ssize_t n;
+    do n = getrandom(bytes, sizeof bytes, 0);
+    while (n < 0 && errno == EINTR);
+    if (n != (ssize_t)sizeof bytes) return refuse(why, "no random numbers: %s", strerror(errno));
+    for (size_t i = 0; i < sizeof bytes; i++) snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+    return 1;
+}
+
+static void refuse_with(web_reply *out, unsigned status, const char *why) {
+    out->status = status;
+    out->type = TEXT_TYPE;
+    text_clear(&out->body);
+    text_puts(&out->body, why);
+    text_putc(&out->body, '\n');
+}
+
+/* --- who may ask -------------------------------------------------------------------------------------------------- */
+
+/* The path behind /TOKEN/, NULL when that is not what it begins with. */
+static const char *behind_token(const desk *d, const char *path) {
+    const text token = {(char *)d->token, strlen(d->token), 0};
+    const char *end = *path == '/' ? strchr(path + 1, '/') : NULL;
+    size_t len = end ? (size_t)(end - path) - 1 : 0;
+    return end && door_same(&token, path + 1, len) ? end + 1 : NULL;
+}
+
+/* "http://" and the host that it was sent to. */
+static int is_own_page(const web_request *r) {
+    static const char scheme[] = "http://";
+    const size_t skip = sizeof scheme - 1;
+    return r->origin && strncmp(r->origin, scheme, skip) == 0 && strcasecmp(r->origin + skip, r->host) == 0;
+}
+
+static int is_json(const char *type) {
+    const size_t n = sizeof JSON_TYPE - 1;
+    return type && strncasecmp(type, JSON_TYPE, n) == 0 && (!type[n] || type[n] == ';' || type[n] == ' ');
+}
+
+/* --- answers ------------------------------------------------------------------------------------------------------ */
+
+static void answer_decide(const desk *d, const web_request *r, web_reply *out) {
+    static const unsigned status[] = {200, 400, 404, 409, 500};
+    if (strcmp(r->method, "POST") != 0) {
+        refuse_with(out, 405, "this path takes POST");
+        out->allow = "POST";
+    } else if (!is_own_page(r)) {
+        refuse_with(out, 403, "Origin: decisions are taken from the page itself alone");
+    } else if (!is_json(r->type)) {
+        refuse_with(out, 415, "Content-Type: application/json is expected");
+    } else {
+        out->type = JSON_TYPE;
+        out->status = status[board_decide(d->board, r->body, r->len, &out->body)];
+    }
+}
+
+static void answer_picture(const desk *d, const char *number, album_size size, web_reply *out) {
+    long long row;
+    text why = TEXT_INIT;
+    size_t rows = board_groups(d->board)->rows;
+    if (!parse_int(number, 0, (long long)rows - 1, &row)) {
+        refuse_with(out, 404, "there is no such crop");
+    } else if (!album_picture(d->album, (size_t)row, size, &out->body, &why)) {
+        refuse_with(out, 500, why.s ? why.s : "cannot be shown");
+    } else {
+        out->status = 200;
+        out->type = "image/jpeg";
+        out->keep = 1;
+    }
+    text_free(&why);
+}
+
+static void answer_since(const desk *d, const char *number, web_reply *out) {
+    long long seen;
+    if (!parse_int(number, 0, (long long)1 << 53, &seen)) {
+        refuse_with(out, 404, "a line's number is expected after since/");
+        return;
+    }
+    out->type = JSON_TYPE;
+    out->status = board_since(d->board, seen, &out->body) ? 200 : 500;
+}
+
+static const char *behind(const char *path, const char *start) {
+    size_t n = strlen(start);
+    return strncmp(path, start, n) == 0 ? path + n : NULL;
+}
+
+static void answer_get(const desk *d, const char *path, web_reply *out) {
+    const char *rest;
+    for (int i = 0; i < PAGE_FILES; i++) {
+        if (strcmp(path, PAGE[i].name) != 0) continue;
+        out->status = 200;
+        out->type = PAGE[i].type;
+        out->policy = POLICY;
+        text_add(&out->body, PAGE[i].bytes, PAGE[i].len);
+        return;
+    }
+    if (strcmp(path, "data") == 0) {
+        out->status = 200;
+        out->type = JSON_TYPE;
+        board_data(d->board, &out->body);
+    } else if ((rest = behind(path, "small/"))) {
+        answer_picture(d, rest, ALBUM_SMALL, out);
+    } else if ((rest = behind(path, "large/"))) {
+        answer_picture(d, rest, ALBUM_LARGE, out);
+    } else if ((rest = behind(path, "since/"))) {
+        answer_since(d, rest, out);
+    } else {
+        refuse_with(out, 404, "nothing has this path");
+    }
+}
+
+void desk_answer(void *user, const web_request *r, web_reply *out) {
+    const desk *d = user;
+    const char *path = behind_token(d, r->path);
+    if (!r->host || !door_is_local_host(r->host)) {
+        refuse_with(out, 403, "Host: only names of this machine lead here");
+    } else if (!path) {
+        refuse_with(out, 403, "the address has no token, or not the one that reid review has told: open that again");
+    } else if (strcmp(path, "decide") == 0) {
+        answer_decide(d, r, out);
+    } else if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0) {
+        refuse_with(out, 405, "this path takes GET");
+        out->allow = "GET";
+    } else if (r->len) {
+        refuse_with(out, 400, "GET has no body");
+    } else {
+        answer_get(d, path, out);
+    }
+}

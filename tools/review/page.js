@@ -1,0 +1,685 @@
+'use strict';
+/* The page of reid review. What it shows is a function of two things alone: the groups as they were computed, and the
+   journal of decisions (lines), to which every tab and every other program adds. A decision counts when the server has
+   acknowledged it with its line. In a page that was written with --html there is no server: lines stay in the browser's
+   storage until they are saved as a file.
+
+   Everything that comes from file names and names is put on the page as text, never as markup. */
+(() => {
+
+const one = (selector, within) => (within || document).querySelector(selector);
+const make = (tag, kind, words) => {
+  const element = document.createElement(tag);
+  if (kind) element.className = kind;
+  if (words !== undefined) element.textContent = words;
+  return element;
+};
+const embedded = one('#data');
+const pictures = embedded ? JSON.parse(one('#pictures').textContent) : null;
+
+let base = null;      // ids, group, score, names, doubts, by, models: never changes
+let lines = [];       // the journal: line n is lines[n - 1]
+let rowsOf = null;    // id to rows
+let view = null;      // what both make, see look()
+let later = [];       // questions that were put off
+let busy = false;
+const mine = [];      // lines that were made here
+
+/* --- what holds ------------------------------------------------------------------------------------------------- */
+
+class Sets { // union-find
+  constructor(n) { this.up = new Int32Array(n).map((_, i) => i); }
+  of(i) {
+    const up = this.up;
+    while (up[i] !== i) i = up[i] = up[up[i]];
+    return i;
+  }
+  join(a, b) { this.up[this.of(b)] = this.of(a); }
+}
+
+const pairKey = (a, b) => a < b ? a + '\n' + b : b + '\n' + a;
+
+/* Of decisions about a pair, or of names of a crop, the last that was not undone. */
+function holding() {
+  const none = new Map(), names = new Map(), pairs = new Map();
+  for (const line of lines) {
+    if (line.undone || line.what === 'undo') continue;
+    const [first, ...others] = line.crops;
+    if (line.what === 'not a crop') for (const id of line.crops) none.set(id, line);
+    else if (line.what === 'name') for (const id of line.crops) names.set(id, line);
+    else for (const id of others) pairs.set(pairKey(first, id), {line, a: first, b: id});
+  }
+  const held = [...pairs.values()].filter(p => !none.has(p.a) && !none.has(p.b) && rowsOf.has(p.a) && rowsOf.has(p.b))
+    .sort((p, q) => p.line.seq - q.line.seq);
+  return {none, names, same: held.filter(p => p.line.what === 'same'),
+          different: held.filter(p => p.line.what === 'different')};
+}
+
+/* Crops that decisions have joined; alone ones are their own. */
+function chains(held) {
+  const joined = new Sets(base.ids.length), members = new Map();
+  const join = (x, y) => { for (const r of [...rowsOf.get(x), ...rowsOf.get(y)]) joined.join(rowsOf.get(x)[0], r); };
+  for (const p of held.same) join(p.a, p.b);
+  for (const p of held.same) for (const id of [p.a, p.b]) for (const r of rowsOf.get(id)) {
+    const root = joined.of(r);
+    if (!members.has(root)) members.set(root, new Set());
+    members.get(root).add(r);
+  }
+  return {joined, together: r => members.get(joined.of(r)) || [r]};
+}
+
+/* Groups fall apart where crops of one are different: those that differ from the first crop of a decision leave
+   together, each with what it is the same as. */
+function fallApart(held, chain, piece) {
+  let next = base.names.length;
+  let last = null, target = -1;
+  for (const p of held.different) {
+    if (p.line !== last) last = p.line, target = -1;
+    const stays = p.line.crops[0], leaves = stays === p.a ? p.b : p.a;
+    const from = piece[rowsOf.get(stays)[0]];
+    for (const r of rowsOf.get(leaves)) {
+      if (piece[r] !== from || chain.joined.of(r) === chain.joined.of(rowsOf.get(stays)[0])) continue;
+      if (target < 0) target = next++;
+      for (const with_ of chain.together(r)) if (piece[with_] === from) piece[with_] = target;
+    }
+  }
+  return next;
+}
+
+/* Groups become one where crops of two are the same, unless others of theirs are different: then only the crop and what
+   it is the same as changes over. */
+function growTogether(held, chain, piece, count) {
+  const sets = new Sets(count), enemies = new Map();
+  const enemiesOf = i => enemies.get(i) || enemies.set(i, new Set()).get(i);
+  for (const p of held.different) {
+    const a = piece[rowsOf.get(p.a)[0]], b = piece[rowsOf.get(p.b)[0]];
+    if (a !== b) enemiesOf(a).add(b), enemiesOf(b).add(a);
+  }
+  for (const p of held.same) {
+    const row = rowsOf.get(p.b)[0], a = sets.of(piece[rowsOf.get(p.a)[0]]), b = sets.of(piece[row]);
+    if (a === b) continue;
+    if ([...enemiesOf(b)].some(e => sets.of(e) === a)) {
+      for (const r of chain.together(row)) piece[r] = a;
+      continue;
+    }
+    sets.join(a, b);
+    for (const e of enemiesOf(b)) enemiesOf(a).add(e);
+  }
+  return sets;
+}
+
+function nameGroup(group, held, bases) {
+  const named = group.rows.map(r => held.names.get(base.ids[r])).filter(Boolean).sort((a, b) => b.seq - a.seq);
+  const words = new Set(named.map(line => line.name).filter(Boolean));
+  group.namedRows = group.rows.filter(r => held.names.has(base.ids[r]));
+  if (named.length) group.name = named[0].name;
+  else for (const b of bases) if (base.names[b]) group.name = group.name || base.names[b], words.add(base.names[b]);
+  group.also = [...words].filter(word => word !== group.name);
+}
+
+function look() {
+  const held = holding(), chain = chains(held), n = base.ids.length;
+  const piece = Int32Array.from(base.group);
+  const sets = growTogether(held, chain, piece, fallApart(held, chain, piece));
+  const byRoot = new Map(), groupOf = new Array(n), nobody = {rows: [], name: '', also: [], namedRows: [], none: true};
+  for (let r = 0; r < n; r++) {
+    const root = sets.of(piece[r]);
+    let group = nobody;
+    if (!held.none.has(base.ids[r])) {
+      if (!byRoot.has(root)) byRoot.set(root, {rows: [], name: '', also: [], bases: new Set()});
+      group = byRoot.get(root);
+      if (piece[r] < base.names.length) group.bases.add(piece[r]);
+    }
+    group.rows.push(r);
+    groupOf[r] = group;
+  }
+  const groups = [...byRoot.values()];
+  for (const group of groups) {
+    group.rows.sort((a, b) => base.score[b] - base.score[a] || a - b);
+    nameGroup(group, held, group.bases);
+  }
+  const differs = new Set(held.different.map(p => pairKey(chain.joined.of(rowsOf.get(p.a)[0]),
+                                                          chain.joined.of(rowsOf.get(p.b)[0]))));
+  const open = base.doubts.filter(([a, b]) => {
+    if (held.none.has(base.ids[a]) || held.none.has(base.ids[b])) return false;
+    const x = chain.joined.of(a), y = chain.joined.of(b);
+    if (x === y || differs.has(pairKey(x, y))) return false;
+    return groupOf[a] !== groupOf[b] || base.group[a] === base.group[b];
+  });
+  for (const [a, b] of open) groupOf[a].doubt = groupOf[b].doubt = true;
+  groups.sort((a, b) => b.rows.length - a.rows.length || a.rows[0] - b.rows[0]);
+  if (nobody.rows.length) groups.push(nobody);
+  view = {groups, groupOf, open, nobody};
+}
+
+/* --- decisions -------------------------------------------------------------------------------------------------- */
+
+function takeLines(more) {
+  for (const line of more) {
+    if (line.seq !== lines.length + 1) continue; // another answer has brought it already
+    lines.push(line);
+    if (line.what === 'undo') lines[line.undoes - 1].undone = true;
+  }
+}
+
+async function ask(path, options) {
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    throw new Error('The server does not answer: nothing was stored. Is reid review still running?');
+  }
+  const words = await response.text();
+  let answer;
+  try { answer = JSON.parse(words); } catch (error) { throw new Error(words || response.statusText); }
+  return answer;
+}
+
+/* The answer's lines are all that this tab had not seen, its own decision the last of them. */
+async function send(what) {
+  const answer = await ask('decide', {
+    method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify({...what, seen: lines.length})
+  });
+  if (answer.decisions) takeLines(answer.decisions);
+  if (answer.error) throw new Error(answer.error);
+  return answer.seq;
+}
+
+async function decide(...steps) {
+  if (busy || !base) return false;
+  busy = true;
+  document.body.setAttribute('aria-busy', 'true');
+  let good = true;
+  try {
+    for (const step of steps) {
+      const seq = embedded ? keepLine(step) : await send(step);
+      if (step.what !== 'undo') mine.push(seq);
+    }
+  } catch (error) {
+    good = false;
+    toast(error.message, true);
+  }
+  busy = false;
+  document.body.removeAttribute('aria-busy');
+  show();
+  return good;
+}
+
+async function catchUp() {
+  if (embedded || busy || !base || document.hidden) return;
+  try {
+    const before = lines.length, answer = await ask('since/' + before);
+    takeLines(answer.decisions);
+    if (answer.error) toast(answer.error, true);
+    if (lines.length !== before) show();
+  } catch (error) {
+    toast(error.message, true);
+  }
+}
+
+const ids = rows => rows.map(r => base.ids[r]);
+
+/* What is undone is the last decision of this page that holds, else the last of all. */
+function undoLast() {
+  while (mine.length && lines[mine[mine.length - 1] - 1].undone) mine.pop();
+  const holds = lines.filter(line => line.what !== 'undo' && !line.undone);
+  const seq = mine.length ? mine[mine.length - 1] : holds.length ? holds[holds.length - 1].seq : 0;
+  if (!seq) return toast('There is nothing to undo.');
+  return undo(seq);
+}
+
+async function undo(seq) {
+  const line = lines[seq - 1];
+  if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
+}
+
+async function notCrops(rows) {
+  const steps = [];
+  for (let i = 0; i < rows.length; i += 1000) steps.push({what: 'not a crop', crops: ids(rows.slice(i, i + 1000))});
+  return decide(...steps);
+}
+
+/* All crops that have a name keep one; in a group without any, the crop that fits best carries it. */
+async function nameIt(group) {
+  const name = await askName(group.name);
+  if (name === null || name === group.name) return;
+  const rows = group.namedRows.length ? group.namedRows : group.rows.slice(0, 1), steps = [];
+  for (let i = 0; i < rows.length; i += 1000) steps.push({what: 'name', crops: ids(rows.slice(i, i + 1000)), name});
+  await decide(...steps);
+}
+
+function inWords(line) {
+  const few = line.crops ? line.crops.map(short) : [];
+  const list = few.length > 4 ? few.slice(0, 3).join(', ') + ' and ' + (few.length - 3) + ' more' : few.join(', ');
+  switch (line.what) {
+  case 'same': return list + ': the same';
+  case 'different': return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
+  case 'not a crop': return list + ': not a crop';
+  case 'name': return list + (line.name ? ' is called ' + line.name : ' has no name');
+  default: return 'decision ' + line.undoes + ' was undone';
+  }
+}
+
+/* File names repeat, file names with their folder seldom do. */
+const short = id => id.split('/').slice(-2).join('/') || id;
+
+/* --- without a server ------------------------------------------------------------------------------------------- */
+
+const store = () => 'reid review ' + base.key;
+
+function keepLine(step) {
+  const line = {seq: lines.length + 1, ...step, by: base.by, when: new Date().toISOString(), models: base.models};
+  takeLines([line]);
+  try {
+    localStorage.setItem(store(), JSON.stringify(lines.slice(base.known)));
+  } catch (error) { /* it is in the page until that is closed */ }
+  return line.seq;
+}
+
+function restore() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(store()) || '[]');
+    takeLines(kept.map(line => ({...line, undone: undefined})));
+  } catch (error) { /* nothing was kept */ }
+}
+
+function checksum(bytes) { // CRC-32 as of PNG
+  let sum = ~0;
+  for (const byte of bytes) {
+    sum ^= byte;
+    for (let k = 0; k < 8; k++) sum = sum & 1 ? sum >>> 1 ^ 0xedb88320 : sum >>> 1;
+  }
+  return (~sum >>> 0).toString(16).padStart(8, '0');
+}
+
+/* All lines as reid reads them. */
+function journal() {
+  const fields = ['seq', 'what', 'undoes', 'crops', 'name', 'by', 'when', 'models'];
+  return lines.map(line => {
+    const parts = fields.filter(f => line[f] !== undefined).map(f => `"${f}": ${JSON.stringify(line[f])}`);
+    const body = '{' + parts.join(', ');
+    return `${body}, "crc": "${checksum(new TextEncoder().encode(body))}"}\n`;
+  }).join('');
+}
+
+function save() {
+  const link = make('a');
+  link.href = URL.createObjectURL(new Blob([journal()], {type: 'application/x-ndjson'}));
+  link.download = 'decisions.jsonl';
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  toast('Saved as decisions.jsonl: reid review --import takes it.');
+}
+
+/* --- pictures ---------------------------------------------------------------------------------------------------- */
+
+/* Pictures that come into view are asked for when scrolling has stopped: what flies past is not. */
+let waiting = [], timer = 0;
+function picture(row, large, now) {
+  const image = make('img');
+  image.alt = short(base.ids[row]);
+  image.decoding = 'async';
+  image.draggable = false;
+  image.onerror = () => { image.classList.add('lost'); image.title = 'This picture cannot be shown.'; };
+  if (now) fill(image, row, large);
+  else {
+    waiting.push([image, row, large]);
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      for (const [img, r, big] of waiting) if (img.isConnected) fill(img, r, big);
+      waiting = [];
+    }, 60);
+  }
+  return image;
+}
+function fill(image, row, large) {
+  const address = pictures ? pictures[row] && 'data:image/jpeg;base64,' + pictures[row]
+                           : (large ? 'large/' : 'small/') + row;
+  if (image.getAttribute('src') !== address) image.classList.remove('lost');
+  if (address) image.src = address;
+  else image.classList.add('lost');
+}
+
+/* --- the question ------------------------------------------------------------------------------------------------ */
+
+let asked = null;
+
+function nextQuestion() {
+  const same = d => p => p[0] === d[0] && p[1] === d[1];
+  later = later.filter(d => view.open.some(same(d)));
+  if (asked && view.open.some(same(asked)) && !later.some(same(asked))) return asked;
+  const putOff = new Set(later.map(d => d[0] + ' ' + d[1]));
+  return view.open.find(d => !putOff.has(d[0] + ' ' + d[1])) || later[0] || null;
+}
+
+function showSide(side, row, other) {
+  const figure = one('#' + side), group = view.groupOf[row], image = one('.crop img', figure);
+  image.alt = short(base.ids[row]);
+  image.onerror = () => image.classList.add('lost');
+  fill(image, row, true);
+  one('b', figure).textContent = (group.name || 'Unnamed') + ' · ' + count(group.rows.length);
+  one('b', figure).className = group.name ? '' : 'unnamed';
+  one('small', figure).textContent = base.ids[row];
+  one('figcaption', figure).title = base.ids[row];
+  const others = group.rows.filter(r => r !== row && r !== other).slice(0, 8);
+  const strip = one('.others', figure), key = others.join(' ');
+  if (strip.dataset.rows !== key) {
+    strip.dataset.rows = key;
+    strip.replaceChildren(...others.map(r => picture(r, false, true)));
+  }
+}
+
+function showQuestion() {
+  asked = nextQuestion();
+  one('#question').hidden = !asked;
+  one('#finished').hidden = !!asked;
+  if (!asked) return;
+  const [a, b, score] = asked;
+  one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + base.doubts.length +
+    ' left';
+  showSide('left', a, b);
+  showSide('right', b, a);
+  one('#question').dataset.pair = base.ids[a] + '\n' + base.ids[b];
+}
+
+const answers = {
+  same: () => asked && decide({what: 'same', crops: ids(asked.slice(0, 2))}),
+  different: () => asked && decide({what: 'different', crops: ids(asked.slice(0, 2))}),
+  skip: () => {
+    if (!asked) return;
+    later = later.filter(d => d !== asked).concat([asked]);
+    asked = null;
+    show();
+  },
+  none: side => asked && notCrops([asked[side]]),
+  name: side => asked && nameIt(view.groupOf[asked[side]]),
+  open: side => asked && openGroup(view.groupOf[asked[side]]),
+};
+
+/* --- the list of groups ------------------------------------------------------------------------------------------ */
+
+/* Small groups share a line; lines are as high as each other, so that where one is needs no more than its number. */
+const LINE = 158, GAP = 8, CROP = 112, LEAST = 176;
+let listed = [], packed = [], drawn = new Map(), lower = null;
+
+function wanted(group) {
+  const words = one('#text').value.trim().toLowerCase();
+  if (one('#doubtful').checked && !group.doubt) return false;
+  if (one('#unnamed').checked && (group.name || group.none)) return false;
+  if (group.rows.length < Math.max(1, +one('#least').value || 1)) return false;
+  return !words || group.name.toLowerCase().includes(words) || group.rows.some(r => lower[r].includes(words));
+}
+
+const count = crops => crops === 1 ? '1 crop' : crops + ' crops';
+
+function makeCard(group, width) {
+  const button = make('button', 'card'), what = make('div', 'what'), strip = make('div', 'strip');
+  const fits = Math.max(1, Math.floor((width - 24 + 8) / CROP)), crops = group.rows.length;
+  what.append(make('b', group.name ? '' : 'unnamed', title(group)));
+  if (crops > 1) what.append(make('small', '', count(crops)));
+  if (group.also.length) what.append(make('span', 'mark', 'also called ' + group.also.join(', ')));
+  if (group.doubt) what.append(Object.assign(make('span', 'mark', '?'), {title: 'in doubt'}));
+  const rows = crops > fits ? group.rows.slice(0, Math.max(1, fits - 1)) : group.rows;
+  strip.append(...rows.map(r => picture(r)));
+  if (crops > rows.length) strip.append(make('small', '', '+ ' + (crops - rows.length)));
+  button.append(what, strip);
+  button.title = 'Open the group of ' + base.ids[group.rows[0]];
+  button.style.width = width + 'px';
+  button.onclick = () => openGroup(group);
+  return button;
+}
+
+const title = group => group.none ? 'Not a crop' : group.name || short(base.ids[group.rows[0]]);
+
+/* Which groups stand in which line, each with its width. */
+function pack(groups, width) {
+  const all = [];
+  let line = [], used = 0;
+  for (const group of groups) {
+    const wish = Math.min(width, Math.max(LEAST, group.rows.length * CROP + 16));
+    if (line.length && used + GAP + wish > width) all.push(line), line = [], used = 0;
+    used += wish + (line.length ? GAP : 0);
+    line.push({group, width: wish});
+  }
+  if (line.length) all.push(line);
+  return all;
+}
+
+function drawLines() {
+  const top = -one('#groups').getBoundingClientRect().top;
+  const first = Math.max(0, Math.floor(top / (LINE + GAP)) - 2);
+  const end = Math.min(packed.length, Math.ceil((top + innerHeight) / (LINE + GAP)) + 2);
+  for (const [i, line] of drawn) if (i < first || i >= end) line.remove(), drawn.delete(i);
+  for (let i = first; i < end; i++) {
+    if (drawn.has(i)) continue;
+    const line = make('div', 'line');
+    line.append(...packed[i].map(card => makeCard(card.group, card.width)));
+    line.style.top = i * (LINE + GAP) + 'px';
+    drawn.set(i, line);
+    one('#groups').append(line);
+  }
+}
+
+function showGroups() {
+  listed = view.groups.filter(wanted);
+  packed = pack(listed, one('#groups').clientWidth);
+  for (const line of drawn.values()) line.remove();
+  drawn.clear();
+  one('#groups').style.height = packed.length * (LINE + GAP) + 'px';
+  one('#found').textContent = listed.length === view.groups.length ? '' : listed.length + ' of ' + view.groups.length;
+  drawLines();
+}
+
+/* --- one group --------------------------------------------------------------------------------------------------- */
+
+let opened = null, chosen = new Set(), cells = new Map();
+
+function openGroup(group) {
+  opened = group;
+  chosen = new Set();
+  const dialog = one('#group');
+  if (!dialog.open) dialog.showModal();
+  showGroup();
+}
+
+function cellSize() { return innerWidth <= 640 ? 112 : 136; }
+
+function showGroup() {
+  const dialog = one('#group');
+  if (!dialog.open) return;
+  for (const cell of cells.values()) cell.remove();
+  cells.clear();
+  one('#group-title').textContent = title(opened) + ' · ' + count(opened.rows.length);
+  drawCells();
+}
+
+function drawCells() {
+  const area = one('#group .cells'), size = cellSize(), across = Math.max(1, Math.floor(area.clientWidth / size));
+  const first = Math.max(0, Math.floor(area.scrollTop / size) - 1) * across;
+  const end = Math.min(opened.rows.length, (Math.ceil((area.scrollTop + area.clientHeight) / size) + 1) * across);
+  let space = one('.extent', area);
+  if (!space) area.append(space = make('div', 'extent'));
+  space.style.height = area.style.height = Math.ceil(opened.rows.length / across) * size + 'px';
+  for (const [i, cell] of cells) if (i < first || i >= end) cell.remove(), cells.delete(i);
+  for (let i = first; i < end; i++) {
+    if (cells.has(i)) continue;
+    const row = opened.rows[i], cell = make('button', 'cell');
+    cell.style.top = Math.floor(i / across) * size + 'px';
+    cell.style.left = i % across * size + 'px';
+    cell.title = base.ids[row];
+    cell.setAttribute('aria-pressed', chosen.has(row));
+    cell.append(picture(row));
+    cell.onclick = () => {
+      if (!chosen.delete(row)) chosen.add(row);
+      cell.setAttribute('aria-pressed', chosen.has(row));
+      enableGroup();
+    };
+    cells.set(i, cell);
+    area.append(cell);
+  }
+  enableGroup();
+}
+
+function enableGroup() {
+  const n = chosen.size;
+  one('#group .split').disabled = opened.none || n === 0 || n === opened.rows.length;
+  one('#group .together').disabled = opened.none || n < 2;
+  one('#group .none').disabled = opened.none || n === 0;
+  one('#group .name').disabled = !!opened.none;
+}
+
+/* The group that has most of the crops of the one that was open. */
+function reopen() {
+  if (!one('#group').open) return;
+  const before = opened.rows, counts = new Map();
+  for (const r of before) if (!chosen.has(r)) counts.set(view.groupOf[r], (counts.get(view.groupOf[r]) || 0) + 1);
+  const best = [...counts].sort((a, b) => b[1] - a[1])[0];
+  opened = best ? best[0] : view.groupOf[before[0]];
+  chosen = new Set([...chosen].filter(r => view.groupOf[r] === opened));
+  showGroup();
+}
+
+const inGroup = {
+  split: () => {
+    const stays = opened.rows.find(r => !chosen.has(r)), rows = opened.rows.filter(r => chosen.has(r)), steps = [];
+    if (!rows.length || stays === undefined) return;
+    for (let i = 0; i < rows.length; i += 999)
+      steps.push({what: 'different', crops: ids([stays, ...rows.slice(i, i + 999)])});
+    decide(...steps);
+  },
+  together: () => chosen.size > 1 && decide({what: 'same', crops: ids([...chosen].slice(0, 1000))}),
+  none: () => chosen.size && notCrops([...chosen]),
+  name: () => opened.none || nameIt(opened),
+};
+
+/* --- names ------------------------------------------------------------------------------------------------------- */
+
+let named = null;
+
+function askName(now) {
+  const dialog = one('#naming'), field = one('#new-name');
+  const known = [...new Set(view.groups.map(g => g.name).filter(Boolean))].sort();
+  one('#known').replaceChildren(...known.map(name => Object.assign(make('option'), {value: name})));
+  field.value = now;
+  dialog.returnValue = '';
+  dialog.showModal();
+  field.select();
+  return new Promise(resolve => { named = resolve; });
+}
+
+/* --- everything -------------------------------------------------------------------------------------------------- */
+
+let toastTimer = 0;
+function toast(words, bad) {
+  const element = one('#toast'), dialogs = [...document.querySelectorAll('dialog[open]')];
+  (dialogs[dialogs.length - 1] || document.body).append(element); // an open dialog covers all else
+  element.textContent = words;
+  element.className = bad ? 'bad' : '';
+  element.hidden = false;
+  clearTimeout(toastTimer);
+  toastTimer = setTimeout(() => { element.hidden = true; }, bad ? 12000 : 4000);
+}
+
+function showHistory() {
+  const details = one('#history');
+  one('summary', details).textContent = 'Decisions (' + lines.length + ')';
+  if (!details.open) return;
+  one('ol', details).replaceChildren(...lines.slice(-100).reverse().map(line => {
+    const item = make('li'), holds = line.what !== 'undo' && !line.undone, words = make('span', '', inWords(line));
+    if (line.undone) words.className = 'undone';
+    item.append(words, make('small', '', line.by + ', ' + new Date(line.when).toLocaleString()));
+    if (holds) item.append(Object.assign(make('button', 'plain', 'Undo'), {onclick: () => undo(line.seq)}));
+    return item;
+  }));
+}
+
+function showCounts() {
+  const groups = view.groups.filter(g => !g.none), named = groups.filter(g => g.name).length;
+  const done = base.doubts.length - view.open.length, share = base.doubts.length ? done / base.doubts.length : 1;
+  one('#counts').textContent = base.ids.length + ' crops · ' + groups.length + ' groups' +
+    (named ? ', ' + named + ' named' : '');
+  one('#progress i').style.width = 100 * share + '%';
+  one('#progress').setAttribute('aria-valuenow', Math.round(100 * share));
+  one('#progress').title = done + ' of ' + base.doubts.length + ' questions answered';
+  one('#undo').disabled = !lines.some(line => line.what !== 'undo' && !line.undone);
+  one('#save').disabled = lines.length === base.known;
+}
+
+function show() {
+  look();
+  showCounts();
+  showQuestion();
+  showGroups();
+  showHistory();
+  reopen();
+  document.body.dataset.seq = lines.length; // which line the page shows
+}
+
+const keys = {
+  s: answers.same, d: answers.different, l: answers.skip, u: undoLast, n: () => answers.name(0),
+  m: () => answers.name(1), o: () => answers.open(0), p: () => answers.open(1), 1: () => answers.none(0),
+  2: () => answers.none(1), '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
+};
+const groupKeys = {x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, u: undoLast};
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || !base) return;
+  if (event.target.matches('input:not([type=checkbox])')) return;
+  if (one('#naming').open || one('#keys').open) return;
+  const action = (one('#group').open ? groupKeys : keys)[event.key.toLowerCase()];
+  if (!action) return;
+  event.preventDefault();
+  action();
+}
+
+function connect() {
+  const click = (selector, action) => one(selector).addEventListener('click', action);
+  click('#same', answers.same), click('#different', answers.different), click('#skip', answers.skip);
+  click('#undo', undoLast), click('#save', save), click('#help', () => one('#keys').showModal());
+  ['#left', '#right'].forEach((side, i) => {
+    click(side + ' .none', () => answers.none(i));
+    click(side + ' .name', () => answers.name(i));
+    click(side + ' .crop', () => answers.open(i));
+  });
+  for (const name in inGroup) click('#group .' + name, inGroup[name]);
+  for (const button of document.querySelectorAll('dialog .close'))
+    button.addEventListener('click', () => button.closest('dialog').close());
+  click('#naming button[value=cancel]', () => one('#naming').close(''));
+  one('#naming').addEventListener('close', () => {
+    if (named) named(one('#naming').returnValue === 'ok' ? one('#new-name').value.trim() : null);
+    named = null;
+  });
+  for (const id of ['#text', '#doubtful', '#unnamed', '#least']) one(id).addEventListener('input', showGroups);
+  one('#history').addEventListener('toggle', showHistory);
+  let frame = 0;
+  const soon = draw => () => { if (!frame) frame = requestAnimationFrame(() => { frame = 0; draw(); }); };
+  addEventListener('scroll', soon(drawLines), {passive: true});
+  one('#group .cells').addEventListener('scroll', soon(drawCells), {passive: true});
+  addEventListener('resize', soon(() => { showGroups(); showGroup(); }));
+  addEventListener('keydown', onKey);
+  addEventListener('visibilitychange', catchUp);
+  if (!embedded) setInterval(catchUp, 3000);
+}
+
+async function begin() {
+  try {
+    base = embedded ? JSON.parse(embedded.textContent) : await ask('data');
+  } catch (error) {
+    toast(error.message, true);
+    return;
+  }
+  rowsOf = new Map();
+  base.ids.forEach((id, r) => rowsOf.has(id) ? rowsOf.get(id).push(r) : rowsOf.set(id, [r]));
+  lower = base.ids.map(id => id.toLowerCase());
+  takeLines(base.decisions);
+  base.known = lines.length;
+  if (embedded) {
+    base.key = embedded.nonce || checksum(new TextEncoder().encode(base.ids.join('\n')));
+    one('#save').hidden = false;
+    restore();
+  }
+  connect();
+  show();
+}
+begin();
+})();
