@@ -36,6 +36,7 @@
        >>cuda_plan   the list of operations to launches: kernels, shapes, tiles and how long they should take
        >>cuda_run    launches to graphs: programs, weights, lanes, a batch from pictures to embeddings
        >>search      the rows nearest to a query, exactly
+       >>group       rows to individuals that nobody has named
        >>create      reid_create: a weight file to a handle
        >>public      reid_embed and the queries
        >>queue       many callers' requests to batches
@@ -67,7 +68,8 @@
        REID_NO_VECTORS       leaves out what is written for particular processors: the portable loops remain, which
                              compute the same to rounding, many times slower, and compile in a third of the time
        REID_NO_NARROW        leaves out bf16 and INT8, on the CPU and on a GPU: reid_create refuses these precisions
-       REID_NO_SEARCH        leaves out the search: reid_index_create and reid_search fail with REID_ERR_LEFT_OUT
+       REID_NO_SEARCH        leaves out the search and the groups: reid_index_create, reid_search and reid_group fail
+                             with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
        REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
@@ -373,6 +375,7 @@ extern "C" {
     X(REID_ERR_CANCELLED, -9, "the request was cancelled")                                                             \
     X(REID_ERR_STOPPING, -60, "the queue is stopping")                                                                 \
     X(REID_ERR_TICKET, -61, "no request has this ticket, or it is over already")                                       \
+    X(REID_ERR_CONTRADICTION, -62, "rows that cannot be linked have to be")                                            \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
     X(REID_ERR_FILE_SHORT, -12, "the file ended early (truncated, or changed while it was read)")                      \
@@ -808,6 +811,44 @@ REID_API void reid_index_destroy(reid_index *index);
    Thread safety   any number of threads on one index; one computes, the others wait. Allocates. */
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error);
+
+/* --- groups: which rows are the same individual, when nobody has said who they are --- */
+
+/* What is grouped, and how far. REID_INIT plus `threshold` is a complete request. */
+typedef struct reid_group_desc {
+    double threshold;            /* two groups are joined as long as their mean cosine is at least this */
+    const uint32_t *must_link;   /* (must_links, 2): rows that belong together whatever their score; NULL if none do */
+    size_t must_links;
+    const uint32_t *cannot_link; /* (cannot_links, 2): rows whose groups are never joined; NULL if there are none */
+    size_t cannot_links;
+    int (*stop_fn)(void *user);  /* asked now and then on the caller's thread; 1: REID_ERR_CANCELLED. NULL: never */
+    void *stop_user;
+} reid_group_desc;
+
+/* Two groups that were joined, each named by its first row. */
+typedef struct reid_merge {
+    uint32_t a, b; /* a < b */
+    int must_link; /* 1: a must_link asked for it */
+    double score;  /* mean cosine of the rows of the one with the rows of the other */
+} reid_merge;
+
+/* Groups rows by average linkage, exactly: every row begins alone; the two groups with the highest mean cosine between
+   their rows are joined, of equals those with the lowest first rows, until that mean is below the threshold. (Scores
+   are rounded to 2^-40 first; equal rows without must_links are joined before all others.) It is what scipy's
+   linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in 8 * dim + 900 bytes a row. must_links
+   are joined first; groups with a cannot_link between any of their rows stay apart. Threads, instruction set and device
+   do not show in the result.
+
+   Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
+                   has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
+                   rows. merges: [count], or NULL: the joins, those of must_links first, then from the highest score
+                   down. merged: how many they are; NULL if merges is. Zeroed on failure.
+   Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
+                   REID_ERR_CONTRADICTION: must_links join two rows that a cannot_link keeps apart, and merges then are
+                   the links from the one to the other; REID_ERR_CANCELLED.
+   Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
+REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
+                                uint32_t *out, reid_merge *merges, size_t *merged);
 
 /* --- a queue: many callers, each with few images ---
 
@@ -9717,6 +9758,469 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
     return r;
 }
 
+/* --------------------------------------------------------------------------------------------------------------------
+   >>group
+   Average linkage without a matrix. The mean cosine of two groups is the product of the sums of their unit rows over
+   the product of their sizes. A group that two others became is no nearer to a third than the nearer of them was, so
+   two groups that are each other's nearest can be joined whatever else is to come: no order shows but that of ties
+   (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is a similarity of minus infinity, which a mean
+   inherits; that changes nothing of it.
+
+   >>search finds each group's REID__NEAR nearest ones; they become links in a heap. What is not among them is no nearer
+   than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise it
+   waits, and both of its groups with it, until the heap is empty. Then the groups that ran into their bounds are
+   searched for among those that there are now. Every round joins the best pair at least, and most rounds join most.
+   ------------------------------------------------------------------------------------------------------------------ */
+#define REID__NEAR 32           /* links that a search gives a group */
+#define REID__ALONE UINT32_MAX  /* sum of a group of one row, which is that row */
+#define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
+#define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
+#define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
+
+/* Of a group in a round: its nearest one waits; it ran into its bound, or its links are searched for. */
+enum { REID__FREE, REID__WAITING, REID__BOUND };
+
+/* A row in its group. What a group has stands with its home, its lowest row. */
+typedef struct reid__grouped {
+    uint32_t home, next;         /* next: the rows of a group are a ring */
+    uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
+    uint32_t changed;            /* joins there had been when it was last joined */
+    uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
+    int state;
+    double bound;                /* of its scores with groups to which no link leads */
+} reid__grouped;
+
+/* Homes a < b of two groups, and their score when there had been `joins` joins. If one has changed since, their score
+   can only be less. */
+typedef struct reid__link {
+    double score;
+    uint32_t a, b, joins;
+} reid__link;
+
+typedef struct reid__grouping {
+    const reid_group_desc *d;
+    reid_desc desc;              /* of the searches */
+    reid__mem mem;
+    reid__grouped *rows;         /* [count] */
+    uint32_t count, joins, live; /* live: groups at the beginning of a round */
+    int dim;
+    float *means, *sums;         /* (live, dim); (used, 2, dim): as much as a float holds, and the rest */
+    uint32_t used;
+    uint32_t *starts, *enemies;  /* [count + 1], [2 cannot_links]: whom each row cannot be linked with; or NULL */
+    uint32_t *homes, *asked;     /* [live]: of the means; of those who need links */
+    reid__link *links;           /* [room]: a heap; behind it, at the end, those that wait */
+    size_t heap, waiting, room;
+    float *queries;              /* (chunk, dim): means from asked[at] on, and what was found for them */
+    reid_hit *hits;              /* (chunk, REID__NEAR) */
+    int *found, chunk;
+    uint32_t at;
+    reid_merge *merges;          /* [count], or NULL */
+} reid__grouping;
+
+static const float *reid__group_mean(const reid__grouping *g, uint32_t home) {
+    return g->means + (size_t)g->rows[home].place * (size_t)g->dim;
+}
+
+/* The sum of the unit rows of a group, in two parts; *rest is NULL if there is no second one. */
+static const float *reid__group_sum(const reid__grouping *g, uint32_t home, const float **rest) {
+    const float *sum = g->sums + (size_t)g->rows[home].sum * 2 * (size_t)g->dim;
+    int alone = g->rows[home].sum == REID__ALONE;
+    *rest = alone ? NULL : sum + g->dim;
+    return alone ? reid__group_mean(g, home) : sum;
+}
+
+/* To multiples of 2^-40, so that scores which only rounding has made different are equal. */
+static double reid__round_score(double score) { return floor(score * 1099511627776.0 + 0.5) / 1099511627776.0; }
+
+/* Products of floats are exact in double: however a compiler adds them up, the bits are the same. */
+static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b) {
+    const float *a_rest, *b_rest, *x = reid__group_sum(g, a, &a_rest), *y = reid__group_sum(g, b, &b_rest);
+    double sum = reid__exact_dot(x, y, g->dim);
+    if (a_rest) sum += reid__exact_dot(a_rest, y, g->dim);
+    if (b_rest) sum += reid__exact_dot(x, b_rest, g->dim);
+    return reid__round_score(sum / ((double)g->rows[a].size * g->rows[b].size));
+}
+
+static int reid__are_enemies(const reid__grouping *g, uint32_t a, uint32_t b) {
+    if (!g->starts) return 0;
+    uint32_t few = g->rows[a].size < g->rows[b].size ? a : b, other = few == a ? b : a, row = few;
+    do
+        for (uint32_t i = g->starts[row]; i < g->starts[row + 1]; i++)
+            if (g->rows[g->enemies[i]].home == other) return 1;
+    while ((row = g->rows[row].next) != few);
+    return 0;
+}
+
+static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, int must_link) {
+    reid_merge merge = {a < b ? a : b, a < b ? b : a, must_link, score};
+    reid__grouped *m = &g->rows[merge.a], *n = &g->rows[merge.b];
+    const float *m_rest, *n_rest, *x = reid__group_sum(g, merge.a, &m_rest), *y = reid__group_sum(g, merge.b, &n_rest);
+    m->sum = m_rest ? m->sum : n_rest ? n->sum : g->used++;
+    float *sum = g->sums + (size_t)m->sum * 2 * (size_t)g->dim;
+    for (int k = 0; k < g->dim; k++) {
+        double whole = ((double)x[k] + (m_rest ? m_rest[k] : 0)) + ((double)y[k] + (n_rest ? n_rest[k] : 0));
+        sum[k] = (float)whole;
+        sum[g->dim + k] = (float)(whole - (double)sum[k]);
+    }
+    uint32_t row = merge.b, next = n->next;
+    do g->rows[row].home = merge.a;
+    while ((row = g->rows[row].next) != merge.b);
+    n->next = m->next, m->next = next;
+    m->size += n->size;
+    m->nearest = merge.a;
+    if (n->bound > m->bound) m->bound = n->bound;
+    if (g->merges) g->merges[g->joins] = merge;
+    m->changed = ++g->joins;
+}
+
+/* --- rounds ------------------------------------------------------------------------------------------------------- */
+
+/* Moves the means of the groups that there are now to the front, in the order of homes, and lists who needs links.
+   Returns how many they are. */
+static uint32_t reid__list_groups(reid__grouping *g) {
+    uint32_t asked = g->live = 0;
+    for (uint32_t i = 0; i < g->count; i++) {
+        reid__grouped *m = &g->rows[i];
+        if (m->home != i) continue;
+        float *mean = g->means + (size_t)g->live * (size_t)g->dim;
+        const float *rest, *sum = reid__group_sum(g, i, &rest);
+        for (int k = 0; k < g->dim; k++) mean[k] = rest ? (float)(((double)sum[k] + rest[k]) / m->size) : sum[k];
+        m->place = g->live;
+        g->homes[g->live++] = i;
+        m->state = m->bound >= g->d->threshold && m->state != REID__WAITING ? REID__BOUND : REID__FREE;
+        if (m->state == REID__BOUND) g->asked[asked++] = i;
+    }
+    return asked;
+}
+
+static int reid__not_for_me(int query, size_t row, void *user) {
+    const reid__grouping *g = (const reid__grouping *)user;
+    uint32_t home = g->asked[g->at + (uint32_t)query], other = g->homes[row];
+    return home == other || reid__are_enemies(g, home, other);
+}
+
+/* More are nearest to a group than a search tells apart: looks at all of them in double. */
+static void reid__look_at_all(reid__grouping *g, uint32_t home) {
+    reid__link best = {(double)-INFINITY, home, home, g->joins};
+    for (uint32_t i = 0; i < g->live; i++) {
+        if (g->homes[i] == home || reid__are_enemies(g, home, g->homes[i])) continue;
+        double score = reid__group_score(g, home, g->homes[i]);
+        if (score > best.score) best.score = score, best.b = g->homes[i];
+    }
+    g->rows[home].bound = best.score, g->rows[home].nearest = best.b;
+    g->links[g->heap++] = best;
+}
+
+/* The hits of a query become links, from a, who asked, to b. */
+static void reid__take_hits(reid__grouping *g, int query) {
+    const reid_hit *hits = g->hits + (ptrdiff_t)query * REID__NEAR;
+    reid__link link = {0, g->asked[g->at + (uint32_t)query], 0, 0};
+    reid__grouped *m = &g->rows[link.a];
+    double error = g->joins ? REID__MEAN_ERROR : 0;
+    int n = g->found[query];
+    for (int i = 0; i < n; i++) {
+        link.b = g->homes[hits[i].row];
+        link.score = reid__round_score(hits[i].score + (m->changed || g->rows[link.b].changed ? error : 0));
+        g->links[g->heap++] = link;
+    }
+    m->bound = n < REID__NEAR ? (double)-INFINITY : reid__round_score(hits[n - 1].score + error);
+    if (n == REID__NEAR && reid__round_score(hits[0].score - error) <= m->bound) reid__look_at_all(g, link.a);
+}
+
+static reid_result reid__go_on(const reid__grouping *g) {
+    if (!g->d->stop_fn || !g->d->stop_fn(g->d->stop_user)) return REID_OK;
+    return reid__fail(g->desc.error, REID_ERR_CANCELLED, "stop_fn asked for it");
+}
+
+/* Searches for the links of `asked` groups. Those that waited are kept, but for the ones that are found anew: no group
+   ever has more than came from its own search. */
+static reid_result reid__find_links(reid__grouping *g, uint32_t asked) {
+    reid_rows rows = {g->means, NULL, g->live, g->dim, NULL};
+    const reid__link *from = g->links + (g->room - g->waiting);
+    for (g->heap = 0; g->waiting; g->waiting--, from++)
+        if (g->rows[from->a].state == REID__FREE && g->rows[from->b].state == REID__FREE) g->links[g->heap++] = *from;
+    reid_search_desc search = REID_INIT;
+    search.k = REID__NEAR, search.use_threshold = 1, search.threshold = g->d->threshold - REID__MEAN_ERROR;
+    search.exclude = reid__not_for_me, search.exclude_user = g;
+    reid_index *index;
+    reid_result r = reid_index_create(&g->desc, &rows, &index);
+    for (g->at = 0; g->at < asked && r == REID_OK; g->at += (uint32_t)g->chunk) {
+        int n = asked - g->at < (uint32_t)g->chunk ? (int)(asked - g->at) : g->chunk;
+        for (int q = 0; q < n; q++)
+            memcpy(g->queries + (ptrdiff_t)q * g->dim, reid__group_mean(g, g->asked[g->at + (uint32_t)q]),
+                   sizeof(float) * (size_t)g->dim);
+        r = reid__go_on(g);
+        if (r == REID_OK) r = reid_search(index, g->queries, n, &search, g->hits, g->found, g->desc.error);
+        for (int q = 0; q < n && r == REID_OK; q++) reid__take_hits(g, q);
+    }
+    reid_index_destroy(index);
+    return r;
+}
+
+/* The better score first; of equals the one that was looked at longer ago, then the lower rows. */
+static int reid__link_before(const reid__link *x, const reid__link *y) {
+    if (x->score != y->score) return x->score > y->score;
+    if (x->joins != y->joins) return x->joins < y->joins;
+    return x->a != y->a ? x->a < y->a : x->b < y->b;
+}
+
+static void reid__sift(reid__link *heap, size_t count, size_t at) {
+    reid__link moved = heap[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && reid__link_before(&heap[child + 1], &heap[child])) child++;
+        if (!reid__link_before(&heap[child], &moved)) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = moved;
+}
+
+/* Of two links that found each other one is enough; the rest become a heap. */
+static void reid__order_links(reid__grouping *g) {
+    size_t kept = 0;
+    for (size_t i = 0; i < g->heap; i++) {
+        reid__link link = g->links[i];
+        const reid__grouped *other = &g->rows[link.b];
+        if (link.a > link.b) {
+            if (other->state == REID__BOUND && link.score > other->bound) continue;
+            link.b = link.a, link.a = g->links[i].b;
+        }
+        g->links[kept++] = link;
+    }
+    g->heap = kept;
+    for (size_t at = kept / 2; at-- > 0;) reid__sift(g->links, kept, at);
+}
+
+/* Two groups that are joined or cannot be, or are less similar than asked for. */
+static int reid__is_over(const reid__grouping *g, const reid__link *link) {
+    return link->a == link->b || link->score < g->d->threshold || reid__are_enemies(g, link->a, link->b);
+}
+
+/* Brings a link up to date. Once the best one is, all that equal it are. */
+static void reid__renew_link(const reid__grouping *g, reid__link *link) {
+    uint32_t a = g->rows[link->a].home, b = g->rows[link->b].home;
+    if (a != b && (link->joins < g->rows[a].changed || link->joins < g->rows[b].changed))
+        link->score = reid__group_score(g, a, b);
+    link->a = a < b ? a : b, link->b = a < b ? b : a, link->joins = g->joins;
+}
+
+/* 1: nothing that is not a link can be better for m than its link to `other`. */
+static int reid__is_nearest(reid__grouped *m, uint32_t other, double score) {
+    if (score < m->bound || (score == m->bound && m->nearest != other)) m->state = REID__BOUND;
+    return m->state == REID__FREE;
+}
+
+/* Joins groups until all links are used up, or wait for the next round. */
+static reid_result reid__follow_links(reid__grouping *g) {
+    for (uint32_t i = 1; g->heap; i++) {
+        if (i % 65536 == 0 && reid__go_on(g) != REID_OK) return REID_ERR_CANCELLED;
+        reid__link link = g->links[0];
+        int renewed = link.joins < g->joins;
+        if (renewed) reid__renew_link(g, &link);
+        int over = reid__is_over(g, &link);
+        g->links[0] = renewed && !over ? link : g->links[--g->heap];
+        reid__sift(g->links, g->heap, 0);
+        if (renewed || over) continue;
+        reid__grouped *m = &g->rows[link.a], *n = &g->rows[link.b];
+        int nearest = reid__is_nearest(m, link.b, link.score);
+        if (reid__is_nearest(n, link.a, link.score) && nearest) {
+            reid__join(g, link.a, link.b, link.score, 0);
+            continue;
+        }
+        if (m->state == REID__FREE) m->state = REID__WAITING;
+        if (n->state == REID__FREE) n->state = REID__WAITING;
+        g->links[g->room - ++g->waiting] = link;
+    }
+    return REID_OK;
+}
+
+static reid_result reid__group_rounds(reid__grouping *g) {
+    reid_result r = REID_OK;
+    for (uint32_t asked; r == REID_OK && (asked = reid__list_groups(g)) > 0;) {
+        r = reid__find_links(g, asked);
+        if (r == REID_OK) reid__order_links(g);
+        for (uint32_t i = 0; i < asked; i++) g->rows[g->asked[i]].state = REID__FREE;
+        if (r == REID_OK) r = reid__follow_links(g);
+    }
+    return r;
+}
+
+/* --- what was asked for ------------------------------------------------------------------------------------------- */
+
+/* The rows at length 1, each alone. */
+static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
+    for (uint32_t i = 0; i < g->count; i++) {
+        size_t at = (size_t)i * (size_t)g->dim;
+        float *unit = g->means + at;
+        double square = 0;
+        for (int k = 0; k < g->dim; k++) {
+            unit[k] = rows->floats ? rows->floats[at + (size_t)k] : reid__half(rows->halves[at + (size_t)k]);
+            square += (double)unit[k] * unit[k];
+        }
+        if (!(square > 0 && square <= REID__LONGEST * REID__LONGEST))
+            return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
+        double scale = 1 / sqrt(square);
+        for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
+        reid__grouped alone = {i, i, 1, i, REID__ALONE, 0, i, REID__FREE, (double)INFINITY};
+        g->rows[i] = alone;
+    }
+    return REID_OK;
+}
+
+/* The shortest way along must_links from one row to another that has one. */
+static reid_result reid__contradiction(reid__grouping *g, uint32_t from, uint32_t to, size_t *links) {
+    const uint32_t *pairs = g->d->must_link;
+    uint32_t *way = g->asked, *far = g->homes; /* the next row towards `to`, and how many links it is away */
+    char text[1024];
+    size_t used = 0;
+    memset(far, 0xff, (size_t)g->count * sizeof *far);
+    far[to] = 0;
+    for (uint32_t round = 0; far[from] == UINT32_MAX; round++)
+        for (size_t i = 0; i < 2 * g->d->must_links; i++)
+            if (far[pairs[i]] == round && far[pairs[i ^ 1]] == UINT32_MAX)
+                far[pairs[i ^ 1]] = round + 1, way[pairs[i ^ 1]] = pairs[i];
+    for (uint32_t at = from; at != to; at = way[at], ++*links) {
+        reid_merge link = {at, way[at], 1, 0};
+        if (g->merges) g->merges[*links] = link;
+        if (used + 16 < sizeof text) used += (size_t)snprintf(text + used, sizeof text - used, "%u - ", at);
+    }
+    return reid__fail(g->desc.error, REID_ERR_CONTRADICTION, "rows %u and %u cannot be linked, and have to be: %s%s%u",
+                      from, to, text, used + 16 < sizeof text ? "" : "... - ", to);
+}
+
+/* Joins what belongs together, and lists for each row whom it cannot be linked with. */
+static reid_result reid__take_links(reid__grouping *g, size_t *links) {
+    const uint32_t *must = g->d->must_link, *cannot = g->d->cannot_link;
+    size_t n = 2 * g->d->cannot_links;
+    for (size_t i = 0; i < 2 * g->d->must_links; i += 2) {
+        uint32_t a = g->rows[must[i]].home, b = g->rows[must[i + 1]].home;
+        if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
+    }
+    if (!n) return REID_OK;
+    g->starts = (uint32_t *)reid__alloc_zero(&g->mem, ((size_t)g->count + 2) * sizeof *g->starts);
+    g->enemies = (uint32_t *)reid__alloc(&g->mem, n * sizeof *g->enemies);
+    if (!g->starts || !g->enemies) return reid__no_memory(g->desc.error, "cannot_links", n * sizeof *g->enemies);
+    for (size_t i = 0; i < n; i++) {
+        if (g->rows[cannot[i]].home == g->rows[cannot[i ^ 1]].home)
+            return reid__contradiction(g, cannot[i], cannot[i ^ 1], links);
+        g->starts[cannot[i] + 2]++;
+    }
+    for (size_t i = 2; i < (size_t)g->count + 2; i++) g->starts[i] += g->starts[i - 1];
+    for (size_t i = 0; i < n; i++) g->enemies[g->starts[cannot[i] + 1]++] = cannot[i ^ 1];
+    return REID_OK;
+}
+
+/* Joins equal rows, of which there may be many: no search tells them apart. Those of a must_link are not among them,
+   because their groups have other rows, too. */
+static reid_result reid__join_equals(reid__grouping *g) {
+    size_t bytes = (size_t)g->count * sizeof(uint64_t);
+    uint32_t must = g->joins;
+    uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
+    if (!keys) return reid__no_memory(g->desc.error, "keys of rows", bytes);
+    for (uint32_t i = 0; i < g->count; i++) {
+        uint32_t hash = 0;
+        const float *unit = reid__group_mean(g, i);
+        for (int k = 0; k < g->dim; k++) hash = (hash ^ reid__bits(unit[k])) * 0x9e3779b1u + (hash >> 15);
+        keys[i] = (uint64_t)hash << 32 | i;
+    }
+    reid__sort(keys, g->count, sizeof *keys, reid__compare_keys);
+    for (size_t i = 1, from = 0; i < g->count; i++) {
+        const reid__grouped *row = &g->rows[(uint32_t)keys[i]];
+        if (keys[i] >> 32 != keys[from] >> 32) from = i;
+        for (size_t k = from; k < i && row->size == 1 && row->home == (uint32_t)keys[i]; k++) {
+            uint32_t other = (uint32_t)keys[k], home = g->rows[other].home;
+            if (g->rows[home].changed <= must && g->rows[home].size > 1) continue;
+            double score = reid__group_score(g, row->home, home);
+            if (score < g->d->threshold) break;
+            if (!reid__are_enemies(g, row->home, home) &&
+                memcmp(reid__group_mean(g, row->home), reid__group_mean(g, other), sizeof(float) * (size_t)g->dim) == 0)
+                reid__join(g, home, row->home, score, 0);
+        }
+    }
+    reid__free(&g->mem, keys);
+    return REID_OK;
+}
+
+/* Memory that lasts until the end. */
+static reid_result reid__group_memory(reid__grouping *g) {
+    size_t n = g->count, dim = (size_t)g->dim, chunk = REID__GROUP_VALUES / dim, *limit = &g->desc.memory_limit;
+    reid__carver c = {NULL, 0};
+    if (chunk > REID__GROUP_CHUNK) chunk = REID__GROUP_CHUNK;
+    g->chunk = (int)chunk, g->room = n * (REID__NEAR + 1);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass) c.base = (char *)reid__alloc(&g->mem, c.used);
+        if (pass && !c.base) return reid__no_memory(g->desc.error, "groups", c.used);
+        c.used = 0;
+        g->rows = (reid__grouped *)reid__carve(&c, n, sizeof *g->rows);
+        g->means = (float *)reid__carve(&c, n * dim, sizeof(float));
+        g->sums = (float *)reid__carve(&c, n / 2 * dim, 2 * sizeof(float)); /* of two rows that were alone, each */
+        g->links = (reid__link *)reid__carve(&c, g->room, sizeof *g->links);
+        g->homes = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
+        g->asked = (uint32_t *)reid__carve(&c, n, sizeof(uint32_t));
+        g->queries = (float *)reid__carve(&c, chunk * dim, sizeof(float));
+        g->hits = (reid_hit *)reid__carve(&c, chunk * REID__NEAR, sizeof(reid_hit));
+        g->found = (int *)reid__carve(&c, chunk, sizeof(int));
+    }
+    if (*limit && *limit <= g->mem.used)
+        return reid__fail(g->desc.error, REID_ERR_MEMORY_LIMIT, "%u rows take %llu bytes, and their search more",
+                          g->count, (unsigned long long)g->mem.used);
+    if (*limit) *limit -= g->mem.used;
+    return REID_OK;
+}
+
+static reid_result reid__check_links(reid_error *e, const char *name, const uint32_t *pairs, size_t n, size_t rows) {
+    if (n > UINT32_MAX / 2 || (n && !pairs))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "%s: NULL, or more than 2147483647 pairs", name);
+    for (size_t i = 0; i < 2 * n; i++)
+        if (pairs[i] >= rows || pairs[i] == pairs[i ^ 1])
+            return reid__fail(e, REID_ERR_INVALID_ARG, "%s %llu is of rows %u and %u: two of %llu rows", name,
+                              (unsigned long long)i / 2, pairs[i & ~(size_t)1], pairs[i | 1], (unsigned long long)rows);
+    return REID_OK;
+}
+
+static reid_result reid__check_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *d) {
+    reid_error *e = desc->error;
+    if (rows->groups) return reid__fail(e, REID_ERR_INVALID_ARG, "rows.groups is given: groups are to be found");
+    if (!(d->threshold >= -2 && d->threshold <= 2))
+        return reid__fail(e, REID_ERR_INVALID_ARG, "the threshold is %g, which is no cosine", d->threshold);
+    reid_result r = reid__check_links(e, "must_link", d->must_link, d->must_links, rows->count);
+    return r == REID_OK ? reid__check_links(e, "cannot_link", d->cannot_link, d->cannot_links, rows->count) : r;
+}
+
+static int reid__by_merge(const void *a, const void *b) {
+    const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
+    if (x->must_link != y->must_link) return y->must_link - x->must_link;
+    if (x->score != y->score) return x->score < y->score ? 1 : -1;
+    return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
+}
+
+REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
+                                uint32_t *out, reid_merge *merges, size_t *merged) {
+    reid__grouping g;
+    size_t links = 0;
+    if (merged) *merged = 0;
+    if (!desc || !rows || !group || (rows->count && !out) || !merges != !merged) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+    memset(&g, 0, sizeof g);
+    g.d = group, g.desc = *desc, g.merges = merges, g.dim = rows->dim;
+    reid_result r = reid__mem_init(&g.mem, desc);
+    if (r == REID_OK) r = reid__check_rows(desc, rows);
+    if (r == REID_OK) g.count = (uint32_t)rows->count, r = reid__check_group(desc, rows, group);
+    reid__caller caller = reid__enter();
+    if (r == REID_OK) r = reid__group_memory(&g);
+    if (r == REID_OK) r = reid__unit_rows(&g, rows);
+    if (r == REID_OK) r = reid__take_links(&g, &links);
+    if (r == REID_OK) r = reid__join_equals(&g);
+    if (r == REID_OK) r = reid__group_rounds(&g);
+    for (uint32_t i = 0, n = 0; i < g.count; i++)
+        out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];
+    if (r == REID_OK) links = g.joins;
+    if (r == REID_OK && merges) reid__sort(merges, links, sizeof *merges, reid__by_merge);
+    if (merged) *merged = links;
+    reid__release(&g.mem, NULL);
+    reid__leave(caller);
+    return r;
+}
+
 #else /* REID_NO_SEARCH */
 #define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
 
@@ -9734,6 +10238,15 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
     reid__clear_error(error);
     return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+}
+
+REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
+                                uint32_t *out, reid_merge *merges, size_t *merged) {
+    (void)rows, (void)group, (void)out, (void)merges;
+    if (merged) *merged = 0;
+    if (!desc) return REID_ERR_INVALID_ARG;
+    reid__clear_error(desc->error);
+    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
 }
 #endif /* REID_NO_SEARCH */
 
