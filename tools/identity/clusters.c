@@ -15,8 +15,8 @@ enum {
 };
 static const size_t MOST_LINKS = (size_t)1 << 27; /* pairs of crops in one picture, all together */
 
-/* Two rows that have to be, or cannot be, in one group. reason: the decision of this place in the list, or a track or a
-   picture that they share. */
+/* Two rows that have to be, or cannot be, in one group. reason: the decision of this place in the list, or a track, a
+   picture or a known individual that they share. */
 typedef struct link {
     uint32_t a, b;
     size_t reason;
@@ -24,6 +24,7 @@ typedef struct link {
 
 #define OF_A_TRACK (SIZE_MAX - 1)
 #define OF_A_PICTURE (SIZE_MAX - 2)
+#define KNOWN (SIZE_MAX - 3)
 
 typedef struct links {
     link *at;
@@ -39,7 +40,7 @@ typedef struct grouping {
     uint32_t *crop, *row, count; /* [count]; [crops]: CLUSTERS_NONE for what is no crop */
     links must, cannot;
     uint32_t *pairs;          /* of must, then those of cannot, two numbers each */
-    uint32_t *group;          /* [count]: what reid_group says, then the home of each group */
+    uint32_t *apart, *group;  /* [count]: known individuals; what reid_group says */
 } grouping;
 
 /* --- links -------------------------------------------------------------------------------------------------------- */
@@ -117,7 +118,8 @@ static int leave_out(grouping *g) {
 
 static int find_links(grouping *g) {
     const clusters_request *r = g->r;
-    if (!add_numbered(&g->must, g, r->tracks, 0, OF_A_TRACK) || !add_numbered(&g->cannot, g, r->frames, 1, OF_A_PICTURE))
+    if (!add_numbered(&g->must, g, r->known, 0, KNOWN) || !add_numbered(&g->must, g, r->tracks, 0, OF_A_TRACK) ||
+        !add_numbered(&g->cannot, g, r->frames, 1, OF_A_PICTURE))
         return 0;
     if (r->state && (!add_decided(&g->must, g, r->state->same, r->state->sames) ||
                      !add_decided(&g->cannot, g, r->state->different, r->state->differents)))
@@ -127,7 +129,9 @@ static int find_links(grouping *g) {
         const link *l = i < g->must.count ? &g->must.at[i] : &g->cannot.at[i - g->must.count];
         g->pairs[2 * i] = l->a, g->pairs[2 * i + 1] = l->b;
     }
-    return g->pairs != NULL;
+    g->apart = g->pairs && r->known ? need_array(g->count + 1, sizeof *g->apart) : NULL;
+    for (uint32_t i = 0; i < g->count && g->apart; i++) g->apart[i] = r->known[g->crop[i]];
+    return g->pairs && (g->apart || !r->known);
 }
 
 /* --- a contradiction ---------------------------------------------------------------------------------------------- */
@@ -135,7 +139,8 @@ static int find_links(grouping *g) {
 static void tell_reason(const grouping *g, const links *l, uint32_t a, uint32_t b, text *t) {
     size_t i = 0;
     while (i < l->count && !(l->at[i].a == a && l->at[i].b == b) && !(l->at[i].a == b && l->at[i].b == a)) i++;
-    if (i == l->count || l->at[i].reason == OF_A_TRACK) text_puts(t, "one track");
+    if (i == l->count || l->at[i].reason == KNOWN) text_puts(t, "earlier groups");
+    else if (l->at[i].reason == OF_A_TRACK) text_puts(t, "one track");
     else if (l->at[i].reason == OF_A_PICTURE) text_puts(t, "one picture");
     else text_printf(t, "decision %lld", g->r->decided->at[l->at[i].reason].seq);
 }
@@ -151,9 +156,9 @@ static void say_chain(const grouping *g) {
         text_puts(&t, " - ");
         text_visible(&t, g->c->ids[g->crop[chain[i].b]]);
     }
-    text_puts(&t, ", although by ");
+    text_puts(&t, ", but by ");
     tell_reason(g, &g->cannot, from, to, &t);
-    say_error("one individual cannot be two: %s they are different", t.s);
+    say_error("one individual cannot be two: %s they are not the same", t.s);
     text_free(&t);
 }
 
@@ -175,6 +180,7 @@ static int ask(grouping *g) {
     if (d.threshold > 2) d.threshold = 2;
     d.must_link = g->pairs, d.must_links = g->must.count;
     d.cannot_link = g->pairs + 2 * g->must.count, d.cannot_links = g->cannot.count;
+    d.apart = g->apart;
     d.stop_fn = stopped;
     desc.error = &error;
     g->group = need_array(g->count + 1, sizeof *g->group);
@@ -257,6 +263,35 @@ static int score_rows(grouping *g) {
     }
     free(order), free(starts), free(sum);
     return sum != NULL;
+}
+
+/* New groups that lower scores would join with a known individual may be that individual: union-find over groups, whose
+   roots know whom they have met. */
+static int suggest(grouping *g) {
+    clusters *c = g->c;
+    size_t n = c->groups + 1;
+    if (!g->r->known) return 1;
+    uint32_t *home = need_array(n, sizeof *home), *met = home ? need_array(n, sizeof *met) : NULL;
+    c->suggested = met ? need_array(n, sizeof *c->suggested) : NULL;
+    for (uint32_t k = 0; k < c->groups && c->suggested; k++) home[k] = k, met[k] = c->suggested[k] = UINT32_MAX;
+    for (size_t i = 0; i < c->rows && c->suggested; i++)
+        if (c->group[i] != CLUSTERS_NONE && g->r->known[i] != UINT32_MAX) met[c->group[i]] = g->r->known[i];
+    for (size_t i = 0; i < c->merged && c->suggested; i++) {
+        const reid_merge *m = &c->merges[i];
+        uint32_t a = c->group[m->a], b = c->group[m->b];
+        while (home[a] != a) a = home[a];
+        while (home[b] != b) b = home[b];
+        home[b] = a;
+        if (met[a] == UINT32_MAX) met[a] = met[b];
+    }
+    for (uint32_t k = 0, top; k < c->groups && c->suggested; k++) {
+        for (top = k; home[top] != top;) top = home[top];
+        c->suggested[k] = met[top];
+    }
+    for (size_t i = 0; i < c->rows && c->suggested; i++) /* of whom it is known needs no suggestion */
+        if (c->group[i] != CLUSTERS_NONE && g->r->known[i] != UINT32_MAX) c->suggested[c->group[i]] = UINT32_MAX;
+    free(home), free(met);
+    return c->suggested != NULL;
 }
 
 /* --- doubts ------------------------------------------------------------------------------------------------------- */
@@ -364,14 +399,14 @@ int clusters_make(clusters *c, const clusters_request *r) {
     c->group = need_array(c->rows, sizeof *c->group);
     c->score = c->group ? need_array(c->rows, sizeof *c->score) : NULL;
     int good = c->score && leave_out(&g) && find_links(&g) && ask(&g) && number_groups(&g) && room_for_groups(c) &&
-               score_rows(&g) && find_doubts(&g);
+               score_rows(&g) && suggest(&g) && find_doubts(&g);
     if (good) take_names(c, r);
-    free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at), free(g.pairs), free(g.group);
+    free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at), free(g.pairs), free(g.apart), free(g.group);
     return good;
 }
 
 void clusters_free(clusters *c) {
-    free(c->group), free(c->score), free(c->number), free(c->names), free(c->doubtful), free(c->merges);
+    free(c->group), free(c->score), free(c->number), free(c->names), free(c->doubtful), free(c->merges), free(c->suggested);
     memset(c, 0, sizeof *c);
 }
 

@@ -17,6 +17,8 @@ typedef struct clusters_request {
     const reid_desc *search; /* device and threads */
     const uint32_t *frames;  /* [crops]: crops of one picture are not the same individual; NULL: nothing is known */
     const uint32_t *tracks;  /* [crops]: crops of one track are; UINT32_MAX: of none; NULL: there are none */
+    const uint32_t *known;   /* [crops]: the individual that a crop is known to be, which stays so; UINT32_MAX: it is new.
+                                NULL: all are */
     const decision_list *decided; /* with its state; both or neither */
     const decision_state *state;
 } clusters_request;
@@ -32,6 +34,8 @@ typedef struct clusters {
     const char *const *ids; /* those of the crops, which outlive it */
     uint32_t *group;        /* [rows]: 0, 1, ... in the order of first crops, or CLUSTERS_NONE */
     double *score;          /* [rows]: mean score with the rest of its group; NAN: it is alone */
+    uint32_t *suggested;    /* [groups], NULL without `known`: the known individual that a new group may be, by scores
+                               between doubt and threshold; else UINT32_MAX */
     uint32_t *number;       /* [groups]: what the group is called; the same, unless earlier groups had other numbers */
     const char **names;     /* [groups], NULL where nobody has named it; they belong to others, who outlive it */
     doubtful_pair *doubtful; /* nearest to the threshold first */

@@ -1,0 +1,178 @@
+/* reid cluster: which crops show the same individual, when nobody has said who they are? */
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "commands/requests.h"
+#include "gallery/makers.h"
+#include "identity/decision.h"
+#include "identity/decisions.h"
+#include "identity/earlier.h"
+#include "identity/partition.h"
+#include "report/cluster_report.h"
+#include "report/eval_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double USUAL_DOUBT = 0.1; /* below the threshold, without a calibration */
+static const double DOUBTFUL = 0.1;    /* probability from which on a question is worth while */
+static const size_t MOST_BYTES = (size_t)1 << 32;
+
+typedef struct clustering_run {
+    const options *o;
+    crops crops;
+    calibration calibration;
+    decisions decided;
+    decision_state state;
+    earlier earlier;
+    uint32_t *frames, *tracks, *known;
+    clusters_request request;
+    clusters found;
+} clustering_run;
+
+static int has_ending(const char *path, const char *end) {
+    size_t n = strlen(path), m = strlen(end);
+    return n > m && strcmp(path + n - m, end) == 0;
+}
+
+static int check_options(const options *o) {
+    if (o->operand_count < (o->explain ? 3 : 1))
+        say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
+    else if (o->weight_count && o->calibration)
+        say_error("cluster: --weights would change the scores that --calibration is about");
+    else if (o->carry && o->add) say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
+    else if (o->explain && o->output) say_error("cluster: --explain writes no file: -o does not go with it");
+    else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
+    else if (o->output && !has_ending(o->output, ".csv") && !has_ending(o->output, ".json"))
+        say_error("%s: groups are written as .csv or .json", shown(o->output));
+    else return 1;
+    return 0;
+}
+
+/* --- what is read ------------------------------------------------------------------------------------------------- */
+
+static void take_track(const csv *row, const int *column, void *user, text *why) {
+    const clustering_run *run = user;
+    size_t at = crops_find(&run->crops, csv_field(row, column[0]));
+    long long track;
+    if (!parse_int(csv_field(row, column[1]), 0, UINT32_MAX - 1, &track)) {
+        text_puts(why, "the track is no number: ");
+        text_visible(why, csv_field(row, column[1]));
+    } else if (at == SIZE_MAX) {
+        text_visible(why, csv_field(row, column[0]));
+        text_puts(why, " is none of the crops");
+    } else if (run->tracks[at] != UINT32_MAX) {
+        text_visible(why, csv_field(row, column[0]));
+        text_puts(why, " is there twice");
+    } else {
+        run->tracks[at] = (uint32_t)track;
+    }
+}
+
+static uint32_t *nobodies(size_t count) {
+    uint32_t *all = need_array(count, sizeof *all);
+    if (all) memset(all, 0xff, count * sizeof *all);
+    return all;
+}
+
+static int read_tracks(clustering_run *run) {
+    static const char *const columns[] = {"id", "track"};
+    const csv_table table = {columns, 2, 2, "", take_track, run};
+    const char *path = run->o->tracks;
+    text file = TEXT_INIT, why = TEXT_INIT;
+    run->tracks = nobodies(run->crops.count);
+    int good = run->tracks != NULL;
+    if (good && (!file_read(path, MOST_BYTES, 1, &file, &why) || !csv_read(&table, &file, &why))) {
+        say_error("%s: %s", shown(path), why.s);
+        good = 0;
+    }
+    text_free(&file), text_free(&why);
+    return good;
+}
+
+static int read_decisions(clustering_run *run) {
+    text why = TEXT_INIT;
+    int good = decisions_open(&run->decided, run->o->decisions, 0, &why) &&
+               decisions_state(&run->state, &run->decided.list, &why) == 1;
+    if (!good) say_error("%s: %s", shown(run->o->decisions), why.s);
+    text_free(&why);
+    return good;
+}
+
+static int read_known(clustering_run *run) {
+    run->known = nobodies(run->crops.count);
+    for (size_t i = 0; i < run->earlier.count && run->known; i++) {
+        size_t at = crops_find(&run->crops, run->earlier.at[i].id);
+        if (at != SIZE_MAX) run->known[at] = run->earlier.at[i].group;
+    }
+    return run->known != NULL;
+}
+
+/* --- scores ------------------------------------------------------------------------------------------------------- */
+
+/* The lowest score that is as probable as that; probabilities rise with scores. */
+static double score_of(const calibration *c, double probability, double scale) {
+    double low = -scale, high = scale;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (calibration_probability(c, middle) >= probability) high = middle;
+        else low = middle;
+    }
+    return high;
+}
+
+static int choose_scores(clustering_run *run) {
+    const options *o = run->o;
+    clusters_request *r = &run->request;
+    const store_meta *makers = &run->crops.makers;
+    double weights[MAX_MODELS], learned = o->calibration ? run->calibration.threshold : makers->threshold;
+    if (o->weight_count && o->weight_count != makers->models) {
+        say_error("cluster: --weights gives %d value(s) for %d model(s)", o->weight_count, makers->models);
+        return 0;
+    }
+    if (o->calibration) memcpy(weights, run->calibration.weights, sizeof weights);
+    else decision_weights(weights, makers->models, o->weights, o->weight_count);
+    r->scale = crops_weigh(&run->crops, weights);
+    r->threshold = !isnan(o->threshold) ? o->threshold : learned;
+    if (isnan(r->threshold)) {
+        say_error("cluster: which score is enough? Give --calibration (reid calibrate) or --threshold");
+        return 0;
+    }
+    r->doubt = o->calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
+    if (!isnan(o->suggest)) r->doubt = o->suggest;
+    if (r->doubt > r->threshold) r->doubt = r->threshold;
+    return 1;
+}
+
+/* --- results ------------------------------------------------------------------------------------------------------ */
+
+static int tell_agreement(const clustering_run *run, const label_set *labels) {
+    const clusters *c = &run->found;
+    uint32_t *group = need_array(c->rows, 2 * sizeof *group);
+    char **identities = run->crops.identities;
+    const char **names = group ? need_zeroed(c->rows, sizeof *names) : NULL;
+    size_t n = 0, distinct = 0;
+    agreement a;
+    (void)labels, (void)identities, (void)n, (void)distinct, (void)a;
+    free(group), free(names);
+    return 1;
+}
+
+static int write_groups(const clustering_run *run) {
+    const options *o = run->o;
+    text out = TEXT_INIT, why = TEXT_INIT;
+    int good, json = o->output ? has_ending(o->output, ".json") : o->json;
+    if (json) clusters_json(&run->found, &run->crops.makers, &out);
+    else clusters_csv(&run->found, run->known, &out);
+    if (o->output) {
+        good = need_text(&out) && (file_write(o->output, &out, &why) || (say_error("%s: %s", shown(o->output), why.s), 0));
+    } else {
+        good = need_text(&out) && results_begin(0) && results_write(&out);
+        good &= results_end(good);
+    }
+    text_free(&out), text_free(&why);
+    return good;
+}
