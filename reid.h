@@ -9775,7 +9775,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
 #define REID__ALONE UINT32_MAX  /* sum of a group of one row, which is that row */
-#define REID__NOBODY UINT32_MAX
+#define REID__STRANGER UINT32_MAX
 #define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
 #define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
 #define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
@@ -9789,7 +9789,7 @@ typedef struct reid__grouped {
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
     uint32_t changed;            /* joins there had been when it was last joined */
     uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
-    uint32_t known;              /* a row of which `apart` knows something; REID__NOBODY: there is none */
+    uint32_t known;              /* a row of which `apart` knows something; REID__STRANGER: there is none */
     int state;
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
@@ -9847,7 +9847,7 @@ static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b)
 
 static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
     uint32_t x = g->rows[a].known, y = g->rows[b].known;
-    return x != REID__NOBODY && y != REID__NOBODY && g->d->apart[x] != g->d->apart[y];
+    return x != REID__STRANGER && y != REID__STRANGER && g->d->apart[x] != g->d->apart[y];
 }
 
 static int reid__are_enemies(const reid__grouping *g, uint32_t a, uint32_t b) {
@@ -9878,7 +9878,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     n->next = m->next, m->next = next;
     m->size += n->size;
     m->nearest = merge.a;
-    if (m->known == REID__NOBODY) m->known = n->known;
+    if (m->known == REID__STRANGER) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
     m->changed = ++g->joins;
@@ -10071,7 +10071,7 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
             return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
         double scale = 1 / sqrt(square);
         for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
-        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__NOBODY;
+        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__STRANGER;
         reid__grouped alone = {i, i, 1, i, REID__ALONE, 0, i, known, REID__FREE, (double)INFINITY};
         g->rows[i] = alone;
     }

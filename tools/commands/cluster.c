@@ -6,10 +6,10 @@
 #include "base/say.h"
 #include "commands/requests.h"
 #include "gallery/makers.h"
+#include "identity/cluster_labels.h"
 #include "identity/decision.h"
 #include "identity/decisions.h"
 #include "identity/earlier.h"
-#include "identity/partition.h"
 #include "report/cluster_report.h"
 #include "report/eval_report.h"
 
@@ -149,23 +149,34 @@ static int choose_scores(clustering_run *run) {
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static int tell_agreement(const clustering_run *run, const label_set *labels) {
-    const clusters *c = &run->found;
-    uint32_t *group = need_array(c->rows, 2 * sizeof *group);
-    char **identities = run->crops.identities;
-    const char **names = group ? need_zeroed(c->rows, sizeof *names) : NULL;
-    size_t n = 0, distinct = 0;
+/* On stderr, as everything that is said about the groups; -q leaves it out. */
+static int tell_agreement(const clustering_run *run) {
     agreement a;
-    (void)labels, (void)identities, (void)n, (void)distinct, (void)a;
-    free(group), free(names);
+    if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
+    say_info("%zu crops of %zu identities: BCubed precision %.4f, recall %.4f, F %.4f", a.rows, a.identities,
+             a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
+    say_info("pairs: precision %.4f, recall %.4f, F %.4f; ARI %.4f, AMI %.4f", a.pair_precision, a.pair_recall, a.pair_f,
+             a.ari, a.ami);
     return 1;
+}
+
+static void tell_groups(const clustering_run *run) {
+    const clusters *c = &run->found;
+    size_t alone = 0, none = 0;
+    for (size_t i = 0; i < c->rows; i++) {
+        none += c->group[i] == CLUSTERS_NONE;
+        alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
+    }
+    say_info("%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins are in doubt (from %.6g on)", c->rows - none,
+             c->groups, c->threshold, alone, c->doubts, run->request.doubt);
+    if (none) say_info("%zu crops were decided to be none", none);
 }
 
 static int write_groups(const clustering_run *run) {
     const options *o = run->o;
     text out = TEXT_INIT, why = TEXT_INIT;
-    int good, json = o->output ? has_ending(o->output, ".json") : o->json;
-    if (json) clusters_json(&run->found, &run->crops.makers, &out);
+    int good, as_json = o->output ? has_ending(o->output, ".json") : o->json;
+    if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
     else clusters_csv(&run->found, run->known, &out);
     if (o->output) {
         good = need_text(&out) && (file_write(o->output, &out, &why) || (say_error("%s: %s", shown(o->output), why.s), 0));
@@ -175,4 +186,70 @@ static int write_groups(const clustering_run *run) {
     }
     text_free(&out), text_free(&why);
     return good;
+}
+
+static int explain(const clustering_run *run) {
+    const options *o = run->o;
+    size_t at[2];
+    text out = TEXT_INIT;
+    for (int i = 0; i < 2; i++) {
+        const char *id = o->operands[o->operand_count - 2 + i];
+        at[i] = crops_find(&run->crops, id);
+        if (at[i] != SIZE_MAX) continue;
+        say_error("%s is none of the crops", shown(id));
+        return 0;
+    }
+    int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1], o->calibration ? &run->calibration : NULL,
+                                &out) && need_text(&out) && results_begin(0) && results_write(&out);
+    good &= results_end(good);
+    text_free(&out);
+    return good;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static int read_all(clustering_run *run) {
+    const options *o = run->o;
+    if (!crops_open(&run->crops, o->operands, o->operand_count - (o->explain ? 2 : 0))) return 0;
+    if (o->calibration && (!calibration_read(&run->calibration, o->calibration) ||
+                           !makers_agree(&run->calibration.makers, o->calibration, &run->crops.makers, NULL, o->operands[0])))
+        return 0;
+    if (o->labels && !crops_label(&run->crops, o->labels)) return 0;
+    if ((o->carry || o->add) && !earlier_read(&run->earlier, o->carry ? o->carry : o->add)) return 0;
+    if (o->decisions && !read_decisions(run)) return 0;
+    if (o->tracks && !read_tracks(run)) return 0;
+    if (o->add && !read_known(run)) return 0;
+    if (o->same_frame) run->frames = clusters_frames(&run->crops);
+    return (run->frames || !o->same_frame) && choose_scores(run);
+}
+
+static int group_all(clustering_run *run) {
+    const options *o = run->o;
+    const reid_desc search = model_desc(o, &o->every, NULL);
+    clusters_request *r = &run->request;
+    r->crops = &run->crops, r->search = &search;
+    r->frames = run->frames, r->tracks = run->tracks, r->known = run->known;
+    if (o->decisions) r->decided = &run->decided.list, r->state = &run->state;
+    if (!clusters_make(&run->found, r)) return 0;
+    if ((o->carry || o->add) && !clusters_carry_on(&run->found, &run->crops, &run->earlier)) return 0;
+    tell_groups(run);
+    return !(o->labels || o->own_labels) || tell_agreement(run);
+}
+
+int cluster_main(options *o) {
+    clustering_run run;
+    int status = 2;
+    if (!check_options(o)) return 2;
+    memset(&run, 0, sizeof run);
+    run.o = o;
+    run.decided.fd = -1;
+    if (read_all(&run) && group_all(&run) && (o->explain ? explain(&run) : write_groups(&run))) status = 0;
+    clusters_free(&run.found);
+    earlier_free(&run.earlier);
+    decision_state_free(&run.state);
+    if (o->decisions) decisions_close(&run.decided);
+    calibration_free(&run.calibration);
+    crops_close(&run.crops);
+    free(run.frames), free(run.tracks), free(run.known);
+    return status;
 }
