@@ -339,8 +339,8 @@ const option OPTIONS[] = {
     {0, "threshold", "T", "u", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
     {0, "suggest", "T", "u", set_real, SHARED(suggest), -1000, 1000,
-     "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 below "
-     "the threshold"},
+     "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
+     "below the threshold"},
     {0, "same-frame", NULL, "u", set_flag, SHARED(same_frame), 0, 0,
      "the crops of one picture (PATH#0, PATH#1, ...) are different individuals"},
     {0, "tracks", "FILE.csv", "u", set_text, SHARED(tracks), 0, 0,

@@ -43,9 +43,12 @@ static int check_options(const options *o) {
         say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
     else if (o->weight_count && o->calibration)
         say_error("cluster: --weights would change the scores that --calibration is about");
-    else if (o->carry && o->add) say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
+    else if (o->carry && o->add)
+        say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
     else if (o->explain && o->output) say_error("cluster: --explain writes no file: -o does not go with it");
     else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
+    else if ((o->labels || o->own_labels) && !o->output)
+        say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
     else if (o->output && !has_ending(o->output, ".csv") && !has_ending(o->output, ".json"))
         say_error("%s: groups are written as .csv or .json", shown(o->output));
     else return 1;
@@ -149,27 +152,43 @@ static int choose_scores(clustering_run *run) {
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-/* On stderr, as everything that is said about the groups; -q leaves it out. */
-static int tell_agreement(const clustering_run *run) {
+static int agreement_lines(const clustering_run *run, text *t) {
     agreement a;
     if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
-    say_info("%zu crops of %zu identities: BCubed precision %.4f, recall %.4f, F %.4f", a.rows, a.identities,
-             a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
-    say_info("pairs: precision %.4f, recall %.4f, F %.4f; ARI %.4f, AMI %.4f", a.pair_precision, a.pair_recall, a.pair_f,
-             a.ari, a.ami);
+    text_printf(t, "%zu crops of %zu identities that are known, in %zu groups\n", a.rows, a.identities, a.groups);
+    text_printf(t, "BCubed  precision %.4f  recall %.4f  F %.4f\n", a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
+    text_printf(t, "pairs   precision %.4f  recall %.4f  F %.4f\n", a.pair_precision, a.pair_recall, a.pair_f);
+    text_printf(t, "ARI %.4f  AMI %.4f\n", a.ari, a.ami);
     return 1;
 }
 
-static void tell_groups(const clustering_run *run) {
+static void group_lines(const clustering_run *run, text *t) {
     const clusters *c = &run->found;
     size_t alone = 0, none = 0;
     for (size_t i = 0; i < c->rows; i++) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
-    say_info("%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins are in doubt (from %.6g on)", c->rows - none,
-             c->groups, c->threshold, alone, c->doubts, run->request.doubt);
-    if (none) say_info("%zu crops were decided to be none", none);
+    text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on are worth a question\n",
+                c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
+    if (none) text_printf(t, "%zu were decided to be no crops\n", none);
+}
+
+static int write_out(const text *t) {
+    int good = need_text(t) && results_begin(0) && results_write(t);
+    return results_end(good) && good;
+}
+
+/* On stdout, where the groups themselves are not. */
+static int tell_summary(const clustering_run *run) {
+    const options *o = run->o;
+    text out = TEXT_INIT;
+    int good = 1;
+    if (!o->quiet) group_lines(run, &out);
+    if (o->labels || o->own_labels) good = agreement_lines(run, &out);
+    if (good && out.len) good = write_out(&out);
+    text_free(&out);
+    return good;
 }
 
 static int write_groups(const clustering_run *run) {
@@ -178,11 +197,15 @@ static int write_groups(const clustering_run *run) {
     int good, as_json = o->output ? has_ending(o->output, ".json") : o->json;
     if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
     else clusters_csv(&run->found, run->known, &out);
-    if (o->output) {
-        good = need_text(&out) && (file_write(o->output, &out, &why) || (say_error("%s: %s", shown(o->output), why.s), 0));
+    if (!o->output) {
+        good = write_out(&out);
     } else {
-        good = need_text(&out) && results_begin(0) && results_write(&out);
-        good &= results_end(good);
+        good = need_text(&out);
+        if (good && !file_write(o->output, &out, &why)) {
+            say_error("%s: %s", shown(o->output), why.s);
+            good = 0;
+        }
+        good = good && tell_summary(run);
     }
     text_free(&out), text_free(&why);
     return good;
@@ -199,9 +222,8 @@ static int explain(const clustering_run *run) {
         say_error("%s is none of the crops", shown(id));
         return 0;
     }
-    int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1], o->calibration ? &run->calibration : NULL,
-                                &out) && need_text(&out) && results_begin(0) && results_write(&out);
-    good &= results_end(good);
+    int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1],
+                                o->calibration ? &run->calibration : NULL, &out) && write_out(&out);
     text_free(&out);
     return good;
 }
@@ -211,8 +233,9 @@ static int explain(const clustering_run *run) {
 static int read_all(clustering_run *run) {
     const options *o = run->o;
     if (!crops_open(&run->crops, o->operands, o->operand_count - (o->explain ? 2 : 0))) return 0;
-    if (o->calibration && (!calibration_read(&run->calibration, o->calibration) ||
-                           !makers_agree(&run->calibration.makers, o->calibration, &run->crops.makers, NULL, o->operands[0])))
+    const store_meta *makers = &run->crops.makers;
+    if (o->calibration && !calibration_read(&run->calibration, o->calibration)) return 0;
+    if (o->calibration && !makers_agree(&run->calibration.makers, o->calibration, makers, NULL, o->operands[0]))
         return 0;
     if (o->labels && !crops_label(&run->crops, o->labels)) return 0;
     if ((o->carry || o->add) && !earlier_read(&run->earlier, o->carry ? o->carry : o->add)) return 0;
@@ -231,9 +254,7 @@ static int group_all(clustering_run *run) {
     r->frames = run->frames, r->tracks = run->tracks, r->known = run->known;
     if (o->decisions) r->decided = &run->decided.list, r->state = &run->state;
     if (!clusters_make(&run->found, r)) return 0;
-    if ((o->carry || o->add) && !clusters_carry_on(&run->found, &run->crops, &run->earlier)) return 0;
-    tell_groups(run);
-    return !(o->labels || o->own_labels) || tell_agreement(run);
+    return !(o->carry || o->add) || clusters_carry_on(&run->found, &run->crops, &run->earlier);
 }
 
 int cluster_main(options *o) {

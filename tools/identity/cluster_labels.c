@@ -35,7 +35,8 @@ static int by_name(const void *a, const void *b) { return strcmp(((const named *
 
 int clusters_agree(const clusters *c, const crops *from, agreement *out) {
     named *rows = need_array(c->rows, sizeof *rows);
-    uint32_t *groups = rows ? need_array(c->rows, 2 * sizeof *groups) : NULL, *identities = groups ? groups + c->rows : NULL;
+    uint32_t *groups = rows ? need_array(c->rows, 2 * sizeof *groups) : NULL;
+    uint32_t *identities = groups ? groups + c->rows : NULL;
     size_t n = 0;
     for (size_t i = 0; i < c->rows && groups; i++) {
         if (!from->identities[i] || c->group[i] == CLUSTERS_NONE) continue;

@@ -401,12 +401,14 @@ int clusters_make(clusters *c, const clusters_request *r) {
     int good = c->score && leave_out(&g) && find_links(&g) && ask(&g) && number_groups(&g) && room_for_groups(c) &&
                score_rows(&g) && suggest(&g) && find_doubts(&g);
     if (good) take_names(c, r);
-    free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at), free(g.pairs), free(g.apart), free(g.group);
+    free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at);
+    free(g.pairs), free(g.apart), free(g.group);
     return good;
 }
 
 void clusters_free(clusters *c) {
-    free(c->group), free(c->score), free(c->number), free(c->names), free(c->doubtful), free(c->merges), free(c->suggested);
+    free(c->group), free(c->score), free(c->number), free(c->names), free(c->suggested);
+    free(c->doubtful), free(c->merges);
     memset(c, 0, sizeof *c);
 }
 

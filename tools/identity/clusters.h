@@ -17,7 +17,7 @@ typedef struct clusters_request {
     const reid_desc *search; /* device and threads */
     const uint32_t *frames;  /* [crops]: crops of one picture are not the same individual; NULL: nothing is known */
     const uint32_t *tracks;  /* [crops]: crops of one track are; UINT32_MAX: of none; NULL: there are none */
-    const uint32_t *known;   /* [crops]: the individual that a crop is known to be, which stays so; UINT32_MAX: it is new.
+    const uint32_t *known;   /* [crops]: the individual that a crop is known to be, and stays; UINT32_MAX: it is new.
                                 NULL: all are */
     const decision_list *decided; /* with its state; both or neither */
     const decision_state *state;

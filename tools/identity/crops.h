@@ -25,8 +25,8 @@ typedef struct crops {
 int crops_open(crops *c, char *const *paths, int count);
 void crops_close(crops *c);
 
-/* Scales the parts of the rows, so that the cosine of two rows is the weighted sum of their models' cosines over the sum
-   of the weights, which it returns. */
+/* Scales the parts of the rows, so that the cosine of two rows is the weighted sum of their models' cosines over the
+   sum of the weights, which it returns. */
 double crops_weigh(crops *c, const double weights[MAX_MODELS]);
 
 /* The place of an id; SIZE_MAX: there is none. */

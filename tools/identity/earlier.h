@@ -14,8 +14,8 @@ typedef struct earlier {
     size_t count, cap;
 } earlier;
 
-/* Reads what reid cluster wrote as CSV: the columns id, group and name; a crop without a group is passed over. Returns 0
-   after saying what is wrong; free it in any case. */
+/* Reads what reid cluster wrote as CSV: the columns id, group and name; a crop without a group is passed over. Returns
+   0 after saying what is wrong; free it in any case. */
 int earlier_read(earlier *e, const char *path);
 void earlier_free(earlier *e);
 

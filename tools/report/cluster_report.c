@@ -90,8 +90,9 @@ static void joins_json(const clusters *c, text *t) {
 
 void clusters_json(const clusters *c, const store_meta *makers, text *t) {
     size_t left_out = 0;
-    text_printf(t, "{\n  \"format\": \"reid-groups\", \"format_version\": 1, \"reid\": \"%s\",\n  \"threshold\": %.12g, "
-                "\"models\": [", reid_version_string(), c->threshold);
+    text_printf(t, "{\n  \"format\": \"reid-groups\", \"format_version\": 1, \"reid\": \"%s\",\n",
+                reid_version_string());
+    text_printf(t, "  \"threshold\": %.12g, \"models\": [", c->threshold);
     for (int i = 0; i < makers->models; i++) {
         text_puts(t, i ? ", " : "");
         text_json(t, makers->model[i].fingerprint);
@@ -151,7 +152,7 @@ int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibratio
         text_visible(t, c->ids[b]);
         if (together) text_printf(t, " are in group %u:\n", c->number[c->group[a]]);
         else if (c->group[a] == CLUSTERS_NONE || c->group[b] == CLUSTERS_NONE) text_puts(t, ": not a crop\n");
-        else text_printf(t, " are in groups %u and %u, whose mean score is below %.9g or which cannot be joined:\n",
+        else text_printf(t, " are in groups %u and %u: these were joined with others down to %.9g\n",
                          c->number[c->group[a]], c->number[c->group[b]], c->threshold);
         text_join(t, &joins);
     }

@@ -13,8 +13,8 @@ void clusters_csv(const clusters *c, const uint32_t *known, text *t);
    N, "name": NAME|null, "suggested": N|null, "crops": [{"id": ID, "score": S|null}]}], "not_crops": [...], "joins":
    [{"a": ID, "b": ID, "score": S, "reason": "score"|"link"}]}: joins down to the threshold. */
 void clusters_json(const clusters *c, const store_meta *makers, text *t);
-/* Why two crops are in one group, or are not: the joins that brought each into it, a line each. by: NULL when scores are
-   only scores. Returns 0 after saying that there is no memory. */
+/* Why two crops are in one group, or are not: the joins that brought each into it, a line each. by: NULL when scores
+   are only scores. Returns 0 after saying that there is no memory. */
 int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibration *by, text *t);
 
 #endif
