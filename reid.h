@@ -821,6 +821,8 @@ typedef struct reid_group_desc {
     size_t must_links;
     const uint32_t *cannot_link; /* (cannot_links, 2): rows whose groups are never joined; NULL if there are none */
     size_t cannot_links;
+    const uint32_t *apart;       /* [count]: groups with rows of different numbers are never joined, say the individuals
+                                    of an earlier run; UINT32_MAX: nothing is known of this row. NULL: of no row */
     int (*stop_fn)(void *user);  /* asked now and then on the caller's thread; 1: REID_ERR_CANCELLED. NULL: never */
     void *stop_user;
 } reid_group_desc;
@@ -836,16 +838,16 @@ typedef struct reid_merge {
    their rows are joined, of equals those with the lowest first rows, until that mean is below the threshold. (Scores
    are rounded to 2^-40 first; equal rows without must_links are joined before all others.) It is what scipy's
    linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in 8 * dim + 900 bytes a row. must_links
-   are joined first; groups with a cannot_link between any of their rows stay apart. Threads, instruction set and device
-   do not show in the result.
+   are joined first; groups with a cannot_link between any of their rows stay apart, and so do those that `apart` tells
+   apart. Threads, instruction set and device do not show in the result.
 
    Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
                    has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
                    rows. merges: [count], or NULL: the joins, those of must_links first, then from the highest score
                    down. merged: how many they are; NULL if merges is. Zeroed on failure.
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
-                   REID_ERR_CONTRADICTION: must_links join two rows that a cannot_link keeps apart, and merges then are
-                   the links from the one to the other; REID_ERR_CANCELLED.
+                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the links
+                   from the one to the other; REID_ERR_CANCELLED.
    Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
@@ -9773,6 +9775,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
 #define REID__ALONE UINT32_MAX  /* sum of a group of one row, which is that row */
+#define REID__STRANGER UINT32_MAX
 #define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
 #define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
 #define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
@@ -9786,6 +9789,7 @@ typedef struct reid__grouped {
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
     uint32_t changed;            /* joins there had been when it was last joined */
     uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
+    uint32_t known;              /* a row of which `apart` knows something; REID__STRANGER: there is none */
     int state;
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
@@ -9841,7 +9845,13 @@ static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b)
     return reid__round_score(sum / ((double)g->rows[a].size * g->rows[b].size));
 }
 
+static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
+    uint32_t x = g->rows[a].known, y = g->rows[b].known;
+    return x != REID__STRANGER && y != REID__STRANGER && g->d->apart[x] != g->d->apart[y];
+}
+
 static int reid__are_enemies(const reid__grouping *g, uint32_t a, uint32_t b) {
+    if (reid__are_apart(g, a, b)) return 1;
     if (!g->starts) return 0;
     uint32_t few = g->rows[a].size < g->rows[b].size ? a : b, other = few == a ? b : a, row = few;
     do
@@ -9868,6 +9878,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     n->next = m->next, m->next = next;
     m->size += n->size;
     m->nearest = merge.a;
+    if (m->known == REID__STRANGER) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
     m->changed = ++g->joins;
@@ -10060,7 +10071,8 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
             return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
         double scale = 1 / sqrt(square);
         for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
-        reid__grouped alone = {i, i, 1, i, REID__ALONE, 0, i, REID__FREE, (double)INFINITY};
+        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__STRANGER;
+        reid__grouped alone = {i, i, 1, i, REID__ALONE, 0, i, known, REID__FREE, (double)INFINITY};
         g->rows[i] = alone;
     }
     return REID_OK;
@@ -10093,6 +10105,7 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
     size_t n = 2 * g->d->cannot_links;
     for (size_t i = 0; i < 2 * g->d->must_links; i += 2) {
         uint32_t a = g->rows[must[i]].home, b = g->rows[must[i + 1]].home;
+        if (reid__are_apart(g, a, b)) return reid__contradiction(g, g->rows[a].known, g->rows[b].known, links);
         if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
     }
     if (!n) return REID_OK;

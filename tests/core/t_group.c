@@ -20,7 +20,7 @@ typedef struct bed {
     int dim;
     float rows[MOST_ROWS * MOST_DIM];
     uint16_t halves[MOST_ROWS * MOST_DIM];
-    uint32_t must[MOST_ROWS * 2], cannot[MOST_ROWS * 2];
+    uint32_t must[MOST_ROWS * 2], cannot[MOST_ROWS * 2], apart[MOST_ROWS];
     reid_group_desc desc;
     uint32_t want[MOST_ROWS], got[MOST_ROWS];   /* groups */
     reid_merge wanted[MOST_ROWS], merges[MOST_ROWS];
@@ -115,6 +115,10 @@ static void group_plainly(void) {
         uint32_t x = home[b.cannot[2 * i]], y = home[b.cannot[2 * i + 1]];
         enemies[x][y] = enemies[y][x] = 1;
     }
+    for (size_t i = 0; i < b.count && b.desc.apart; i++)
+        for (size_t j = 0; j < b.count; j++)
+            if (b.apart[i] != UINT32_MAX && b.apart[j] != UINT32_MAX && b.apart[i] != b.apart[j])
+                enemies[home[i]][home[j]] = 1;
     join_equals_plainly();
     for (;;) {
         uint32_t x = 0, y = 0;
@@ -172,6 +176,8 @@ static void make_links(size_t must, size_t cannot) {
         n++;
     }
     b.desc.cannot_link = b.cannot, b.desc.cannot_links = n;
+    for (size_t i = 0; i < b.count; i++) b.apart[i] = class[i] % 5 == 0 ? class[i] % 4 : UINT32_MAX;
+    if (chance() % 2) b.desc.apart = b.apart;
 }
 
 static void no_links(void) { memset(&b.desc, 0, sizeof b.desc); }
@@ -356,6 +362,11 @@ static void test_contradictions(void **state) {
     for (size_t i = 0; i < 3; i++) assert_true(b.merges[i].a == way[i] && b.merges[i].b == way[i + 1]);
     for (size_t i = 0; i < b.count; i++) assert_int_equal(b.got[i], 0);
     assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
+    for (uint32_t i = 0; i < 9; i++) b.apart[i] = i == 2 ? 7 : i == 1 || i == 3 ? 4 : UINT32_MAX;
+    b.desc.cannot_links = 0, b.desc.apart = b.apart;
+    assert_int_equal(reid_group(&desc, &rows, &b.desc, b.got, NULL, NULL), REID_ERR_CONTRADICTION);
+    assert_string_equal(error.text, "rows 1 and 2 cannot be linked, and have to be: 1 - 2");
+    b.desc.apart = NULL;
     make_rows(RANDOM, MOST_ROWS, 4, 1);
     for (uint32_t i = 0; i + 1 < MOST_ROWS; i++) b.must[2 * i] = i, b.must[2 * i + 1] = i + 1;
     b.cannot[0] = 0, b.cannot[1] = MOST_ROWS - 1;

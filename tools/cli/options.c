@@ -206,9 +206,9 @@ const option OPTIONS[] = {
      "is made"},
     {0, "threshold", "T", "l", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match, for BAKS, BAUS and ARI. Default: the best for these pictures"},
-    {0, "calibration", "FILE", "msw", set_text, SHARED(calibration), 0, 0,
+    {0, "calibration", "FILE", "mswu", set_text, SHARED(calibration), 0, 0,
      "threshold, weights and probabilities from reid calibrate, for these models only"},
-    {0, "weights", "W1,W2", "mglsw", set_weights, SHARED(weights), 0, 1000,
+    {0, "weights", "W1,W2", "mglswu", set_weights, SHARED(weights), 0, 1000,
      "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
     {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
      "also compare a query with a gallery picture that is the same file"},
@@ -334,6 +334,29 @@ const option OPTIONS[] = {
     {0, "drain", "SECONDS", "sw", set_int, SHARED(drain), 0, 86400,
      "at the end: how long requests that were accepted may take. Default: 30"},
 
+    {'o', "output", "FILE", "u", set_text, SHARED(output), 0, 0,
+     "FILE.csv or FILE.json. Default: CSV on stdout, with --json JSON"},
+    {0, "threshold", "T", "u", set_real, SHARED(threshold), -1000, 1000,
+     "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
+    {0, "suggest", "T", "u", set_real, SHARED(suggest), -1000, 1000,
+     "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
+     "below the threshold"},
+    {0, "same-frame", NULL, "u", set_flag, SHARED(same_frame), 0, 0,
+     "the crops of one picture (PATH#0, PATH#1, ...) are different individuals"},
+    {0, "tracks", "FILE.csv", "u", set_text, SHARED(tracks), 0, 0,
+     "columns id and track: crops of one track are one individual"},
+    {0, "decisions", "FILE", "u", set_text, SHARED(decisions), 0, 0,
+     "what people decided (reid review): it holds, whatever the scores say"},
+    {0, "carry", "FILE.csv", "u", set_text, SHARED(carry), 0, 0,
+     "an earlier output: groups keep the numbers and names of those with which they share most crops"},
+    {0, "add", "FILE.csv", "u", set_text, SHARED(add), 0, 0,
+     "an earlier output whose groups stay as they are: new crops join one, are suggested for one, or make new ones"},
+    {0, "labels", "FILE.csv", "u", set_text, SHARED(labels), 0, 0,
+     "columns path and identity: who the crops show, to tell how well the groups agree"},
+    {0, "own-labels", NULL, "u", set_flag, SHARED(own_labels), 0, 0,
+     "the same by the identities that the files themselves name"},
+    {0, "explain", NULL, "u", set_flag, SHARED(explain), 0, 0,
+     "the last two arguments are ids: which joins brought their crops together, or kept them apart"},
     {0, "decisions", "FILE", "r", set_text, SHARED(decisions), 0, 0,
      "the journal of decisions (decisions.jsonl), which is made when it is not there"},
     {0, "by", "NAME", "r", set_text, SHARED(by_whom), 0, 0, "who decides. Default: your name on this machine"},
@@ -350,7 +373,7 @@ const option OPTIONS[] = {
     {0, "import", "FILE", "r", set_text, SHARED(import), 0, 0,
      "add the decisions that were saved from a page of --html, and end"},
 
-    {0, "device", "auto|cpu|cuda[:N]", "emibgltsw", set_device, SHARED(device), 0, 0,
+    {0, "device", "auto|cpu|cuda[:N]", "emibgltswu", set_device, SHARED(device), 0, 0,
      "where to compute. Default: a GPU if it can be used; -v says why not"},
     {0, "precision", PRECISIONS, "emibpgltsw", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
@@ -364,12 +387,12 @@ const option OPTIONS[] = {
      "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
     {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
     {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
-    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8", "emibgltsw", set_choice,
+    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8", "emibgltswu", set_choice,
      SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
     {0, "batch", "N|auto", "emibpgltsw", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emibpgltsw", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibpgltswu", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
     {0, "lanes", "N|auto", "sw", set_int_or_auto, SHARED(lanes), 1, 64,
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
@@ -382,12 +405,12 @@ const option OPTIONS[] = {
     {0, "flip", NULL, "emibpgltsw", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcglt", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emibpcgltsjwr", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcgltsjwr", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "json", NULL, "emibcgltu", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpcgltsjwru", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcgltsjwru", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcgltsjwr", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpcgltsjwru", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -451,7 +474,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
-    o->threshold = o->min_conf = (double)NAN;
+    o->threshold = o->min_conf = o->suggest = (double)NAN;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
     o->rounds = 9;

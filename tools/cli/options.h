@@ -53,6 +53,9 @@ typedef struct options {
     const char *key;
 
     const char *decisions, *by_whom, *html, *import, *pictures;
+    const char *tracks, *carry, *add;
+    int same_frame, explain, own_labels;
+    double suggest; /* NAN: not given */
 
     const char *socket, *listen, *token_file;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
@@ -109,6 +112,7 @@ int convert_main(options *o);
 int serve_main(options *o);
 int worker_main(options *o);
 int review_main(options *o);
+int cluster_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

@@ -69,7 +69,7 @@ static size_t root_of(merging *m, size_t i) {
     return i;
 }
 
-static double pairs(size_t n) { return (double)n * ((double)n - 1) / 2; }
+double pairs_of(size_t n) { return (double)n * ((double)n - 1) / 2; }
 
 static int join(merging *m, size_t a, size_t b) {
     cluster *x = &m->cluster[a], *y = &m->cluster[b], joined = {NULL, 0, x->size + y->size};
@@ -118,8 +118,8 @@ static int merging_begin(merging *m, const size_t *identity, size_t count, size_
         m->parent[i] = i;
         sizes[identity[i]]++;
     }
-    for (size_t i = 0; i < identities && good; i++) m->identities += pairs(sizes[i]);
-    m->all = pairs(count);
+    for (size_t i = 0; i < identities && good; i++) m->identities += pairs_of(sizes[i]);
+    m->all = pairs_of(count);
     free(sizes);
     return good;
 }

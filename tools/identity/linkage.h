@@ -33,5 +33,7 @@ int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_
 /* Adjusted Rand index (Hubert and Arabie 1985) from counts of pairs: together in both, in the clusters, in the
    identities, and all. 1 when there is nothing to disagree about, as scikit-learn has it. */
 double adjusted_rand(double both, double clusters, double identities, double all);
+/* How many pairs n pictures make. */
+double pairs_of(size_t n);
 
 #endif

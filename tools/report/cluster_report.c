@@ -1,0 +1,162 @@
+#include "report/cluster_report.h"
+
+#include "base/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- CSV ---------------------------------------------------------------------------------------------------------- */
+
+static const char *status_of(const clusters *c, const uint32_t *known, size_t row, const unsigned char *of_known) {
+    uint32_t group = c->group[row];
+    if (group == CLUSTERS_NONE) return "not a crop";
+    if (!known) return "";
+    if (known[row] != UINT32_MAX) return "known";
+    if (of_known[group]) return "joined";
+    return c->suggested[group] != UINT32_MAX ? "suggested" : "new";
+}
+
+void clusters_csv(const clusters *c, const uint32_t *known, text *t) {
+    unsigned char *of_known = mem_zeroed(c->groups + 1, 1);
+    if (!of_known) {
+        text_no_memory(t);
+        return;
+    }
+    for (size_t i = 0; known && i < c->rows; i++)
+        if (known[i] != UINT32_MAX && c->group[i] != CLUSTERS_NONE) of_known[c->group[i]] = 1;
+    text_puts(t, "id,group,name,score,status,suggested\n");
+    for (size_t i = 0; i < c->rows; i++) {
+        uint32_t group = c->group[i];
+        int none = group == CLUSTERS_NONE;
+        text_csv(t, c->ids[i]);
+        text_putc(t, ',');
+        if (!none) text_printf(t, "%u", c->number[group]);
+        text_putc(t, ',');
+        if (!none && c->names[group]) text_csv(t, c->names[group]);
+        text_putc(t, ',');
+        if (!none && !isnan(c->score[i])) text_printf(t, "%.9g", c->score[i]);
+        text_printf(t, ",%s,", status_of(c, known, i, of_known));
+        if (!none && c->suggested && c->suggested[group] != UINT32_MAX) text_printf(t, "%u", c->suggested[group]);
+        text_putc(t, '\n');
+    }
+    free(of_known);
+}
+
+/* --- JSON --------------------------------------------------------------------------------------------------------- */
+
+static void group_json(const clusters *c, uint32_t group, const uint32_t *next, uint32_t first, text *t) {
+    text_printf(t, "    {\"group\": %u, \"name\": ", c->number[group]);
+    if (c->names[group]) text_json(t, c->names[group]);
+    else text_puts(t, "null");
+    if (c->suggested && c->suggested[group] != UINT32_MAX) text_printf(t, ", \"suggested\": %u", c->suggested[group]);
+    else text_puts(t, ", \"suggested\": null");
+    text_puts(t, ", \"crops\": [");
+    for (uint32_t i = first; i != UINT32_MAX; i = next[i]) {
+        text_puts(t, i == first ? "{\"id\": " : ", {\"id\": ");
+        text_json(t, c->ids[i]);
+        if (isnan(c->score[i])) text_puts(t, ", \"score\": null}");
+        else text_printf(t, ", \"score\": %.9g}", c->score[i]);
+    }
+    text_puts(t, "]}");
+}
+
+static void groups_json(const clusters *c, text *t) {
+    uint32_t *next = mem_array(c->rows + 1, sizeof *next), *first = mem_array(c->groups + 1, sizeof *first);
+    if (!next || !first) text_no_memory(t);
+    for (size_t k = 0; k < c->groups && next && first; k++) first[k] = UINT32_MAX;
+    for (size_t i = c->rows; i-- > 0 && next && first;) {
+        if (c->group[i] == CLUSTERS_NONE) continue;
+        next[i] = first[c->group[i]];
+        first[c->group[i]] = (uint32_t)i;
+    }
+    for (uint32_t k = 0; k < c->groups && next && first; k++) {
+        text_puts(t, k ? ",\n" : "\n");
+        group_json(c, k, next, first[k], t);
+    }
+    free(next), free(first);
+}
+
+static void joins_json(const clusters *c, text *t) {
+    for (size_t i = 0, n = 0; i < c->merged; i++) {
+        const reid_merge *m = &c->merges[i];
+        if (!m->must_link && m->score < c->threshold) break;
+        text_puts(t, n++ ? ",\n    {\"a\": " : "\n    {\"a\": ");
+        text_json(t, c->ids[m->a]);
+        text_puts(t, ", \"b\": ");
+        text_json(t, c->ids[m->b]);
+        text_printf(t, ", \"score\": %.12g, \"reason\": \"%s\"}", m->score, m->must_link ? "link" : "score");
+    }
+}
+
+void clusters_json(const clusters *c, const store_meta *makers, text *t) {
+    size_t left_out = 0;
+    text_printf(t, "{\n  \"format\": \"reid-groups\", \"format_version\": 1, \"reid\": \"%s\",\n",
+                reid_version_string());
+    text_printf(t, "  \"threshold\": %.12g, \"models\": [", c->threshold);
+    for (int i = 0; i < makers->models; i++) {
+        text_puts(t, i ? ", " : "");
+        text_json(t, makers->model[i].fingerprint);
+    }
+    text_puts(t, "],\n  \"groups\": [");
+    groups_json(c, t);
+    text_puts(t, "\n  ],\n  \"not_crops\": [");
+    for (size_t i = 0; i < c->rows; i++) {
+        if (c->group[i] != CLUSTERS_NONE) continue;
+        text_puts(t, left_out++ ? ", " : "");
+        text_json(t, c->ids[i]);
+    }
+    text_puts(t, "],\n  \"joins\": [");
+    joins_json(c, t);
+    text_puts(t, "\n  ]\n}\n");
+}
+
+/* --- why ---------------------------------------------------------------------------------------------------------- */
+
+static void tell_join(const clusters *c, const reid_merge *m, const uint32_t *size, const calibration *by, text *t) {
+    if (m->must_link) text_puts(t, "linked   ");
+    else text_printf(t, "%-7.4f  ", m->score);
+    if (by && !m->must_link) text_printf(t, "%6.2f %%  ", 100 * calibration_probability(by, m->score));
+    text_visible(t, c->ids[m->a]);
+    text_printf(t, " (%u crop%s) and ", size[m->a], size[m->a] == 1 ? "" : "s");
+    text_visible(t, c->ids[m->b]);
+    text_printf(t, " (%u crop%s)\n", size[m->b], size[m->b] == 1 ? "" : "s");
+}
+
+static uint32_t home_of(uint32_t *home, uint32_t i) {
+    while (home[i] != i) i = home[i] = home[home[i]];
+    return i;
+}
+
+/* Joins in their order that have to do with either crop, until they are together. 1: they are. */
+static int tell_joins(const clusters *c, uint32_t a, uint32_t b, const calibration *by, uint32_t *home, uint32_t *size,
+                      text *t) {
+    for (uint32_t i = 0; i < c->rows; i++) home[i] = i, size[i] = 1;
+    for (size_t i = 0; i < c->merged && home_of(home, a) != home_of(home, b); i++) {
+        const reid_merge *m = &c->merges[i];
+        uint32_t x = home_of(home, m->a), y = home_of(home, m->b), of_a = home_of(home, a), of_b = home_of(home, b);
+        if (!m->must_link && m->score < c->threshold) break;
+        if (x == of_a || y == of_a || x == of_b || y == of_b) tell_join(c, m, size, by, t);
+        home[x > y ? x : y] = x > y ? y : x;
+        size[m->a] += size[m->b];
+    }
+    return home_of(home, a) == home_of(home, b);
+}
+
+int clusters_explain(const clusters *c, uint32_t a, uint32_t b, const calibration *by, text *t) {
+    uint32_t *home = need_array(c->rows, sizeof *home), *size = home ? need_array(c->rows, sizeof *size) : NULL;
+    text joins = TEXT_INIT;
+    if (size) {
+        int together = tell_joins(c, a, b, by, home, size, &joins);
+        text_visible(t, c->ids[a]);
+        text_puts(t, " and ");
+        text_visible(t, c->ids[b]);
+        if (together) text_printf(t, " are in group %u:\n", c->number[c->group[a]]);
+        else if (c->group[a] == CLUSTERS_NONE || c->group[b] == CLUSTERS_NONE) text_puts(t, ": not a crop\n");
+        else text_printf(t, " are in groups %u and %u: these were joined with others down to %.9g\n",
+                         c->number[c->group[a]], c->number[c->group[b]], c->threshold);
+        text_join(t, &joins);
+    }
+    text_free(&joins);
+    free(home), free(size);
+    return size != NULL;
+}
