@@ -12,7 +12,7 @@ trap stop EXIT
 # start ARGUMENT...: a page; its process is $server, its address $url and the same without token and path, $site
 start() {
     : >url
-    "$REID" review "$@" >url 2>"$work/log" &
+    "$REID" review --threshold 0.6 "$@" >url 2>"$work/log" &
     server=$!
     for _ in $(seq 400); do
         [ -s url ] && break
@@ -55,14 +55,16 @@ run 2 review crops.npy
 says 'where do decisions go'
 run 2 review --decisions d.jsonl
 says 'no INPUT'
-run 2 review crops.npy --decisions d.jsonl --listen 0.0.0.0:0
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
-run 2 review crops.npy --decisions d.jsonl --listen 8000
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
 says 'is no address'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says '--listen does not go with it'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
 says '--import adds a file to --decisions and does nothing else'
+run 2 review crops.npy --decisions d.jsonl
+says 'review: which score is enough'
 run 2 review lost.npy --decisions other.jsonl
 says 'lost.meta.json: cannot open'
 run 2 review crops.npy --decisions d.jsonl --min-conf 0.5
@@ -258,14 +260,14 @@ size 3 60x40
 end TERM
 
 # The page as one file.
-run 0 review crops.npy --decisions d.jsonl --html page.html
+run 0 review crops.npy --threshold 0.6 --decisions d.jsonl --html page.html
 says 'lost.png: cannot open'
 check "its policy allows nothing from elsewhere" grep -q "default-src 'none'; script-src 'nonce-[0-9a-f]*'; style-src" page.html
 check "pictures are in it" [ "$(grep -c '^"/9j/' page.html)" = 7 ]
 check "nothing in the data ends a script" sh -c \
     "sed -n '/id=\"data\"/p' page.html | sed 's|<script[^>]*>||; s|</script>\$||' | grep -vq '<'"
 check "no link to another file" sh -c "! grep -E 'src=\"page|href=\"(page|icon)' page.html"
-run 2 review crops.npy --decisions d.jsonl --html a
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --html a
 says 'a: is a folder'
 
 # Import: a journal into itself adds nothing; one that went its own way is added once.

@@ -229,8 +229,11 @@ function undoLast() {
   return undo(seq);
 }
 
+/* What was undone is asked again at once. */
 async function undo(seq) {
-  const line = lines[seq - 1];
+  const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
+  const again = base.doubts.find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
+  if (again) asked = again, later = later.filter(d => d !== again);
   if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
 }
 
