@@ -843,11 +843,11 @@ typedef struct reid_merge {
 
    Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
                    has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
-                   rows. merges: [count], or NULL: the joins, those of must_links first, then from the highest score
-                   down. merged: how many they are; NULL if merges is. Zeroed on failure.
+                   rows. merges: [count], or NULL: the joins, those of must_links first and in their order, the others
+                   from the highest score down. merged: how many they are; NULL if merges is. Zeroed on failure.
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
-                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the links
-                   from the one to the other; REID_ERR_CANCELLED.
+                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the
+                   links from the one to the other; REID_ERR_CANCELLED.
    Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
@@ -9806,7 +9806,7 @@ typedef struct reid__grouping {
     reid_desc desc;              /* of the searches */
     reid__mem mem;
     reid__grouped *rows;         /* [count] */
-    uint32_t count, joins, live; /* live: groups at the beginning of a round */
+    uint32_t count, joins, musts, live; /* musts: joins of must_links; live: groups at the beginning of a round */
     int dim;
     float *means, *sums;         /* (live, dim); (used, 2, dim): as much as a float holds, and the rest */
     uint32_t used;
@@ -10108,6 +10108,7 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
         if (reid__are_apart(g, a, b)) return reid__contradiction(g, g->rows[a].known, g->rows[b].known, links);
         if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
     }
+    g->musts = g->joins;
     if (!n) return REID_OK;
     g->starts = (uint32_t *)reid__alloc_zero(&g->mem, ((size_t)g->count + 2) * sizeof *g->starts);
     g->enemies = (uint32_t *)reid__alloc(&g->mem, n * sizeof *g->enemies);
@@ -10126,7 +10127,6 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
    because their groups have other rows, too. */
 static reid_result reid__join_equals(reid__grouping *g) {
     size_t bytes = (size_t)g->count * sizeof(uint64_t);
-    uint32_t must = g->joins;
     uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
     if (!keys) return reid__no_memory(g->desc.error, "keys of rows", bytes);
     for (uint32_t i = 0; i < g->count; i++) {
@@ -10141,7 +10141,7 @@ static reid_result reid__join_equals(reid__grouping *g) {
         if (keys[i] >> 32 != keys[from] >> 32) from = i;
         for (size_t k = from; k < i && row->size == 1 && row->home == (uint32_t)keys[i]; k++) {
             uint32_t other = (uint32_t)keys[k], home = g->rows[other].home;
-            if (g->rows[home].changed <= must && g->rows[home].size > 1) continue;
+            if (g->rows[home].changed <= g->musts && g->rows[home].size > 1) continue;
             double score = reid__group_score(g, row->home, home);
             if (score < g->d->threshold) break;
             if (!reid__are_enemies(g, row->home, home) &&
@@ -10201,7 +10201,6 @@ static reid_result reid__check_group(const reid_desc *desc, const reid_rows *row
 
 static int reid__by_merge(const void *a, const void *b) {
     const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
-    if (x->must_link != y->must_link) return y->must_link - x->must_link;
     if (x->score != y->score) return x->score < y->score ? 1 : -1;
     return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
@@ -10227,7 +10226,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     for (uint32_t i = 0, n = 0; i < g.count; i++)
         out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];
     if (r == REID_OK) links = g.joins;
-    if (r == REID_OK && merges) reid__sort(merges, links, sizeof *merges, reid__by_merge);
+    if (r == REID_OK && merges) reid__sort(merges + g.musts, links - g.musts, sizeof *merges, reid__by_merge);
     if (merged) *merged = links;
     reid__release(&g.mem, NULL);
     reid__leave(caller);
