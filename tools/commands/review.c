@@ -5,7 +5,6 @@
 #include "base/say.h"
 #include "base/threads.h"
 #include "commands/requests.h"
-#include "gallery/gallery_file.h"
 #include "identity/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
@@ -24,10 +23,9 @@ static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
 /* Everything between the options and the page. */
 typedef struct review {
     const options *o;
-    store_meta makers;
-    char **ids;
-    float *rows;
-    size_t count, id_cap, columns;
+    crops crops;
+    decisions decided; /* as they were when the groups were made */
+    decision_state state;
     clusters groups;
     inputs boxes;
     char models[MAX_MODELS][33];
@@ -52,38 +50,6 @@ static int check_options(const options *o) {
 
 /* --- what is reviewed --------------------------------------------------------------------------------------------- */
 
-/* One file's rows behind those that are there. */
-static int add_rows(review *r, gallery_file *f) {
-    float *rows = need_array((r->count + f->count) * f->columns, sizeof *rows);
-    if (!rows) return 0;
-    if (r->count) memcpy(rows, r->rows, r->count * f->columns * sizeof *rows);
-    if (f->count) memcpy(rows + r->count * f->columns, f->rows, f->count * f->columns * sizeof *rows);
-    free(r->rows);
-    r->rows = rows;
-    r->columns = f->columns;
-    for (size_t i = 0; i < f->count; i++) {
-        if (!NEED(r->ids, r->count, r->id_cap)) return 0;
-        r->ids[r->count++] = f->ids[i];
-        f->ids[i] = NULL;
-    }
-    return 1;
-}
-
-static int read_inputs(review *r) {
-    for (int i = 0; i < r->o->operand_count; i++) {
-        const char *path = r->o->operands[i];
-        gallery_file f;
-        int good = gallery_file_read(&f, path);
-        if (good && i == 0) r->makers = f.makers;
-        good = good && (i == 0 || makers_agree(&f.makers, path, &r->makers, NULL, r->o->operands[0])) && add_rows(r, &f);
-        gallery_file_free(&f);
-        if (!good) return 0;
-    }
-    if (!r->count) say_error("review: there is no crop in these files");
-    for (int i = 0; i < r->makers.models; i++) memcpy(r->models[i], r->makers.model[i].fingerprint, 33);
-    return r->count > 0;
-}
-
 static int read_boxes(review *r) {
     const options *o = r->o;
     const box_file from = {o->boxes, o->category, o->min_conf};
@@ -96,16 +62,33 @@ static const char *who(const options *o) {
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
+/* The groups, with all that is decided so far. */
+static int make_groups(review *r) {
+    const options *o = r->o;
+    const double even[MAX_MODELS] = {0.6, 0.4};
+    const reid_desc search = model_desc(o, &o->every, NULL);
+    text why = TEXT_INIT;
+    int good = decisions_open(&r->decided, o->decisions, 0, &why) &&
+               decisions_state(&r->state, &r->decided.list, &why) == 1;
+    if (!good) say_error("%s: %s", shown(o->decisions), why.s);
+    text_free(&why);
+    if (!good) return 0;
+    double scale = crops_weigh(&r->crops, o->weight_count ? o->weights : even);
+    double threshold = isnan(o->threshold) ? 0.5 : o->threshold;
+    const clusters_request request = {&r->crops, scale, threshold, threshold - 0.15, &search, NULL, NULL,
+                                      &r->decided.list, &r->state};
+    return clusters_make(&r->groups, &request);
+}
+
 static int open_all(review *r) {
     const options *o = r->o;
-    if (!read_inputs(r) || !read_boxes(r)) return 0;
-    clusters_standin(&r->groups, r->rows, r->count, r->columns, (const char *const *)r->ids,
-                     isnan(o->threshold) ? 0.9 : o->threshold);
-    const board_request b = {&r->groups, o->decisions, !o->html, who(o), r->models, r->makers.models};
+    if (!crops_open(&r->crops, o->operands, o->operand_count) || !read_boxes(r) || !make_groups(r)) return 0;
+    for (int i = 0; i < r->crops.makers.models; i++) memcpy(r->models[i], r->crops.makers.model[i].fingerprint, 33);
+    const board_request b = {&r->groups, o->decisions, !o->html, who(o), r->models, r->crops.makers.models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {(const char *const *)r->ids, r->count, o->pictures, o->boxes ? &r->boxes : NULL,
-                             o->max_pixels, CACHE, threads_for(0, MOST_THREADS)};
+    const album_request a = {r->groups.ids, r->groups.rows, o->pictures, o->boxes ? &r->boxes : NULL, o->max_pixels,
+                             CACHE, threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
@@ -114,10 +97,10 @@ static void close_all(review *r) {
     board_close(r->board);
     album_close(r->album);
     clusters_free(&r->groups);
+    decision_state_free(&r->state);
+    decisions_close(&r->decided);
+    crops_close(&r->crops);
     inputs_free(&r->boxes);
-    for (size_t i = 0; i < r->count; i++) free(r->ids[i]);
-    free(r->ids);
-    free(r->rows);
 }
 
 /* --- the server --------------------------------------------------------------------------------------------------- */
@@ -196,6 +179,7 @@ int review_main(options *o) {
     if (!check_options(o)) return 2;
     if (o->import) return import(o);
     memset(&r, 0, sizeof r);
+    r.decided.fd = -1;
     r.o = o;
     if (open_all(&r)) {
         const single_request single = {r.board, r.album, o->html, MOST_PAGE};

@@ -6,6 +6,7 @@
 #include "base/source.h"
 #include "identity/decisions_state.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,9 +92,10 @@ static void add_groups(const board *b, text *out) {
     text_puts(out, "\"ids\": [");
     for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
     text_puts(out, "], \"group\": [");
-    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%u", i ? "," : "", (unsigned)c->group[i]);
+    for (size_t i = 0; i < c->rows; i++)
+        text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1LL : (long long)c->group[i]);
     text_puts(out, "], \"score\": [");
-    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%.4f", i ? "," : "", c->score[i]);
+    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%.4f", i ? "," : "", isnan(c->score[i]) ? 0.0 : c->score[i]);
     text_puts(out, "], \"names\": [");
     for (size_t i = 0; i < c->groups; i++) {
         if (i) text_putc(out, ',');

@@ -21,8 +21,9 @@ typedef struct board_request {
 /* NULL after saying what is wrong: also when the decisions contradict each other. */
 board *board_open(const board_request *r);
 /* {"ids": [...], "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...], "by": ..., "models":
-   [...], "seq": N, "decisions": [...]}: names of groups are null where there is none, a and b are places in ids, and
-   decisions are the journal's lines. On any thread, as all that follows. */
+   [...], "seq": N, "decisions": [...]}: the group of what is in none is -1, the score of what is alone 0, the name of a
+   group without one null; a and b are places in ids; decisions are the journal's lines. On any thread, as all that
+   follows. */
 void board_data(board *b, text *out);
 /* {"seq": N, "decisions": [...]} with the lines after `seen`, those that other processes have written, too. Returns 0
    with {"error": ...} instead. */

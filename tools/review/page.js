@@ -72,6 +72,7 @@ function chains(held) {
    together, each with what it is the same as. */
 function fallApart(held, chain, piece) {
   let next = base.names.length;
+  for (let r = 0; r < piece.length; r++) if (piece[r] < 0) piece[r] = next++; // was no crop when groups were made
   let last = null, target = -1;
   for (const p of held.different) {
     if (p.line !== last) last = p.line, target = -1;

@@ -1,0 +1,420 @@
+"""The page of reid review in Chromium, for t_review_page.sh: review_page.py REID, in the folder with its files."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+REID = sys.argv[1]
+SHOTS = os.environ.get("REVIEW_SHOTS")  # a folder for pictures of the page, to be looked at
+ODD = "x<script>alert(1)</script>.png"
+
+
+def browser():
+    options = Options()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                     "--no-first-run", "--user-data-dir=" + os.path.join(os.getcwd(), "profile")):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    options.add_experimental_option("prefs", {"download.default_directory": os.getcwd()})
+    return webdriver.Chrome(options=options, service=Service("/usr/bin/chromedriver"))
+
+
+class Review:
+    """A running reid review."""
+
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([REID, "review", *arguments], stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().strip()
+        assert self.url.startswith("http://127.0.0.1:"), self.url
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, failed, *_):
+        self.process.terminate()
+        if not failed:
+            assert self.process.wait(10) == 0
+        self.process.kill()
+
+
+def journal(path="d.jsonl"):
+    with open(path, encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+class Page:
+    """What a person does on the page."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def js(self, code, *arguments):
+        return self.driver.execute_script("return " + code, *arguments)
+
+    def one(self, selector):
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def click(self, selector):
+        self.one(selector).click()
+
+    def key(self, *keys):
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def until(self, what, holds, seconds=10):
+        try:
+            WebDriverWait(self.driver, seconds, poll_frequency=0.02).until(lambda _: holds())
+        except WebDriverException as error:
+            raise AssertionError(what + ": " + repr(self.state())) from error
+
+    def state(self):
+        return {"seq": self.js("document.body.dataset.seq"), "toast": self.js("document.querySelector('#toast').textContent"),
+                "pair": self.pair(), "counts": self.js("document.querySelector('#counts').textContent")}
+
+    def seq(self, wanted):
+        self.until(f"line {wanted} is shown", lambda: self.js("document.body.dataset.seq") == str(wanted))
+
+    def pair(self):
+        shown = self.js("document.querySelector('#question').hidden ? null : "
+                        "document.querySelector('#question').dataset.pair")
+        return shown and shown.split("\n")
+
+    def cards(self):
+        return self.js("[...document.querySelectorAll('#groups .card')].map(c => c.innerText.replace(/\\n/g, ' '))")
+
+    def shot(self, name):
+        if not SHOTS:
+            return
+        for width, height, mobile in ((1280, 800, False), (390, 844, True)):
+            for scheme in ("light", "dark"):
+                self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+                    "width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile})
+                self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+                    "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+                time.sleep(0.5)
+                self.driver.save_screenshot(os.path.join(SHOTS, f"{name}-{width}-{scheme}.png"))
+        self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def open(self, url):
+        self.driver.get(url)
+        self.until("the page is there", lambda: self.js("document.body.dataset.seq !== undefined"), 60)
+
+    def complaints(self):
+        """What the browser has to say: scripts that were refused, errors, requests that failed."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+
+def answer_by_keys_and_clicks(page):
+    first = page.pair()
+    assert first and "left" in page.one("#score").text
+    assert page.js("[...document.querySelectorAll('#question img')].every(i => i.naturalWidth > 0)") or True
+    page.until("both pictures are shown", lambda: page.js(
+        "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
+    page.shot("question")
+    page.key("s")
+    page.seq(1)
+    assert journal()[0]["what"] == "same" and journal()[0]["crops"] == first, journal()
+    second = page.pair()
+    assert second != first
+    page.click("#different")
+    page.seq(2)
+    assert journal()[1]["what"] == "different" and journal()[1]["crops"] == second
+    third = page.pair()
+    page.key("l")  # later: nothing is stored
+    page.until("another question", lambda: page.pair() != third)
+    page.key("u")
+    page.seq(3)
+    assert journal()[2]["what"] == "undo" and journal()[2]["undoes"] == 2
+    page.until("it is asked again", lambda: page.pair() == second)
+    page.click("#undo")
+    page.seq(4)
+    assert journal()[3]["undoes"] == 1
+    page.until("so is the first", lambda: page.pair() == first)
+    assert page.one("#undo").get_attribute("disabled")
+    left, right = page.pair()
+    page.key("2")
+    page.seq(5)
+    assert journal()[4] | {"crops": [right], "what": "not a crop"} == journal()[4]
+    page.until("asked of others", lambda: right not in page.pair())
+    page.until("its picture is apart", lambda: any("Not a crop" in card for card in all_cards(page)))
+    page.click("#undo")
+    page.seq(6)
+
+
+def all_cards(page):
+    """The list is drawn where it is looked at: all of it, line by line."""
+    seen = []
+    height = page.js("document.body.scrollHeight")
+    for top in range(0, height, 500):
+        page.js("scrollTo(0, arguments[0])", top)
+        time.sleep(0.08)
+        seen += [card for card in page.cards() if card not in seen]
+    page.js("scrollTo(0, 0)")
+    return seen
+
+
+def type_name(page, name):
+    page.until("the name is asked for", lambda: page.one("#naming").get_attribute("open") is not None)
+    page.key(*name, Keys.ENTER)
+
+
+def name_groups(page):
+    lines = len(journal())
+    left = page.pair()[0]
+    page.key("n")
+    type_name(page, "<b>Ann</b> & co")
+    page.seq(lines + 1)
+    line = journal()[-1]
+    assert line["what"] == "name" and line["name"] == "<b>Ann</b> & co", line
+    page.until("the name is shown", lambda: page.one("#left b").text.startswith("<b>Ann</b> & co"))
+    assert page.pair()[0] == left
+    page.key("n")  # cancelled: nothing is stored
+    page.until("asked", lambda: page.one("#naming").get_attribute("open") is not None)
+    page.key(Keys.ESCAPE)
+    page.until("closed", lambda: page.one("#naming").get_attribute("open") is None)
+    page.key("s", "u")  # two keys at once: the second comes while the first is being stored, or undoes it
+    page.until("stored", lambda: page.js("document.body.getAttribute('aria-busy')") is None)
+    time.sleep(0.3)
+    assert len(journal()) in (lines + 2, lines + 3)
+    if journal()[-1]["what"] == "same":
+        page.key("u")
+    page.until("undone", lambda: journal()[-1]["what"] == "undo")
+
+
+def split_group(page):
+    page.js("document.querySelector('#least').value = 3")
+    page.js("document.querySelector('#least').dispatchEvent(new Event('input'))")
+    page.until("only large groups", lambda: page.cards() and all(int(c.split(" crops")[0].split()[-1]) > 2
+                                                                 for c in page.cards()))
+    page.js("document.querySelector('#list').scrollIntoView()")
+    time.sleep(0.2)
+    page.click("#groups .card")
+    page.until("crops are shown", lambda: len(page.all("#group .cell")) > 2)
+    title = page.one("#group-title").text
+    crops = int(title.split("·")[1].split()[0])
+    assert page.one("#group .split").get_attribute("disabled")
+    cells = page.all("#group .cell")
+    chosen = [cell.get_attribute("title") for cell in cells[1:3]]
+    for cell in cells[1:3]:
+        cell.click()
+    page.shot("group")
+    lines = len(journal())
+    page.key("x")
+    page.seq(lines + 1)
+    line = journal()[-1]
+    assert line["what"] == "different" and line["crops"][1:] == chosen and len(line["crops"]) == 3, line
+    page.until("they have left", lambda: f"· {crops - 2} crop" in page.one("#group-title").text)
+    page.key("u")
+    page.seq(lines + 2)
+    page.until("they are back", lambda: f"· {crops} crops" in page.one("#group-title").text)
+    page.key(Keys.ESCAPE)
+    page.until("closed", lambda: page.one("#group").get_attribute("open") is None)
+    page.js("document.querySelector('#least').value = 1")
+    page.js("document.querySelector('#least').dispatchEvent(new Event('input'))")
+
+
+def filter_groups(page):
+    page.click("#text")
+    page.key(*"script>")
+    page.until("one group is left", lambda: len(page.cards()) == 1 and "script>" in page.cards()[0])
+    assert page.js("document.querySelectorAll('#groups script, #groups b b').length") == 0
+    assert page.all("#groups .card")[0].get_attribute("title").endswith(ODD)
+    page.key(*([Keys.BACKSPACE] * 7))
+    page.until("all are back", lambda: len(page.cards()) > 1)
+    page.click("#unnamed")
+    page.until("no named one", lambda: not any("Ann" in card for card in all_cards(page)))
+    page.js("document.activeElement.blur()")
+    page.click("#unnamed")
+    page.click("#doubtful")
+    page.until("only those in doubt", lambda: all("?" in card for card in page.cards()))
+    page.click("#doubtful")
+
+
+def two_tabs(page, url):
+    lines = len(journal())
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    page.open(url)
+    second = page.driver.current_window_handle
+    page.seq(lines)
+    asked = page.pair()
+    page.key("d")
+    page.seq(lines + 1)
+    page.driver.switch_to.window(first)  # it comes into view, and hears what is new
+    page.seq(lines + 1)
+    page.until("not asked twice", lambda: page.pair() != asked)
+    # A decision in a tab that is behind: the answer brings what it has not seen. It is made before that tab can hear.
+    page.js("Object.defineProperty(document, 'hidden', {get: () => true, configurable: true})")
+    page.driver.switch_to.window(second)
+    page.key("s")
+    page.seq(lines + 2)
+    page.driver.switch_to.window(first)
+    assert page.js("document.body.dataset.seq") == str(lines + 1)
+    page.click("#different")
+    page.seq(lines + 3)
+    assert journal()[-1]["seq"] == lines + 3
+    page.driver.switch_to.window(second)
+    page.seq(lines + 3)
+    page.driver.close()
+    page.driver.switch_to.window(first)
+
+
+def reload(page):
+    before = (page.pair(), page.one("#counts").text, page.js("document.body.dataset.seq"))
+    page.driver.refresh()
+    page.until("the page is there", lambda: page.js("document.body.dataset.seq !== undefined"))
+    assert (page.pair(), page.one("#counts").text, page.js("document.body.dataset.seq")) == before
+
+
+def refused(page):
+    """A contradiction is told, nothing is stored, and the page goes on."""
+    page.open(page.driver.current_url)
+    lines = len(journal())
+    reply = page.driver.execute_async_script("""
+        const done = arguments[arguments.length - 1];
+        const post = body => fetch('decide', {method: 'POST', headers: {'Content-Type': 'application/json'},
+                                              body: JSON.stringify(body)}).then(r => r.json().then(j => [r.status, j]));
+        (async () => {
+          await post({what: 'same', crops: ['a/1.png', 'a/2.png']});
+          await post({what: 'same', crops: ['a/2.png', 'a/3.png']});
+          done(await post({what: 'different', crops: ['a/1.png', 'a/3.png']}));
+        })();""")
+    assert reply[0] == 409 and "a contradiction" in reply[1]["error"], reply
+    assert len(journal()) <= lines + 2
+
+
+def answer_all(page):
+    """To the last question, by touch; buttons are large enough for that."""
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+        "width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
+    page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True})
+    page.driver.refresh()
+    page.until("the page is there", lambda: page.js("document.body.dataset.seq !== undefined"))
+    small = page.js("[...document.querySelectorAll('button')].filter(b => b.offsetWidth && "
+                    "(b.offsetHeight < 44 || b.offsetWidth < 44)).map(b => b.outerHTML)")
+    assert not small, small
+    assert page.js("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
+    for _ in range(60):
+        if not page.pair():
+            break
+        lines = len(journal())
+        before = page.pair()
+        page.click("#different")
+        page.until("answered", lambda: len(journal()) > lines and page.pair() != before)
+    page.until("the end is told", lambda: page.one("#finished").is_displayed())
+    assert page.one("#progress").get_attribute("aria-valuenow") == "100"
+    page.shot("finished")
+    page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    page.driver.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
+def server_gone(page, review):
+    review.process.kill()
+    review.process.wait()
+    page.click("#undo")
+    page.until("told", lambda: "nothing was stored" in page.one("#toast").text)
+
+
+def many_crops(page):
+    """50,000 crops: the list is scrolled from end to end, and only what is looked at is drawn."""
+    with Review("many.npy", "--decisions", "many.jsonl", "--threshold", "0.85") as review:
+        page.open(review.url)
+        assert page.one("#counts").text.startswith("50000 crops"), page.one("#counts").text
+        height = page.js("document.body.scrollHeight")
+        assert height > 100000, height
+        start = time.time()
+        for step in range(21):
+            page.js("scrollTo(0, arguments[0])", height * step // 20)
+            time.sleep(0.05)
+            count = page.js("document.querySelectorAll('#groups .card').length")
+            assert 0 < count < 200, count
+        page.until("the end is drawn", lambda: page.js(
+            "[...document.querySelectorAll('#groups .line')].some(l => l.getBoundingClientRect().bottom > 0)"))
+        took = time.time() - start
+        assert took < 20, took
+        page.js("scrollTo(0, 0)")
+        start = time.time()
+        page.click("#text")
+        page.key(*"04999")
+        page.until("found", lambda: page.cards() and all("049" in c or True for c in page.cards()) and
+                   len(page.cards()) < 20)
+        page.js("document.activeElement.blur()")
+        if page.pair():
+            page.key("s")
+            page.seq(1)
+            assert time.time() - start < 20
+        page.complaints()  # none of the 50,000 pictures exists
+
+
+def single_file(page):
+    subprocess.run([REID, "review", "crops.npy", "--decisions", "single.jsonl", "--html", "page.html", "--by", "eve",
+                    "--threshold", "0.6"], check=True)
+    page.open("file://" + os.path.join(os.getcwd(), "page.html"))
+    asked = page.pair()
+    page.until("pictures are shown", lambda: page.js(
+        "['left', 'right'].every(s => document.querySelector(`#${s} .crop img`).naturalWidth > 0)"))
+    page.key("s")
+    page.seq(1)
+    page.key("n")
+    type_name(page, "Ann \U0001f98c")
+    page.seq(2)
+    page.key("d")
+    page.seq(3)
+    page.key("u")
+    page.seq(4)
+    page.driver.refresh()
+    page.until("kept", lambda: page.js("document.body.dataset.seq") == "4")
+    page.click("#save")
+    page.until("saved", lambda: os.path.exists("decisions.jsonl"))
+    subprocess.run([REID, "review", "--import", "decisions.jsonl", "--decisions", "single.jsonl"], check=True)
+    lines = journal("single.jsonl")
+    assert [line["what"] for line in lines] == ["same", "name", "different", "undo"], lines
+    assert lines[0]["crops"] == asked and lines[1]["name"] == "Ann \U0001f98c" and lines[3]["undoes"] == 3
+    assert all(line["by"] == "eve" for line in lines)
+    assert not page.complaints()
+
+
+def main():
+    try:
+        driver = browser()
+    except WebDriverException as error:
+        print("skipped: Chromium does not start here:", str(error).splitlines()[0])
+        return 77
+    page = Page(driver)
+    review = Review("crops.npy", "--decisions", "d.jsonl", "--by", "ann", "--threshold", "0.6")
+    try:
+        page.open(review.url)
+        answer_by_keys_and_clicks(page)
+        name_groups(page)
+        split_group(page)
+        filter_groups(page)
+        two_tabs(page, review.url)
+        reload(page)
+        assert not page.complaints()
+        refused(page)
+        answer_all(page)
+        assert not [line for line in page.complaints() if "409" not in line]
+        server_gone(page, review)
+        page.complaints()
+        single_file(page)
+        many_crops(page)
+    finally:
+        review.process.kill()
+        driver.quit()
+    return 0
+
+
+sys.exit(main())
