@@ -11286,44 +11286,41 @@ REID_API void reid_image_free(reid_image *image) {
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
-#define REID__NOBODY (-1)
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
 #define REID__QUEUE_STACK ((size_t)2 << 20) /* bytes: callbacks run on it, an interpreter's perhaps */
-
-typedef enum reid__heap_name { REID__TURNS, REID__DEADLINES } reid__heap_name;
 
 typedef struct reid__entry {
     reid_request request;
     reid_ticket ticket;        /* 0: free */
-    int64_t rank;              /* lower comes first: see reid__rank */
+    int64_t rank;              /* lower comes first: see reid__accept */
     int64_t arrived, deadline; /* nanoseconds, of reid__now; REID__NEVER */
     int taken, computing;      /* images: in batches so far, in batches now */
     int ended;                 /* 1: `result` is decided */
     reid_result result;
-    int place[2];              /* in each heap; REID__NOBODY: not in it */
-    int next;                  /* in the list that it is in: of free ones or of those to be told */
+    int place[2];              /* in each heap; 0: not in it */
+    struct reid__entry *next;  /* in the list that it is in: of free ones or of those to be told */
 } reid__entry;
 
-/* The smallest first, at items[0]; those that follow items[i] are items[2 * i + 1] and items[2 * i + 2]. */
+/* The first is items[1], NULL if there is none; those that follow items[i] are items[2 * i] and items[2 * i + 1]. */
 typedef struct reid__heap {
-    int *items; /* numbers of entries */
-    int count;
+    reid__entry **items;
+    int count, by_deadline; /* by_deadline: 0: the heap of turns, by class, deadline, arrival */
 } reid__heap;
 
-/* What a batch has of one request. */
-typedef struct reid__portion {
-    int entry, first, count; /* its images first ... first + count - 1 */
+/* An image of a batch: whose it is, where its row goes. */
+typedef struct reid__guest {
+    reid__entry *entry;
+    float *out;
     reid_result result;
-} reid__portion;
+} reid__guest;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
-    pthread_t thread;
     reid_image *images;  /* [batch] */
     float *rows;         /* (batch, dim) */
-    reid__portion *parts;   /* [batch] */
-    int count, part_count;
-    int64_t since;       /* when its batch began; REID__NEVER: it has none */
+    reid__guest *guests; /* [batch] */
+    int count;
+    int64_t since;       /* when its batch began; 0: it has none */
 } reid__queue_lane;
 
 struct reid_queue {
@@ -11334,66 +11331,50 @@ struct reid_queue {
     pthread_mutex_t mutex;
     pthread_cond_t work, alarm, idle; /* for the lanes; for the clock; for who waits until nothing is live */
     int locks;                        /* how many of these four are initialised */
-    pthread_t clock;
-    int has_clock, started;           /* threads: the clock; of lanes */
+    pthread_t *threads;               /* [1 + lanes]: the clock first */
+    int started;                      /* of them */
     reid__queue_lane *lanes;
     reid__entry *entries;
-    reid__heap heaps[2];
-    int entry_count, unused, told_first, told_last; /* lists of entries */
-    int live;                         /* requests that were accepted and whose `done` has not returned */
-    int stopping, stop;               /* nothing more is accepted; threads end */
+    reid__heap turns, deadlines;
+    reid__entry *unused, *told, **told_end; /* lists of entries; told_end: where the next one is linked */
+    int entry_count, live;            /* live: requests that were accepted and whose `done` has not returned */
+    int stopping, refuse_late;        /* stopping: nothing more is accepted; threads end when nothing is live */
     uint64_t serial;
     int64_t delay, ageing;            /* nanoseconds */
-    int refuse_late;
     int64_t pace[REID__SIZES];        /* nanoseconds that batches of about this size took lately; 0: there was none */
     reid_queue_stats stats;
 };
 
-/* Classes of eight levels, which move: a request of level l that arrives in period p is of class l + p. Whoever arrives
-   a period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
-   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
-static int64_t reid__rank(const reid_queue *q, const reid__entry *a) {
-    return a->request.priority + (q->ageing > 0 ? a->arrived / q->ageing : 0);
-}
-
-/* The order of turns is class, deadline, arrival. */
-static int reid__before(const reid_queue *q, reid__heap_name heap, int first, int second) {
-    const reid__entry *a = &q->entries[first], *b = &q->entries[second];
-    if (heap == REID__TURNS && a->rank != b->rank) return a->rank < b->rank;
+static int reid__before(const reid__heap *h, const reid__entry *a, const reid__entry *b) {
+    if (!h->by_deadline && a->rank != b->rank) return a->rank < b->rank;
     return a->deadline != b->deadline ? a->deadline < b->deadline : a->ticket < b->ticket;
 }
 
-static void reid__heap_put(reid_queue *q, reid__heap_name heap, int at, int item) {
-    q->heaps[heap].items[at] = item;
-    q->entries[item].place[heap] = at;
+static void reid__heap_put(reid__heap *h, int at, reid__entry *a) {
+    h->items[at] = a;
+    a->place[h->by_deadline] = at;
 }
 
-/* Puts an item where it belongs, seen from the free place `at`. */
-static void reid__heap_settle(reid_queue *q, reid__heap_name heap, int at, int item) {
-    const reid__heap *h = &q->heaps[heap];
-    while (at > 0 && reid__before(q, heap, item, h->items[(at - 1) / 2])) {
-        reid__heap_put(q, heap, at, h->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
+/* Puts an entry where it belongs, seen from the free place `at`. */
+static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
+    for (; at > 1 && reid__before(h, a, h->items[at / 2]); at /= 2) reid__heap_put(h, at, h->items[at / 2]);
+    for (int child; (child = 2 * at) <= h->count; at = child) {
+        if (child < h->count && reid__before(h, h->items[child + 1], h->items[child])) child++;
+        if (!reid__before(h, h->items[child], a)) break;
+        reid__heap_put(h, at, h->items[child]);
     }
-    for (int child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && reid__before(q, heap, h->items[child + 1], h->items[child])) child++;
-        if (!reid__before(q, heap, h->items[child], item)) break;
-        reid__heap_put(q, heap, at, h->items[child]);
-    }
-    reid__heap_put(q, heap, at, item);
+    reid__heap_put(h, at, a);
 }
 
-static void reid__heap_add(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap_settle(q, heap, q->heaps[heap].count++, item);
-}
+static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h, ++h->count, a); }
 
-static void reid__heap_remove(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap *h = &q->heaps[heap];
-    int at = q->entries[item].place[heap];
-    if (at == REID__NOBODY) return;
-    int last = h->items[--h->count];
-    q->entries[item].place[heap] = REID__NOBODY;
-    if (last != item) reid__heap_settle(q, heap, at, last);
+static void reid__heap_remove(reid__heap *h, reid__entry *a) {
+    int at = a->place[h->by_deadline];
+    if (!at) return;
+    reid__entry *last = h->items[h->count];
+    h->items[h->count--] = NULL;
+    a->place[h->by_deadline] = 0;
+    if (last != a) reid__heap_settle(h, at, last);
 }
 
 /* --- how long things take ----------------------------------------------------------------------------------------- */
@@ -11411,27 +11392,24 @@ static int reid__size_of(int images) {
 
 /* What a batch may take at least, by the nearest smaller one that was measured, or by its share of a larger one. */
 static int64_t reid__pace_of(const reid_queue *q, int images) {
-    int size = reid__size_of(images);
-    for (int i = size; i >= 0; i--)
-        if (q->pace[i]) return q->pace[i];
-    for (int i = size + 1; i < REID__SIZES; i++)
-        if (q->pace[i]) return (q->pace[i] >> i) * images;
-    return 0;
+    int i = reid__size_of(images);
+    while (i > 0 && !q->pace[i]) i--;
+    if (q->pace[i]) return q->pace[i];
+    while (i < REID__SIZES - 1 && !q->pace[i]) i++;
+    return (q->pace[i] >> i) * images;
 }
 
 /* When an entry that is in no heap yet may be over at the earliest: after those that come before it, in full batches,
    by as many lanes as there are, from when the first of them is free. */
-static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    int images = q->entries[item].request.n, batch = q->stats.batch;
+static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t now) {
+    int images = a->request.n, batch = q->stats.batch;
     int64_t until_free = REID__NEVER;
-    for (int i = 0; i < turns->count; i++) {
-        const reid__entry *other = &q->entries[turns->items[i]];
-        if (reid__before(q, REID__TURNS, turns->items[i], item)) images += other->request.n - other->taken;
+    for (int i = 1; i <= q->turns.count; i++) {
+        const reid__entry *other = q->turns.items[i];
+        if (reid__before(&q->turns, other, a)) images += other->request.n - other->taken;
     }
     for (int i = 0; i < q->stats.lanes; i++) {
-        const reid__queue_lane *lane = &q->lanes[i];
-        int64_t left = lane->since == REID__NEVER ? 0 : lane->since + reid__pace_of(q, lane->count) - now;
+        int64_t left = q->lanes[i].since + reid__pace_of(q, q->lanes[i].count) - now;
         if (left < until_free) until_free = left > 0 ? left : 0;
     }
     int64_t work = images / batch * reid__pace_of(q, batch) + (images % batch ? reid__pace_of(q, images % batch) : 0);
@@ -11440,53 +11418,59 @@ static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
 
 /* --- how a request ends ------------------------------------------------------------------------------------------- */
 
-static void reid__count_end(reid_queue *q, const reid__entry *a, int64_t now) {
+/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
+static void reid__if_over(reid_queue *q, reid__entry *a) {
+    if (!a->ended || a->computing) return;
+    a->next = NULL;
+    *q->told_end = a;
+    q->told_end = &a->next;
+}
+
+/* Decides how a request ends; what waits of it is given up. */
+static void reid__end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
-    int latency = 0;
-    if (a->result == REID_OK) {
+    a->ended = 1, a->result = result;
+    s->waiting -= a->request.n - a->taken;
+    reid__heap_remove(&q->turns, a);
+    reid__heap_remove(&q->deadlines, a);
+    if (result == REID_OK) {
+        int latency = 0;
         uint64_t took = (uint64_t)(now - a->arrived);
         while (took >= reid_latency_bound(latency) && latency < REID_LATENCIES - 1) latency++;
         s->requests++, s->images += (uint64_t)a->request.n, s->latency_ns += took, s->latencies[latency]++;
     } else {
-        *(a->result == REID_ERR_EXPIRED     ? &s->expired
-          : a->result == REID_ERR_CANCELLED ? &s->cancelled
-          : a->result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
+        *(result == REID_ERR_EXPIRED     ? &s->expired
+          : result == REID_ERR_CANCELLED ? &s->cancelled
+          : result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
     }
+    reid__if_over(q, a);
 }
 
-/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
-static void reid__if_over(reid_queue *q, int item) {
-    reid__entry *a = &q->entries[item];
-    if (!a->ended || a->computing) return;
-    a->next = REID__NOBODY;
-    if (q->told_first == REID__NOBODY) q->told_first = item;
-    else q->entries[q->told_last].next = item;
-    q->told_last = item;
-}
-
-/* Decides how a request ends; what waits of it is given up. */
-static void reid__end(reid_queue *q, int item, reid_result result, int64_t now) {
-    reid__entry *a = &q->entries[item];
-    a->ended = 1, a->result = result;
-    q->stats.waiting -= a->request.n - a->taken;
-    reid__heap_remove(q, REID__TURNS, item);
-    reid__heap_remove(q, REID__DEADLINES, item);
-    reid__count_end(q, a, now);
-    reid__if_over(q, item);
-}
+/* Who waits in reid_submit: the `user` of a request without `done`. */
+typedef struct reid__waiter {
+    pthread_cond_t over;
+    int is_over;
+    reid_result result;
+} reid__waiter;
 
 /* Tells all whose requests are over, without the mutex. An entry is free again before `done` is called, which may
    submit the next request. */
 static void reid__tell(reid_queue *q) {
-    while (q->told_first != REID__NOBODY) {
-        int item = q->told_first;
-        reid__entry *a = &q->entries[item], over = *a;
-        q->told_first = a->next;
-        a->ticket = 0, a->next = q->unused, q->unused = item;
+    for (reid__entry *a; (a = q->told) != NULL;) {
+        const reid_request over = a->request;
+        const reid_result result = a->result;
+        q->told = a->next;
+        if (!q->told) q->told_end = &q->told;
+        a->ticket = 0, a->next = q->unused, q->unused = a;
         pthread_mutex_unlock(&q->mutex);
-        if (over.result != REID_OK) memset(over.request.out, 0, (size_t)over.request.n * q->dim * sizeof(float));
-        over.request.done(over.result, over.request.user);
+        if (result != REID_OK) memset(over.out, 0, (size_t)over.n * q->dim * sizeof(float));
+        if (over.done) over.done(result, over.user);
         pthread_mutex_lock(&q->mutex);
+        if (!over.done) {
+            reid__waiter *w = (reid__waiter *)over.user;
+            w->is_over = 1, w->result = result;
+            pthread_cond_signal(&w->over);
+        }
         if (--q->live == 0) pthread_cond_broadcast(&q->idle);
     }
 }
@@ -11502,14 +11486,13 @@ static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) 
 
 static void *reid__clock_main(void *arg) {
     reid_queue *q = (reid_queue *)arg;
-    const reid__heap *deadlines = &q->heaps[REID__DEADLINES];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), first = REID__NEVER;
-        while (deadlines->count && (first = q->entries[deadlines->items[0]].deadline) <= now)
-            reid__end(q, deadlines->items[0], REID_ERR_EXPIRED, now);
-        if (q->told_first != REID__NOBODY) reid__tell(q);
-        else reid__wait_until(q, &q->alarm, deadlines->count ? first : REID__NEVER);
+    while (!q->stopping || q->live) {
+        reid__entry *a;
+        int64_t now = reid__now();
+        while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now) reid__end(q, a, REID_ERR_EXPIRED, now);
+        if (q->told) reid__tell(q);
+        else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
     pthread_mutex_unlock(&q->mutex);
     return NULL;
@@ -11517,69 +11500,53 @@ static void *reid__clock_main(void *arg) {
 
 /* Fills a lane's batch with what comes first. */
 static void reid__take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    lane->count = lane->part_count = 0;
-    while (lane->count < q->stats.batch && turns->count) {
-        int item = turns->items[0];
-        reid__entry *a = &q->entries[item];
-        int count = reid__min(a->request.n - a->taken, q->stats.batch - lane->count);
-        reid__portion part = {item, a->taken, count, REID_OK};
-        memcpy(lane->images + lane->count, a->request.images + a->taken, (size_t)count * sizeof *lane->images);
-        lane->parts[lane->part_count++] = part;
-        lane->count += count;
-        a->taken += count, a->computing += count;
-        q->stats.queue_ns += (uint64_t)count * (uint64_t)(now - a->arrived);
-        if (a->taken == a->request.n) reid__heap_remove(q, REID__TURNS, item);
+    reid__entry *a;
+    lane->since = now, lane->count = 0;
+    while (lane->count < q->stats.batch && (a = q->turns.items[1]) != NULL) {
+        const reid__guest guest = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
+        lane->images[lane->count] = a->request.images[a->taken++];
+        lane->guests[lane->count++] = guest;
+        a->computing++;
+        q->stats.queue_ns += (uint64_t)(now - a->arrived);
+        if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
     }
-    lane->since = now;
     q->stats.waiting -= lane->count, q->stats.computing += lane->count;
-    if (turns->count) pthread_cond_signal(&q->work);
+    if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
 /* Computes a lane's batch and hands the rows out. An image whose embedding has no direction must not spoil those that
    are computed beside it: then each is computed alone, which gives the same bits. */
 static void reid__compute(reid_queue *q, reid__queue_lane *lane) {
     reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
-    int at = 0;
-    for (int i = 0; i < lane->part_count; i++) {
-        reid__portion *part = &lane->parts[i];
-        part->result = r == REID_ERR_EMBEDDING ? REID_OK : r;
-        for (int k = 0; k < part->count && r == REID_ERR_EMBEDDING; k++) {
-            reid_result one = reid_embed_ex(q->ctx, lane->images + at + k, 1, lane->rows + (size_t)(at + k) * q->dim,
-                                            NULL);
-            if (one != REID_OK) part->result = one;
-        }
-        memcpy(q->entries[part->entry].request.out + (size_t)part->first * q->dim, lane->rows + (size_t)at * q->dim,
-               (size_t)part->count * q->dim * sizeof(float));
-        at += part->count;
+    for (int i = 0; i < lane->count; i++) {
+        float *row = lane->rows + (size_t)i * q->dim;
+        lane->guests[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+        memcpy(lane->guests[i].out, row, q->dim * sizeof *row);
     }
 }
 
 static void reid__finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took;
-    lane->since = REID__NEVER;
+    lane->since = 0;
     q->stats.computing -= lane->count;
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
-    for (int i = 0; i < lane->part_count; i++) {
-        const reid__portion *part = &lane->parts[i];
-        reid__entry *a = &q->entries[part->entry];
-        a->computing -= part->count;
-        if (a->ended) reid__if_over(q, part->entry);
-        else if (part->result != REID_OK) reid__end(q, part->entry, part->result, now);
+    for (const reid__guest *g = lane->guests; g < lane->guests + lane->count; g++) {
+        reid__entry *a = g->entry;
+        a->computing--;
+        if (a->ended) reid__if_over(q, a);
+        else if (g->result != REID_OK) reid__end(q, a, g->result, now);
         else if (a->taken == a->request.n && !a->computing)
-            reid__end(q, part->entry, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
+            reid__end(q, a, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
     }
 }
 
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
-    const reid__heap *turns = &q->heaps[REID__TURNS];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), from = REID__NEVER;
-        if (turns->count) from = q->entries[turns->items[0]].arrived + q->delay;
+    while (!q->stopping || q->live) {
+        int64_t now = reid__now(), from = q->turns.count ? q->turns.items[1]->arrived + q->delay : REID__NEVER;
         if (from > now && (from == REID__NEVER || (q->stats.waiting < q->stats.batch && !q->stopping))) {
             reid__wait_until(q, &q->work, from);
             continue;
@@ -11599,6 +11566,7 @@ static void *reid__queue_lane_main(void *arg) {
 
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
     reid_box roi;
+    reid_result code = REID_OK;
     if (!q || !r || !r->images || !r->out || r->n < 1)
         return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
@@ -11606,62 +11574,42 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d: -3 to 4", r->priority);
     if (r->n > q->stats.limit)
         return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
-    for (int i = 0; i < r->n; i++) {
-        reid_result code = reid__image_check(&r->images[i], i, &roi, e);
-        if (code != REID_OK) return code;
-    }
-    return r->deadline_us >= 0 ? REID_OK
-                               : reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago",
-                                            -(long long)r->deadline_us);
+    for (int i = 0; i < r->n && code == REID_OK; i++) code = reid__image_check(&r->images[i], i, &roi, e);
+    if (code != REID_OK || r->deadline_us >= 0) return code;
+    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago", -(long long)r->deadline_us);
 }
 
-/* Takes a request in, or says why not. */
-static reid_result reid__accept(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *e) {
+/* Takes a request in, or says why not. Its rank is a class of eight levels, which move: a request of level l that
+   arrives in period p is of class l + p. Whoever arrives a period later has to be one level more urgent to be as good,
+   so that a waiting request rises by a level in every period without being touched, and l + 1 periods after its arrival
+   nobody overtakes it any more. */
+static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
+                                reid_error *e) {
     int64_t now = reid__now();
-    int item = q->unused;
+    reid__entry *a = q->unused;
     if (q->stopping) return reid__fail(e, REID_ERR_STOPPING, "%s", reid_result_string(REID_ERR_STOPPING));
-    if (item == REID__NOBODY || r->n > q->stats.limit - q->stats.waiting) {
+    if (!a || r->n > q->stats.limit - q->stats.waiting) {
         q->stats.full++;
         return reid__fail(e, REID_ERR_FULL, "%d images wait, %d more would be over the limit of %d", q->stats.waiting,
                           r->n, q->stats.limit);
     }
-    reid__entry *a = &q->entries[item];
-    int next = a->next;
-    memset(a, 0, sizeof *a);
-    a->request = *r, a->arrived = now, a->next = next;
-    a->ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)item + 1;
-    a->deadline = r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000 ? now + r->deadline_us * 1000
-                                                                                : REID__NEVER;
-    a->rank = reid__rank(q, a);
-    a->place[REID__TURNS] = a->place[REID__DEADLINES] = REID__NOBODY;
-    if (q->refuse_late && reid__earliest(q, item, now) > a->deadline) {
-        a->ticket = 0;
+    reid__entry fresh = {*r, 0, 0, now, REID__NEVER, 0, 0, 0, REID_OK, {0, 0}, a->next};
+    if (!r->done) fresh.request.user = w;
+    if (r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000) fresh.deadline = now + r->deadline_us * 1000;
+    fresh.rank = r->priority + (q->ageing > 0 ? now / q->ageing : 0);
+    fresh.ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)(a - q->entries) + 1;
+    if (q->refuse_late && reid__earliest(q, &fresh, now) > fresh.deadline) {
         q->stats.late++;
         return reid__fail(e, REID_ERR_EXPIRED, "it could not be over in %lld us", (long long)r->deadline_us);
     }
-    q->serial++, q->live++, q->unused = next, q->stats.waiting += r->n;
+    q->unused = a->next, *a = fresh;
+    q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;
-    reid__heap_add(q, REID__TURNS, item);
-    if (a->deadline != REID__NEVER) reid__heap_add(q, REID__DEADLINES, item);
-    if (a->place[REID__DEADLINES] == 0) pthread_cond_signal(&q->alarm);
+    reid__heap_add(&q->turns, a);
+    if (a->deadline != REID__NEVER) reid__heap_add(&q->deadlines, a);
+    if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
     pthread_cond_signal(&q->work);
     return REID_OK;
-}
-
-/* Who waits in reid_submit. */
-typedef struct reid__waiter {
-    reid_queue *queue;
-    pthread_cond_t over;
-    int is_over;
-    reid_result result;
-} reid__waiter;
-
-static void reid__wake(reid_result result, void *user) {
-    reid__waiter *w = (reid__waiter *)user;
-    pthread_mutex_lock(&w->queue->mutex);
-    w->is_over = 1, w->result = result;
-    pthread_cond_signal(&w->over);
-    pthread_mutex_unlock(&w->queue->mutex);
 }
 
 REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
@@ -11671,34 +11619,29 @@ REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request,
     reid__clear_error(error);
     reid_result r = reid__check_request(queue, request, error);
     if (r != REID_OK) return r;
-    reid_request copy = *request;
-    int waits = !copy.done;
-    if (waits) {
-        w.queue = queue, w.is_over = 0, w.result = REID_OK;
-        if (pthread_cond_init(&w.over, NULL) != 0) return reid__fail(error, REID_ERR_SYSTEM, "a condition variable");
-        copy.done = reid__wake, copy.user = &w;
-    }
+    int waits = !request->done;
+    w.is_over = 0, w.result = REID_OK;
+    if (waits && pthread_cond_init(&w.over, NULL) != 0)
+        return reid__fail(error, REID_ERR_SYSTEM, "a condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__accept(queue, &copy, ticket, error);
+    r = reid__accept(queue, request, &w, ticket, error);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
-    if (waits) {
-        pthread_cond_destroy(&w.over);
-        if (r == REID_OK && w.result != REID_OK) r = reid__fail(error, w.result, "%s", reid_result_string(w.result));
-    }
-    return r;
+    if (waits) pthread_cond_destroy(&w.over);
+    return w.result == REID_OK ? r : reid__fail(error, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
+    reid_result r = REID_OK;
     if (!queue || !ticket) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    int item = (int)((ticket - 1) % (uint64_t)queue->entry_count);
+    reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
     pthread_mutex_lock(&queue->mutex);
-    int found = queue->entries[item].ticket == ticket && !queue->entries[item].ended;
-    if (found) reid__end(queue, item, REID_ERR_CANCELLED, reid__now());
+    if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
+    else reid__end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
     pthread_mutex_unlock(&queue->mutex);
-    return found ? REID_OK : REID_ERR_TICKET;
+    return r;
 }
 
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
@@ -11712,21 +11655,22 @@ REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats
 }
 
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
+    reid_result r = REID_OK;
     if (!queue) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    reid_result r = REID_OK;
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = 1;
-    pthread_cond_broadcast(&queue->work); /* nobody waits for a batch to fill any more */
+    pthread_cond_broadcast(&queue->work); /* no lane waits for a batch to fill any more */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
-    for (int i = 0; i < queue->entry_count && queue->live; i++) {
-        if (!queue->entries[i].ticket || queue->entries[i].ended) continue;
-        reid__end(queue, i, REID_ERR_STOPPING, reid__now());
+    for (reid__entry *a = queue->entries; queue->live && a < queue->entries + queue->entry_count; a++) {
+        if (!a->ticket || a->ended) continue;
+        reid__end(queue, a, REID_ERR_STOPPING, reid__now());
         r = REID_ERR_STOPPING;
     }
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
+    pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* the threads' end */
     pthread_mutex_unlock(&queue->mutex);
     return r;
 }
@@ -11735,75 +11679,46 @@ REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms) {
     if (!queue) return;
     reid__mem mem = queue->mem;
     if (queue->pid == getpid()) {
-        if (queue->has_clock) {
-            reid_queue_drain(queue, drain_ms);
-            pthread_mutex_lock(&queue->mutex);
-            queue->stop = 1;
-            pthread_cond_broadcast(&queue->work);
-            pthread_cond_signal(&queue->alarm);
-            pthread_mutex_unlock(&queue->mutex);
-            pthread_join(queue->clock, NULL);
-        }
-        for (int i = 0; i < queue->started; i++) pthread_join(queue->lanes[i].thread, NULL);
-        if (queue->locks > 0) pthread_mutex_destroy(&queue->mutex);
-        if (queue->locks > 1) pthread_cond_destroy(&queue->work);
-        if (queue->locks > 2) pthread_cond_destroy(&queue->alarm);
-        if (queue->locks > 3) pthread_cond_destroy(&queue->idle);
+        pthread_cond_t *const conds[3] = {&queue->work, &queue->alarm, &queue->idle};
+        if (queue->locks == 4) reid_queue_drain(queue, drain_ms);
+        while (queue->started > 0) pthread_join(queue->threads[--queue->started], NULL);
+        for (int i = 0; i + 1 < queue->locks; i++) pthread_cond_destroy(conds[i]);
+        if (queue->locks) pthread_mutex_destroy(&queue->mutex);
     }
     reid__release(&mem, NULL);
 }
 
-static reid_result reid__check_queue(const reid_queue_desc *d, reid_info *info) {
-    reid_error *e = d->error;
-    reid_result r = reid_query_desc(d->ctx, info);
-    if (r != REID_OK) return reid__fail(e, r, d->ctx ? "create the handle and the queue after the fork" : "no handle");
-    if (d->batch < 0 || d->batch > info->batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", d->batch, info->batch);
-    if (d->limit < 0 || d->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", d->limit, 1 << 20);
-    if (d->delay_us < 0 || d->delay_us > 1000000000 || d->ageing_us > 1000000000000)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
-                          (long long)d->delay_us, (long long)d->ageing_us);
-    return REID_OK;
-}
-
-/* Everything that a queue needs, in one block of memory: returns its size, and fills it in if there is one. */
+/* Everything that a queue needs, in one block of zeros: returns its size, and fills it in if there is one. */
 static size_t reid__queue_layout(reid_queue *q, char *base) {
     reid__carver c = {base, 0};
-    size_t entries = (size_t)q->entry_count, lanes = (size_t)q->stats.lanes, batch = (size_t)q->stats.batch;
+    size_t entries = (size_t)q->entry_count, batch = (size_t)q->stats.batch;
     q->entries = (reid__entry *)reid__carve(&c, entries, sizeof *q->entries);
-    q->lanes = (reid__queue_lane *)reid__carve(&c, lanes, sizeof *q->lanes);
-    for (int i = 0; i < 2; i++) q->heaps[i].items = (int *)reid__carve(&c, entries, sizeof(int));
-    for (size_t i = 0; i < lanes; i++) {
-        reid__queue_lane lane;
-        memset(&lane, 0, sizeof lane);
-        lane.queue = q, lane.since = REID__NEVER;
-        lane.images = (reid_image *)reid__carve(&c, batch, sizeof *lane.images);
-        lane.rows = (float *)reid__carve(&c, batch * q->dim, sizeof *lane.rows);
-        lane.parts = (reid__portion *)reid__carve(&c, batch, sizeof *lane.parts);
+    q->lanes = (reid__queue_lane *)reid__carve(&c, (size_t)q->stats.lanes, sizeof *q->lanes);
+    q->threads = (pthread_t *)reid__carve(&c, (size_t)q->stats.lanes + 1, sizeof *q->threads);
+    q->turns.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->turns.items);
+    q->deadlines.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->deadlines.items);
+    for (int i = 0; i < q->stats.lanes; i++) {
+        reid_image *images = (reid_image *)reid__carve(&c, batch, sizeof *images);
+        float *rows = (float *)reid__carve(&c, batch * q->dim, sizeof *rows);
+        reid__guest *guests = (reid__guest *)reid__carve(&c, batch, sizeof *guests);
+        const reid__queue_lane lane = {q, images, rows, guests, 0, 0};
         if (base) q->lanes[i] = lane;
     }
-    for (int i = 0; base && i < q->entry_count; i++) {
-        q->entries[i].ticket = 0;
-        q->entries[i].next = i + 1 < q->entry_count ? i + 1 : REID__NOBODY;
-    }
+    for (int i = q->entry_count; base && i-- > 0; q->unused = &q->entries[i]) q->entries[i].next = q->unused;
     return c.used;
 }
 
 static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
-    pthread_cond_t *conds[3] = {&q->work, &q->alarm, &q->idle};
+    pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    q->locks = 1;
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    while (q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0) q->locks++;
+    for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;
-    q->has_clock = reid__thread_start(&q->clock, REID__QUEUE_STACK, reid__clock_main, q);
-    if (!q->has_clock) return REID_ERR_SYSTEM;
-    for (; q->started < q->stats.lanes; q->started++)
-        if (!reid__thread_start(&q->lanes[q->started].thread, REID__QUEUE_STACK, reid__queue_lane_main,
-                                &q->lanes[q->started])) return REID_ERR_SYSTEM;
+    for (int i = 0; i <= q->stats.lanes; i++, q->started++)
+        if (!reid__thread_start(&q->threads[i], REID__QUEUE_STACK, i ? reid__queue_lane_main : reid__clock_main,
+                                i ? (void *)&q->lanes[i - 1] : q)) return REID_ERR_SYSTEM;
     return REID_OK;
 }
 
@@ -11811,25 +11726,35 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_info info;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    reid_result r = reid__check_queue(desc, &info);
-    if (r != REID_OK) return r;
+    reid_error *e = desc->error;
+    reid__clear_error(e);
+    reid_result r = reid_query_desc(desc->ctx, &info);
+    if (r != REID_OK)
+        return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "no handle");
+    if (desc->batch < 0 || desc->batch > info.batch)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", desc->batch,
+                          info.batch);
+    if (desc->limit < 0 || desc->limit > 1 << 20)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", desc->limit, 1 << 20);
+    if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
+                          (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);
-    if (!q) return reid__no_memory(desc->error, "a queue", sizeof *q);
-    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim, q->told_first = REID__NOBODY;
+    if (!q) return reid__no_memory(e, "a queue", sizeof *q);
+    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
+    q->told_end = &q->told, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
     q->delay = desc->delay_us * 1000, q->ageing = desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
-    q->refuse_late = desc->refuse_late;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;
     q->stats.limit = desc->limit ? desc->limit : reid__max(1024, 8 * q->stats.batch);
     q->entry_count = q->stats.limit + 2 * q->stats.lanes * q->stats.batch;
     size_t size = reid__queue_layout(q, NULL);
-    char *block = (char *)reid__alloc(&mem, size);
+    char *block = (char *)reid__alloc_zero(&mem, size);
     q->mem = mem;
     if (block) reid__queue_layout(q, block);
-    r = block ? reid__queue_start(q) : reid__no_memory(desc->error, "a queue", size);
-    if (r == REID_ERR_SYSTEM) reid__fail(desc->error, r, "the threads of a queue");
+    r = block ? reid__queue_start(q) : reid__no_memory(e, "a queue", size);
+    if (r == REID_ERR_SYSTEM) reid__fail(e, r, "the threads of a queue");
     if (r == REID_OK) *out = q;
     else reid_queue_destroy(q, 0);
     return r;
