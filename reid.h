@@ -6114,8 +6114,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. Aligned as CUDA 13's
-   cuda.h has it; older drivers ask for 64. */
+/* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers ask for 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(128))) reid__tensor_map;
@@ -6123,9 +6122,7 @@ typedef struct reid__tensor_map {
 /* Numbers of cuda.h, by its enumerations. */
 enum {
     /* CUdevice_attribute */
-    REID__DEVICE_MULTIPROCESSORS = 16,
-    REID__DEVICE_MAJOR = 75,
-    REID__DEVICE_MINOR = 76,
+    REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
     REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
     /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
@@ -6134,10 +6131,7 @@ enum {
     REID__LAUNCH_CLUSTER = 4,
     REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
     /* CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
-    REID__MAP_U8 = 0,
-    REID__MAP_F16 = 6,
-    REID__MAP_SWIZZLE_64 = 2,
-    REID__MAP_SWIZZLE_128 = 3,
+    REID__MAP_U8 = 0, REID__MAP_F16 = 6, REID__MAP_SWIZZLE_64 = 2, REID__MAP_SWIZZLE_128 = 3,
     REID__MAP_L2_256 = 3, /* the cache fetches 256 bytes at once */
     /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
     REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
@@ -6292,23 +6286,9 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     return REID_OK;
 }
 
-/* Facts about the device. */
-static int reid__device_facts(reid__device *d) {
-    int major = 0, minor = 0;
-    int code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
-    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
-    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
-    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
-    d->arch = major * 10 + minor;
-    return code;
-}
-
 /* Finds the driver and the device and retains its context. What reid__device_close frees is complete at any time. */
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
-    int count = 0;
+    int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
     reid_result r = reid__driver_load(d, e);
     if (r != REID_OK) return r;
@@ -6330,7 +6310,14 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (d->index < 0 || d->index >= count)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d was asked for, this process sees %d", d->index, count);
     code = d->cu.DeviceGet(&d->number, d->index);
-    if (!code) code = reid__device_facts(d);
+    if (!code) code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
+    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
+    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
+    d->arch = major * 10 + minor;
     if (code) return reid__gpu_check(d, code, "reading the device's attributes", e);
     if (d->arch < REID__OLDEST_ARCH)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) is an sm_%d; sm_%d (Turing) or later is needed", d->index,
@@ -6559,8 +6546,7 @@ static const char *reid__env(const char *name) {
     return value ? value : "";
 }
 
-/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. Returns 0 if there
-   is none although one would be welcome. */
+/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. 0: none is named. */
 static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
     const char *caches = reid__env("XDG_CACHE_HOME"), *home = reid__env("HOME");
@@ -6572,8 +6558,7 @@ static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     return folder[0] || (given && !*given);
 }
 
-/* Machine code is run from the cache: a folder or file of it must be this user's, and no other's to write. NULL if it
-   is, or is not there; else what is wrong. */
+/* Machine code is run from the cache: only this user may own or write to it. What is wrong; NULL: nothing, no file. */
 static const char *reid__cache_distrust(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return NULL;
@@ -6690,21 +6675,16 @@ static const unsigned char reid__kernel_text[] = {
     0};
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
-#ifdef __clang__
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
-#else
 #pragma GCC diagnostic push
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
+#else
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
 static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
-#ifdef __clang__
-#pragma clang diagnostic pop
-#else
 #pragma GCC diagnostic pop
-#endif
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
@@ -6720,27 +6700,16 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
     if (desc->kernels_path) {
-        j->text_from = "file";
         reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
         j->text = (const char *)block;
         if (r != REID_OK) return r;
-    } else {
-        j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
-        j->text_from = desc->kernels_src ? "desc" : j->text ? "built in" : "";
     }
     if (j->text && *j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
                       "or REID_KERNELS_FILE when reid.h is compiled");
-}
-
-static reid_result reid__jit_pack(reid__jit *j, reid_error *e) {
-    const char *path = j->desc->kernels_pack;
-    if (!path) return REID_OK;
-    reid_result r = reid__read_file(j->mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
-    if (r == REID_OK && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
-    return r;
 }
 
 /* --- finding NVRTC --- */
@@ -6792,17 +6761,6 @@ static void reid__candidates(reid__jit *j) {
     }
 }
 
-/* NVRTC opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
-   loaded from beside the library before. */
-static void reid__load_builtins(const char *path, int version) {
-    char builtins[REID__PATH + 64];
-    const char *slash = strrchr(path, '/');
-    if (!slash) return;
-    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, version / 1000,
-             version % 1000 / 10);
-    (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL); /* a missing one shows at the first compilation */
-}
-
 /* Loads one candidate. Returns what is wrong with it, or NULL. */
 static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
@@ -6810,6 +6768,7 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
         REID__NVRTC(REID__ROW)
 #undef REID__ROW
     };
+    char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
     struct stat st;
     Dl_info where;
@@ -6824,7 +6783,12 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     snprintf(j->rtc_path, sizeof j->rtc_path, "%s", symbol && dladdr(symbol, &where) ? where.dli_fname : path);
     j->rtc_version = major * 1000 + minor * 10;
     j->rtc_size = stat(j->rtc_path, &st) == 0 ? (uint64_t)st.st_size : 0;
-    reid__load_builtins(j->rtc_path, j->rtc_version);
+    /* It opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
+       loaded from beside it before. A missing one shows at the first compilation. */
+    const char *slash = strrchr(j->rtc_path, '/');
+    int folder = slash ? (int)(slash - j->rtc_path) : 0;
+    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", folder, j->rtc_path, major, minor);
+    if (slash) (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL);
     return NULL;
 }
 
@@ -6861,20 +6825,21 @@ static int reid__nvrtc_next(reid__jit *j) {
 
 /* --- compiling --- */
 
-/* Appends one option to a program's list. A list that is too long shows as length 0. */
+/* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
 __attribute__((format(printf, 2, 3)))
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
+    char *at = p->options + p->length;
     size_t left = sizeof p->options - p->length;
     va_start(args, format);
-    int n = vsnprintf(p->options + p->length, left, format, args);
+    int n = vsnprintf(at, left, format, args), fits = n >= 0 && (size_t)n < left;
     va_end(args);
-    if (n < 0 || (size_t)n + 1 > left || p->count >= REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
-    p->length += (size_t)(n + 1);
     p->count++;
+    for (int i = 0; i < n && fits; i++)
+        if (at[i] == ' ') at[i] = 0, p->count++;
+    if (!fits || p->count > REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
+    p->length += (size_t)(n + 1);
 }
-
-static void reid__define(reid__program *p, const char *name, int value) { reid__option(p, "-D%s=%d", name, value); }
 
 /* Adds a program unless the same one is there. Returns its number, -1 if there is no room. */
 static int reid__program_add(reid__jit *j, const reid__program *p) {
@@ -6976,8 +6941,7 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     if (p->result) return reid__program_fail(j, p, e);
     if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
         return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s made no ELF file of %s", j->rtc_path, p->options);
-    p->cubin = p->block;
-    p->cubin_size = size;
+    p->cubin = p->block, p->cubin_size = size;
     return REID_OK;
 }
 
@@ -7050,7 +7014,10 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
-    if (r == REID_OK) r = reid__jit_pack(j, e);
+    const char *path = desc->kernels_pack;
+    if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
+    if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
+        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
     if (r != REID_OK) return r;
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
@@ -7101,10 +7068,7 @@ typedef struct reid__step {
 
 /* Launches that belong to no operation. */
 typedef enum reid__extra {
-    REID__EXTRA_TAPS,
-    REID__EXTRA_RESIZE_X,
-    REID__EXTRA_RESIZE_Y,
-    REID__EXTRA_INPUT,
+    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
     REID__EXTRA_FOLD,
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
@@ -7359,13 +7323,11 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
-    {1, 32, 32, 2, 2, 4, 0},
-    {0, 64, 64, 0, 0, 0, 0},  {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
+    {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 
-/* Multiprocessors that a chip of this kind usually has: the choice of a tile must not depend on the very device, for a
-   pack is made without one. */
+/* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
 static int reid__usual_processors(int arch) {
     static const struct { int arch, count; } rows[] = {{75, 40},  {80, 108},  {86, 82}, {89, 128},
                                                        {90, 132}, {100, 148}, {120, 170}};
@@ -7521,28 +7483,20 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     return waves * each + first + 2 * store;
 }
 
-/* Bytes that a launch with n images moves between the chip and its memory, where the activations of one launch are too
-   many to stay on the chip for the next. */
-static double reid__launch_bytes(const reid__gpu_plan *g, int index, int n, const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    int with = g->with[index];
-    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
-    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (with != REID__NONE) bytes += (double)g->size[g->plan->ops[with].in];
-    return bytes * n > p->l2_bytes ? bytes * n : 0;
-}
-
-/* Clocks of a launch, memory included: the larger of the two, as copies and products overlap. */
+/* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
+   overlap. Memory counts where the activations of one launch are too many to stay on the chip for the next. */
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
     double clocks = reid__wgmma_clocks(t, first, arch, n, p);
-    double memory = reid__launch_bytes(g, index, n, p) / p->dram_bytes_per_second * p->clocks_per_second;
+    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
+    double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
     return clocks > memory ? clocks : memory;
 }
 
-/* The same of an image, over the batches that the tile is for. Of tiles that wait for memory alike the one with less
-   work is better. */
+/* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
 static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__pace_h200;
@@ -7552,8 +7506,7 @@ static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__w
     return cost;
 }
 
-/* "128x64": pixels by channels; "2*64x64": both warpgroups work on one; "pair,64x128": a cluster's two; "64x64/8": a
-   cluster cuts K into so many parts. */
+/* "128x64": pixels by channels; "2*64x64": both warpgroups on one; "pair,64x128": a cluster's two; "/8": parts of K. */
 static void reid__tile_name(int pair, int groups, int bm, int bn, int split, char name[40]) {
     int n = groups == 2 ? snprintf(name, 40, "%s2*%dx%d", pair ? "pair," : "", bm / 2, bn)
                         : snprintf(name, 40, "%s%dx%d", pair ? "pair," : "", bm, bn);
@@ -7626,32 +7579,26 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 /* INT8: what an operation stores. */
 static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
     const reid__buffer *buffers = g->plan->buffers;
-    if (!g->int8) return;
-    reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
-    reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+    if (g->int8)
+        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[op->out].is_signed,
+                     op->residual != REID__NONE && buffers[op->residual].is_signed);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
-    s->threads = 384, s->shared = t->shared;
-    s->function = "reid_conv_wgmma";
-    reid__option(p, "-DREID_CONV_WGMMA");
-    reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
-    reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
-    reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
-    reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
-    reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
-    reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
-    reid__define_bytes(g, &g->plan->ops[index], p);
-    if (t->stem) {
-        const reid__op *pool = &g->plan->ops[index];
-        reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
-        reid__define(p, "POOL_PAD_Y", pool->pad_y), reid__define(p, "POOL_PAD_X", pool->pad_x);
-    }
-    reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
-    reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
+    s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
+    reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
+                 t->bn, t->stages, t->slots);
+    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
+                 t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
+    reid__define_bytes(g, op, p);
+    if (t->stem) /* `op` is its max pool */
+        reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
+                     op->pad_x);
+    reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
 }
 
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -7664,33 +7611,28 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
     s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
-    reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
-    reid__define(p, "OC", op->oc);
-    reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-    reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn);
-    reid__define(p, "BK", reid__is_narrow(op) ? 2 * bk : bk);
+    reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
+                 g->plan->buffers[op->out].c, op->channel);
+    reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
+                 reid__is_narrow(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
-    reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
-    reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
-    if (!with) return;
-    reid__define(p, "MORE_C", g->plan->buffers[with->in].c), reid__define(p, "MORE_STRIDE", with->stride);
-    reid__define(p, "MORE_IH", with->ih), reid__define(p, "MORE_IW", with->iw);
+    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
+                 reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
+    if (with)
+        reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
+                     with->stride, with->ih, with->iw);
 }
 
 /* What all convolution kernels want to know. */
 static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
     const reid__buffer *in = &g->plan->buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
-    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
-    reid__define(p, "IC", stem ? 4 : in->c);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "OC_PADDED", reid__padded(op->oc));
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
-    reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
+    reid__option(p, "-DIH=%d -DIW=%d -DIC=%d -DOH=%d -DOW=%d -DOC_PADDED=%d", stem ? g->rows : in->h,
+                 stem ? g->columns : in->w, stem ? 4 : in->c, op->oh, op->ow, reid__padded(op->oc));
+    reid__option(p, "-DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d -DACT=%d -DRESIDUAL=%d", op->kh,
+                 stem ? g->stem_kw : op->kw, op->stride, stem ? 0 : op->pad_y, stem ? 0 : op->pad_x, (int)op->act,
+                 adds);
 }
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
@@ -7698,26 +7640,11 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
     return bm / g->per[op->out] * g->per[op->out];
 }
 
-/* Constants and launch of a convolution. */
-static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
-                            reid__step *s) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
-    if (reid__takes_wgmma(g, first)) {
-        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
-        reid__wgmma_step(g, index, &t, p, s);
-    } else {
-        reid__mma_step(g, index, arch, large, p, s);
-    }
-    reid__define_conv(g, first, reid__adds(g, index), p);
-}
-
 /* Input, output and window of depthwise convolutions and pools. */
 static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "C", g->plan->buffers[op->in].c);
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", op->kw), reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
+    reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
+                 op->ih, op->iw, op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw, op->stride, op->pad_y,
+                 op->pad_x);
 }
 
 /* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
@@ -7729,54 +7656,47 @@ static int reid__depthwise_spread(const reid__op *op) {
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, convolutions apart */
+        {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
+        {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"}};
     const reid__op *op = &g->plan->ops[index];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
+    int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
     reid__op pooled = *op;
     pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
-    switch (op->kind) {
-    case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
-    case REID__DEPTHWISE:
-        s->function = "reid_depthwise", s->bn = large ? 0 : reid__depthwise_spread(op);
+    if (op->kind == REID__NORMALISE) return; /* REID__EXTRA_UNIT: after both passes of a flip */
+    if (conv && reid__takes_wgmma(g, first)) {
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
+        reid__wgmma_step(g, index, &t, p, s);
+    } else if (conv) {
+        reid__mma_step(g, index, arch, large, p, s);
+    } else {
+        s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
+    }
+    if (conv) reid__define_conv(g, first, reid__adds(g, index), p);
+    if (op->kind == REID__DEPTHWISE) {
+        s->bn = large ? 0 : reid__depthwise_spread(op);
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__option(p, "-DREID_DEPTHWISE");
         reid__define_window(g, op, p);
-        reid__define(p, "ACT", (int)op->act);
-        if (s->bn) reid__define(p, "SPREAD", s->bn);
-        break;
-    case REID__MAXPOOL:
-        if (g->inner[index] != REID__NONE) {
-            reid__conv_step(g, index, arch, large, p, s);
-            break;
-        }
-        s->function = "reid_maxpool";
-        reid__option(p, "-DREID_MAXPOOL");
+        reid__option(p, "-DACT=%d", (int)op->act);
+        if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
+    } else if (op->kind == REID__MAXPOOL && !conv) {
         reid__define_window(g, op, p);
-        break;
-    case REID__POOL:
-        s->function = "reid_pool";
-        reid__option(p, "-DREID_POOL");
+    } else if (op->kind == REID__POOL) {
         reid__define_window(g, &pooled, p);
-        reid__define(p, "PER", g->per[op->in]);
-        reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
-        break;
-    case REID__SQUEEZE:
-        s->function = "reid_squeeze", s->split = g->wgmma == 2 && !large ? 8 : 0;
-        s->threads = s->split ? 256 : 1024;
-        s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
-        reid__option(p, "-DREID_SQUEEZE");
-        reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
-        reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
-        if (s->split) reid__define(p, "SPLIT", s->split);
-        break;
-    case REID__LINEAR:
-        s->function = "reid_linear", s->shared = g->latency ? 128 : 0;
-        reid__option(p, "-DREID_LINEAR");
-        if (g->latency) reid__define(p, "SPLIT", 8);
-        reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
-        reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-        reid__define(p, "ACT", (int)op->act);
-        break;
-    case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
+        reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
+    } else if (op->kind == REID__SQUEEZE) {
+        s->split = g->wgmma == 2 && !large ? 8 : 0;
+        s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
+        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d", out_stride, op->ic, op->hidden, op->ih,
+                     op->iw);
+        if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
+    } else if (op->kind == REID__LINEAR) {
+        s->shared = g->latency ? 128 : 0;
+        if (g->latency) reid__option(p, "-DSPLIT=8");
+        reid__option(p, "-DK=%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d -DACT=%d", reid__gpu_depth(g, op), op->oc,
+                     out_stride, op->channel, (int)op->act);
     }
     char name[40] = "";
     if (s->bm) reid__tile_name(s->pair, s->groups, s->bm, s->bn, s->split, name);
@@ -7788,26 +7708,19 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
                                                         "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
-    s->function = functions[which];
-    s->threads = 256;
+    s->function = functions[which], s->threads = 256;
     if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
-    if (which == REID__EXTRA_INPUT) {
-        reid__option(p, "-DREID_INPUT");
-        reid__define(p, "H", g->plan->height), reid__define(p, "W", g->plan->width);
-        reid__define(p, "ROWS", g->rows), reid__define(p, "COLUMNS", g->columns);
-        reid__define(p, "BORDER_Y", image->border_y), reid__define(p, "BORDER_X", image->border_x);
-    }
-    if (which == REID__EXTRA_UNIT) {
-        s->shared = 2048;
-        reid__option(p, "-DREID_NORMALISE");
-        reid__define(p, "DIM", g->plan->dim), reid__define(p, "RAW", g->raw), reid__define(p, "FLIP", g->flip);
-    }
+    s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
+    if (which == REID__EXTRA_INPUT)
+        reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
+                     g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
+    if (which == REID__EXTRA_UNIT)
+        reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
     if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds the programs of a network for one chip: for each operation the one for small batches and, if the batch is large
-   enough, the one for large ones. */
+/* Adds a network's programs for one chip: for each operation that for small batches and, if needed, for large ones. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -7854,8 +7767,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
-    g->latency = latency;
-    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    g->latency = latency, g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -7906,19 +7818,6 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     return c;
 }
 
-/* How many of a kernel's clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one
-   have to lie in one of the chip's parts, of which some are smaller than others. */
-static reid_result reid__step_clusters(reid__device *d, reid__step *s, reid_error *e) {
-    reid__launch_attribute more[2];
-    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
-    if (!s->pair && s->split < 2) return REID_OK;
-    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
-    int code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
-    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
-    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
-                      "does without", d->index, d->name, c.grid[0], s->function);
-}
-
 static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
@@ -7928,8 +7827,16 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
     if (!code && s->shared > 48 * 1024)
         code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
-    if (code) return reid__gpu_check(d, code, s->function, e);
-    return reid__step_clusters(d, s, e);
+    if (code || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
+       to lie in one of the chip's parts, of which some are smaller than others. */
+    reid__launch_attribute more[2];
+    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
+    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
+    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
+    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
+                      "does without", d->index, d->name, c.grid[0], s->function);
 }
 
 /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
@@ -7962,8 +7869,7 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 /* --- launching --- */
 
-/* REID_SYNC=1: waits for the launch, so that its error has its name. Behind a kernel that does not end nothing can be
-   used any more. */
+/* REID_SYNC=1: waits for the launch, so that its error has its name. One that does not end leaves nothing usable. */
 static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
     const struct timespec a_little = {0, 1000000};
@@ -8026,8 +7932,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
-   outputs. Never changes the bits. */
+/* Pooled rows that a warpgroup of the stem takes at a time: the busiest one has least to do. Never changes the bits. */
 static int reid__strip_rows(int images, int rows, int warpgroups) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
@@ -8081,6 +7986,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     const reid__op *op = &g->plan.plan->ops[index];
     const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
     const reid__address none = 0, *buffer = l->buffer;
+    if (op->kind == REID__NORMALISE || g->plan.into[index] != REID__NONE) return REID_OK;
+    if (g->plan.inner[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
+        return reid__gpu_run_wgmma(g, l, index, s, n, e);
     reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index];
@@ -8088,38 +7996,23 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
-    int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
+    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
-    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
-    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in];
-    if (with != REID__NONE) scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
-    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
-    void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
-    void *maxpool[] = {&in, &out, &pixels};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step};
-    void *linear[] = {&in, &w, &b, &out, &n};
-    switch (op->kind) {
-    case REID__CONV:
-        if (g->plan.into[index] != REID__NONE) return REID_OK;
-        if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
-                                      reid__blocks(reid__padded(op->oc), s->bn), 1, l->stream, conv, e);
-    case REID__DEPTHWISE:
-        return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
-                            depthwise, e);
-    case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
-    case REID__MAXPOOL:
-        if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
-    case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
-    case REID__LINEAR:
-        return reid__launch(g, s, g->plan.latency ? op->oc : reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream,
-                            linear, e);
-    case REID__NORMALISE: break;
-    }
-    return REID_OK;
+    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
+    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
+    void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
+    int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
+    int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
+    if (op->kind == REID__CONV)
+        x = s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
+            reid__blocks(reid__padded(op->oc), s->bn);
+    if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
+    if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
+    if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
+    return reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
 }
 
 /* The view, normalised, to the stored image. */
@@ -8153,13 +8046,10 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
     reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuStreamEndCapture", e);
-    if (r == REID_OK) {
-        code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
-        if (code) l->graphs[bucket] = NULL;
-        r = reid__gpu_check(&g->device, code, "a CUDA graph", e);
-    }
+    if (r == REID_OK) code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
+    if (code) l->graphs[bucket] = NULL;
     if (graph) cu->GraphDestroy(graph);
-    return r;
+    return r != REID_OK ? r : reid__gpu_check(&g->device, code, "a CUDA graph", e);
 }
 
 /* --- weights --- */
@@ -8326,38 +8216,34 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
+    reid__device *d = &l->g->device;
     reid__address base = l->g->weights;
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
-        r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (op->kind == REID__POOL) {
-        r = reid__gpu_pack_pool(l, index, wants, digests, e);
-    } else if (op->kind == REID__LINEAR) {
-        r = reid__gpu_pack_linear(l, index, wants, digests, e);
-    } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
-        if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
+    if (op->kind == REID__POOL) r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    else if (op->kind == REID__LINEAR) r = reid__gpu_pack_linear(l, index, wants, digests, e);
+    else r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (r == REID_OK && (op->kind == REID__CONV || op->kind == REID__DEPTHWISE)) {
+        const reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
+        r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
-        reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
-        if (r == REID_OK && op->kind == REID__DEPTHWISE)
+        else if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
-    } else {
-        reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
+    } else if (r == REID_OK && op->kind == REID__SQUEEZE) {
+        const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+        r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
         /* The second layer, after the first has left l->raw. */
-        int code = r == REID_OK ? l->g->device.cu.StreamSynchronize(l->stream) : 0;
-        if (r == REID_OK) r = reid__gpu_check(&l->g->device, code, op->name, e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
         if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
     }
-    int code = l->g->device.cu.StreamSynchronize(l->stream);
-    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
+    int code = d->cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
 }
 
 /* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
@@ -8376,25 +8262,21 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 /* --- lanes --- */
 
 /* Reserves device memory of a lane. Normally all of a lane lies in one block, which a first pass measures and a second
-   one cuts up. With REID__SEPARATE_BUFFERS every piece is an allocation of its own: a test of this project, in which
-   nothing can hide beside its neighbour. */
+   one cuts up. With REID__SEPARATE_BUFFERS, for tests, every piece is one of its own: nothing hides beside another. */
 typedef struct reid__cutter {
     reid__gpu *g;
     reid__gpu_lane *lane;
-    int measuring;
+    int measuring, code; /* code: the driver's first error */
     size_t used;
-    reid_result r;
-    reid_error *e;
 } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
-    reid__address at = 0;
-    reid__gpu_lane *l = t->lane;
-    if (t->r != REID_OK || bytes == 0) return 0;
-    t->r = reid__gpu_check(&t->g->device, t->g->device.cu.MemAlloc(&at, bytes), "activations", t->e);
-    if (t->r != REID_OK) return 0;
-    l->blocks[l->block_count++] = at;
-    return at;
+    reid__address *at = &t->lane->blocks[t->lane->block_count];
+    if (t->code || bytes == 0) return 0;
+    t->code = t->g->device.cu.MemAlloc(at, bytes);
+    if (t->code) return 0;
+    t->lane->block_count++;
+    return *at;
 }
 
 static reid__address reid__cut(reid__cutter *t, size_t bytes) {
@@ -8437,7 +8319,7 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
     reid__gpu_lane lane;
-    reid__cutter t = {g, &lane, 1, 0, REID_OK, NULL};
+    reid__cutter t = {g, &lane, 1, 0, 0};
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
@@ -8464,7 +8346,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
 
 static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
     reid__driver *cu = &g->device.cu;
-    reid__cutter t = {g, l, 0, 0, REID_OK, e};
+    reid__cutter t = {g, l, 0, 0, 0};
     void *pinned = NULL;
     int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
@@ -8476,8 +8358,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
 #ifndef REID__SEPARATE_BUFFERS
     reid__gpu_alloc(&t, g->lane_device);
 #endif
-    if (t.r == REID_OK) reid__gpu_lane_cut(&t);
-    if (t.r != REID_OK) return t.r;
+    if (!t.code) reid__gpu_lane_cut(&t);
+    if (t.code) return reid__gpu_check(&g->device, t.code, "activations", e);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
@@ -8554,8 +8436,7 @@ static void reid__picture_place(reid__filling *f, int i) {
     size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
     int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
     to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
-    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0;
-    to->r = l.r, to->g = l.g, to->b = l.b;
+    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
     f->used += fits ? pixels : view;
     if (fits) f->rows += rows, f->taps += taps;
 }
@@ -8603,8 +8484,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
 }
 
 /* Uploads a filled slot; the lane's stream waits for it. */
-static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes,
-                                     reid_error *e) {
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, size_t bytes, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
@@ -8672,8 +8552,7 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     l->slots[0].count = l->slots[1].count = 0;
 }
 
-/* n images to n rows of `out`, batch by batch through two slots. A batch that the GPU has no memory to launch is tried
-   again at half the size. */
+/* n images to n rows of `out`, through two slots. A batch that the GPU has no memory to launch is halved. */
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *images, int n,
                                    float *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
@@ -8692,8 +8571,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* the slot is filled again */
             g->device.cu.StreamSynchronize(l->stream);
-            most = count / 2;
-            r = REID_OK;
+            most = count / 2, r = REID_OK;
             reid__clear_error(e);
             continue;
         }
@@ -8733,20 +8611,18 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
 /* The time between the events around each operation; the input's conversion counts to the first. */
 static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
                                        reid_error *e) {
-    reid__driver *cu = &g->device.cu;
-    int ops = g->plan.plan->op_count, code = cu->EventRecord(events[0], l->stream);
-    reid_result r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+    reid__device *d = &g->device;
+    int ops = g->plan.plan->op_count;
+    reid_result r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
     if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
         r = reid__gpu_run_op(g, l, i, n, e);
-        if (r != REID_OK) break;
-        code = cu->EventRecord(events[i + 1], l->stream);
-        r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
     }
-    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->StreamSynchronize(l->stream), "the network", e);
+    if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
-        code = cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-        r = reid__gpu_check(&g->device, code, "cuEventElapsedTime", e);
+        int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+        r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
         microseconds[i] *= 1000.0f;
     }
     return r;
@@ -8786,6 +8662,13 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
     }
     if (!forked) reid__device_close(d);
 }
+#else /* REID_NO_CUDA: no handle has a GPU, and none of these is called */
+#define reid__gpu_embed(...) REID_ERR_DEVICE
+#define reid__gpu_preprocess(...) REID_ERR_DEVICE
+#define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
+#define reid__gpu_op_info(...) (void)0
+#define reid__jit_free(...) (void)0
+#define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -9293,8 +9176,7 @@ static int reid__scout_programs(reid__jit *j, int depth) {
     for (int i = 0; i < 2 && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
-        reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
