@@ -8685,6 +8685,12 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
+/* What a part answers that was left out. */
+__attribute__((unused)) static reid_result reid__left_out(reid_error *e, const char *macro) {
+    reid__clear_error(e);
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
+}
+
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -8819,8 +8825,7 @@ static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate 
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
     c->score = reid__tally_score(h, &t);
-    c->row = t.row;
-    c->exact = 1;
+    c->row = t.row, c->exact = 1;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
@@ -8853,8 +8858,7 @@ static int reid__by_score(const void *a, const void *b) {
 
 /* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
    apart, double does. *limit rises to what a later candidate has to reach in FP32. */
-static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide,
-                          float *limit) {
+static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide, float *limit) {
     double bound = h->bounds[query];
     if (count <= h->k) return count;
     reid__select(c, count, h->k);
@@ -8881,8 +8885,7 @@ static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, d
     if (*count == h->cap) *count = reid__prune(h, query, c, *count, t->spare, &t->limits[query]);
     c += (*count)++;
     memset(c, 0, sizeof *c);
-    c->near = (float)near;
-    c->unit = (uint32_t)unit;
+    c->near = (float)near, c->unit = (uint32_t)unit;
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -8897,8 +8900,7 @@ typedef struct reid__span {
 /* The span that begins at b->place in b->unit and ends before unit `end`. */
 static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
-    b->last = b->unit;
-    b->ends = stop <= most;
+    b->last = b->unit, b->ends = stop <= most;
     b->piece = !b->ends || b->place > reid__start(h, b->unit);
     while (!b->piece && b->last + 1 < end && reid__start(h, b->last + 2) <= most) stop = reid__start(h, ++b->last + 1);
     b->rows = (b->ends ? stop : most) - b->place;
@@ -8913,8 +8915,7 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
         reid__tile tile;
         memset(&tile, 0, sizeof tile);
         tile.a = rows + at, tile.taps = 1, tile.kc = dim;
-        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
-        tile.bias = reid__no_bias;
+        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width, tile.bias = reid__no_bias;
         tile.fetch_divisor = 1, tile.ahead = (uintptr_t)tile.b;
         if (panel == 0 && !h->order && h->x->rows.floats)
             tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
@@ -8925,10 +8926,9 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
 }
 
 /* The same for n queries, REID__FEW at most. */
-static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *queries,
-                            int n) {
+static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *q, int n) {
     for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, queries, n,
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, q, n,
                             t->scores + (ptrdiff_t)i * h->width);
 }
 
@@ -8982,21 +8982,9 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
     }
 }
 
-/* Units are taken as threads get to them: the result does not depend on who looked at what. */
-static void reid__scan_part(void *task, int index) {
-    reid__hunt *h = (reid__hunt *)task;
-    for (;;) {
-        size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
-        if (from >= h->units) return;
-        reid__scan_units(h, index, -1, from,
-                         h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP);
-    }
-}
-
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Makes each tile's maximum that of the units which start in it: a group reaches into later tiles, and is no better
-   than its best row. */
+/* Makes each tile's maximum that of the units which start in it, whose rows may lie in later tiles. */
 static void reid__raise_tiles(const reid__hunt *h, float *tile) {
     const uint32_t *firsts = h->x->firsts;
     for (size_t i = 0; i < h->x->tiles; i++) {
@@ -9040,12 +9028,16 @@ static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
     }
 }
 
-static void reid__tiles_part(void *task, int index) {
+/* Units, or queries whose tiles are known, are taken as threads get to them: the result does not depend on who looked at
+   what. */
+static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
+    size_t all = h->scouted ? (size_t)h->n : h->units, step = h->scouted ? 1 : REID__SEARCH_STEP;
     for (;;) {
-        size_t query = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED);
-        if (query >= (size_t)h->n) return;
-        reid__hunt_tiles(h, index, (int)query);
+        size_t from = __atomic_fetch_add(&h->next, step, __ATOMIC_RELAXED);
+        if (from >= all) return;
+        if (h->scouted) reid__hunt_tiles(h, index, (int)from);
+        else reid__scan_units(h, index, -1, from, all - from < step ? all : from + step);
     }
 }
 
@@ -9154,6 +9146,7 @@ typedef struct reid__scout {
     size_t row_bytes, query_bytes, pinned_bytes;
     int depth;                           /* dim, padded */
     double scale;                        /* of the rows */
+    size_t first, sent;                  /* which rows go up next, and how many */
 } reid__scout;
 
 static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
@@ -9182,22 +9175,15 @@ static int reid__scout_programs(reid__jit *j, int depth) {
     return ok;
 }
 
-/* Which rows go up next. */
-typedef struct reid__upload {
-    const reid_index *x;
-    size_t first, rows;
-} reid__upload;
-
 static void reid__upload_part(void *task, int index) {
-    const reid__upload *u = (const reid__upload *)task;
-    const reid_index *x = u->x;
+    const reid_index *x = (const reid_index *)task;
     const reid__scout *s = x->scout;
     size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
     ptrdiff_t from, to;
-    reid__share((ptrdiff_t)u->rows, x->threads, index, &from, &to);
+    reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
         uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
-        size_t place = u->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
+        size_t place = s->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
         memset(out, 0, depth * sizeof *out);
         if (place >= x->rows.count) continue;
         if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
@@ -9210,10 +9196,10 @@ static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *
     reid__driver *cu = &s->device.cu;
     size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
     int code = 0;
-    for (size_t at = 0; at < padded && !code; at += most) {
-        reid__upload u = {x, at, padded - at < most ? padded - at : most};
-        reid__parallel(&x->team, reid__upload_part, &u, x->threads);
-        code = cu->MemcpyHtoDAsync(s->rows + at * row, s->pinned, u.rows * row, s->stream);
+    for (s->first = 0; s->first < padded && !code; s->first += most) {
+        s->sent = padded - s->first < most ? padded - s->first : most;
+        reid__parallel(&x->team, reid__upload_part, x, x->threads);
+        code = cu->MemcpyHtoDAsync(s->rows + s->first * row, s->pinned, s->sent * row, s->stream);
         int waited = cu->StreamSynchronize(s->stream);
         if (!code) code = waited;
     }
@@ -9347,16 +9333,10 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     return r;
 }
 #else
-static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, reid_error *e) {
-    (void)x, (void)desc;
-    return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
-}
-static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
-static void reid__scout_close(const reid_index *x, int forked) { (void)x, (void)forked; }
-static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
-    (void)h, (void)e;
-    return REID_OK;
-}
+#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA")
+#define reid__scout_state(x) 0
+#define reid__scout_close(x, forked) (void)0
+#define reid__scout_tell(h, e) REID_OK
 #endif
 
 /* Chunks of queries as large as memory allows. */
@@ -9375,14 +9355,13 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
-        h->first = first;
-        h->n = reid__min(chunk, n - first);
+        h->first = first, h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__hunt_layout(h, base);
         reid__hunt_begin(h);
         if (h->scouted) r = reid__scout_tell(h, e);
         if (r != REID_OK) break;
-        reid__parallel(&x->team, h->scouted ? reid__tiles_part : reid__scan_part, h, x->threads);
+        reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
@@ -9485,9 +9464,8 @@ static reid_result reid__measure(reid_index *x, reid_error *e) {
     }
     reid__release(&x->mem, before);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
-    return bad == SIZE_MAX ? REID_OK
-                           : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
-                                        (unsigned long long)bad);
+    if (bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
 }
 
 static int reid__compare_keys(const void *a, const void *b) {
@@ -9501,20 +9479,19 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
     x->order = (uint32_t *)reid__alloc(&x->mem, count * sizeof *x->order);
     x->starts = (uint32_t *)reid__alloc(&x->mem, (count + 1) * sizeof *x->starts);
-    if (keys && x->order && x->starts) {
-        for (size_t i = 0; i < count; i++) {
-            keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
-            if (i && keys[i] < keys[i - 1]) sorted = 0;
-        }
-        if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
-        for (size_t i = 0; i < count; i++) {
-            x->order[i] = (uint32_t)keys[i];
-            if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
-        }
-        x->starts[x->groups] = (uint32_t)count;
+    if (!keys || !x->order || !x->starts) return reid__no_memory(e, "groups", keys_size);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
+        if (i && keys[i] < keys[i - 1]) sorted = 0;
     }
+    if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        x->order[i] = (uint32_t)keys[i];
+        if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
+    }
+    x->starts[x->groups] = (uint32_t)count;
     reid__free(&x->mem, keys);
-    return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
+    return REID_OK;
 }
 
 static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
@@ -9592,21 +9569,15 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
         r = reid__index_open(x, desc);
         if (r == REID_OK) *out = x;
         else reid_index_destroy(x);
-    } else {
-        r = reid__no_memory(desc->error, "an index", sizeof *x);
-    }
+    } else r = reid__no_memory(desc->error, "an index", sizeof *x);
     reid__leave(caller);
     return r;
 }
 
 #else /* REID_NO_SEARCH */
-#define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
-
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
     if (out) *out = NULL;
-    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
 }
 
 REID_API void reid_index_destroy(reid_index *index) { (void)index; }
@@ -9614,8 +9585,7 @@ REID_API void reid_index_destroy(reid_index *index) { (void)index; }
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
     (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
-    reid__clear_error(error);
-    return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return reid__left_out(error, "REID_NO_SEARCH");
 }
 #endif /* REID_NO_SEARCH */
 
