@@ -9621,13 +9621,7 @@ static int reid__ends(const char *text, const char *suffix) {
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static int reid__is_head(const char *name) {
-    return reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
-           reid__starts(name, "projection.");
-}
-
-/* A layer of a trunk. One that a network does not have belongs to another network, ResNet-101 for example, whose first
-   blocks fit: that cannot be accepted. */
+/* A layer of a trunk. One that a network lacks is another's, ResNet-101's perhaps, whose first blocks fit: refused. */
 static int reid__is_trunk(const char *name) {
     return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
 }
@@ -9636,7 +9630,9 @@ static int reid__is_trunk(const char *name) {
 static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
         return REID_TENSOR_IGNORED;
-    if (reid__is_head(name) && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
+    int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
+                  reid__starts(name, "projection.");
+    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
     return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
 }
 
@@ -9647,31 +9643,26 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Status of one wanted tensor; a mismatch or absence leaves its text in note. */
-static reid_tensor_status reid__want_status(const reid__weights *file, const reid__want *want, reid_result *code,
-                                            char *note, size_t size) {
-    const reid__tensor *t = reid__weights_find(file, want->name);
+/* Finds a wanted tensor; what is wrong with it, if anything, goes to note. */
+static reid_result reid__want_find(const reid__weights *file, const reid__want *want, const reid__tensor **found,
+                                   char note[256]) {
+    const reid__tensor *t = *found = reid__weights_find(file, want->name);
     char have[96], need[96];
     reid__shape_text(need, sizeof need, want->shape, want->ndim);
     note[0] = 0;
-    *code = REID_OK;
     if (!t) {
-        *code = REID_ERR_TENSOR_MISSING;
-        snprintf(note, size, "shape %s is needed", need);
-        return REID_TENSOR_MISSING;
+        snprintf(note, 256, "shape %s is needed", need);
+        return REID_ERR_TENSOR_MISSING;
     }
     if (t->ndim != want->ndim || memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0) {
         reid__shape_text(have, sizeof have, t->shape, t->ndim);
-        *code = REID_ERR_TENSOR_SHAPE;
-        snprintf(note, size, "shape is %s, %s is needed", have, need);
-        return REID_TENSOR_MISMATCH;
+        snprintf(note, 256, "shape is %s, %s is needed", have, need);
+        return REID_ERR_TENSOR_SHAPE;
     }
-    if (t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16 && t->dtype != REID__F64) {
-        *code = REID_ERR_TENSOR_DTYPE;
-        snprintf(note, size, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
-        return REID_TENSOR_MISMATCH;
-    }
-    return REID_TENSOR_USED;
+    if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
+        return REID_OK;
+    snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    return REID_ERR_TENSOR_DTYPE;
 }
 
 /* What reid__match_plan found. */
@@ -9691,17 +9682,18 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__want wants[REID__WANTS];
     char note[256];
-    reid_result code;
     memset(m, 0, sizeof *m);
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__wants(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
-            reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
-            if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
-            if (status == REID_TENSOR_USED) m->matched++;
+            const reid__tensor *t;
+            reid_result code = reid__want_find(file, &wants[k], &t, note);
+            if (t) used[t - file->tensors] = 1;
+            if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
-            if (fn) fn(wants[k].name, status, note, user);
+            reid_tensor_status status = t ? REID_TENSOR_MISMATCH : REID_TENSOR_MISSING;
+            if (fn) fn(wants[k].name, code == REID_OK ? REID_TENSOR_USED : status, note, user);
         }
     }
     for (int i = 0; i < (int)file->count; i++) {
@@ -9711,8 +9703,8 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         if (status == REID_TENSOR_UNEXPECTED) {
             const char *why = reid__is_trunk(name) ? "a layer of another network?"
                                                    : "desc.allow_unused accepts such a file";
-            m->unexpected++;
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
+            m->unexpected++;
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
@@ -9842,7 +9834,7 @@ typedef struct reid__build {
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    size_t staging_bytes, staging_each;
+    size_t staging_bytes, staging_each, channels; /* channels: the most of a tensor */
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
@@ -10003,23 +9995,6 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
-static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
-    reid_ctx *ctx = b->ctx;
-    int threads = ctx->lane_threads;
-    lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
-    reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
-    lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-    if (!lane->arena || !c.base || !lane->scratch)
-        return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
-    reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
-    if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
-    if (lane->team.size < threads)
-        reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started", lane->team.size,
-                  threads);
-    return REID_OK;
-}
-
 static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
@@ -10042,14 +10017,14 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         float *range = &p->buffers[op->out].range;
+        const reid__tensor *t;
         reid__want want;
-        reid_result r;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
         if (!reid__is_ranged(p, op)) continue;
         reid__want_add(&want, op->name, "", 0, 0, 0, 0, 0);
-        reid__want_status(file, &want, &r, note, sizeof note);
+        reid_result r = reid__want_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
-        r = reid__weights_read(file, reid__weights_find(file, op->name), 0, 1, range, b->e);
+        r = reid__weights_read(file, t, 0, 1, range, b->e);
         if (r != REID_OK) return r;
         if (!(*range >= 1e-30f && *range <= 1e30f))
             return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
@@ -10140,8 +10115,7 @@ static reid_result reid__limit_fail(const reid__build *b, size_t need) {
                       (unsigned long long)need);
 }
 
-/* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
-   there cannot be one for each thread. */
+/* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
@@ -10168,23 +10142,9 @@ static reid_result reid__choose_batch(reid__build *b) {
     return REID_OK;
 }
 
-/* Sets the sizes of the loaders' staging memory. Returns 0 on overflow. */
-static int reid__size_staging(reid__build *b) {
-    size_t rows, channels;
-    b->loader_count = b->ctx->lane_threads;
-    reid__loader_sizes(b->ctx->plan, b->ctx->net.kernels->nr, &rows, &channels);
-#ifndef REID_NO_CUDA
-    if (b->ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
-#endif
-    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
-    return reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes);
-}
-
 static reid_result reid__alloc_staging(reid__build *b) {
     const reid_ctx *ctx = b->ctx;
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
-    size_t floats = b->staging_each / sizeof(float), channels, rows;
-    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
     b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
@@ -10193,17 +10153,14 @@ static reid_result reid__alloc_staging(reid__build *b) {
         return reid__no_memory(b->e, "staging", b->staging_bytes);
     for (size_t i = 0; i < threads; i++) {
         reid__loader *l = &b->loaders[i];
-        l->file = &b->file;
-        l->seed = b->desc->head_seed;
-        l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
-        l->vectors = (float *)(l->factors + channels);
-        l->rows = l->vectors + 4 * channels;
+        l->file = &b->file, l->seed = b->desc->head_seed;
+        l->factors = (double *)(void *)(staging + i * b->staging_each);
+        l->vectors = (float *)(l->factors + b->channels), l->rows = l->vectors + 4 * b->channels;
         l->kernels = ctx->net.kernels, l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }
 
-/* What the desc asks for: device, precision, instruction set, threads. */
 /* Refuses a precision that this build has no code for. */
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
 #ifdef REID_NO_NARROW
@@ -10214,6 +10171,7 @@ static reid_result reid__check_precision(reid_precision precision, reid_error *e
     return REID_OK;
 }
 
+/* What the desc asks for: device, precision, instruction set, threads. */
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
@@ -10239,32 +10197,17 @@ static reid_result reid__choose_device(reid__build *b) {
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
-    unsigned r[12];
+    unsigned r[13] = {0}; /* 48 characters, and the end of the text */
     for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
-    char name[49];
-    memcpy(name, r, 48);
-    name[48] = 0;
-    const char *start = name;
-    while (*start == ' ') start++;
-    if (*start) snprintf(out, size, "%s", start);
+    const char *name = (const char *)r + strspn((const char *)r, " ");
+    if (*name) snprintf(out, size, "%s", name);
 #endif
 }
-
-#ifndef REID_NO_CUDA
-/* What differs on a GPU. */
-static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info *info) {
-    snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
-    snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
-    snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-    snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
-    info->weight_bytes = g->plan.weights;
-    info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
-}
-#endif
 
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
+    const reid__preset *preset = &ctx->prep->preset;
     reid_info *info = &ctx->info;
     static const char precisions[3][5] = {"fp32", "bf16", "int8"}; /* by reid__element */
     info->version = REID_VERSION;
@@ -10274,17 +10217,14 @@ static void reid__fill_info(reid__build *b) {
     reid__log(b->desc, REID_LOG_WARNING, REID_OK, "reid.h was compiled without optimisation and is slow: use -O2");
 #endif
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
-    snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
+    snprintf(info->preset, sizeof info->preset, "%s", preset->name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
-    const reid__preset *preset = &ctx->prep->preset;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
     memcpy(info->mean, preset->mean, sizeof info->mean);
     memcpy(info->std, preset->std, sizeof info->std);
-    info->last_stride = p->last_stride;
-    info->dim = p->dim;
-    info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
-    info->threads = ctx->lanes[0].team.size;
+    info->last_stride = p->last_stride, info->dim = p->dim;
+    info->batch = ctx->net.batch, info->lanes = ctx->lane_count, info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
     info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
     snprintf(info->device, sizeof info->device, "cpu");
@@ -10292,7 +10232,15 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
     snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->element]);
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
+    const reid__gpu *g = ctx->gpu;
+    if (g) {
+        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
+        info->weight_bytes = g->plan.weights;
+        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
+    }
 #endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -10304,21 +10252,40 @@ static void reid__fill_info(reid__build *b) {
 /* Lanes on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    reid_result r = REID_OK;
+    int threads = ctx->lane_threads;
     ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
-    return r;
+    for (reid__lane *lane = ctx->lanes; lane < ctx->lanes + ctx->lane_count; lane++) {
+        lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
+        reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
+        lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+        if (!lane->arena || !c.base || !lane->scratch)
+            return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
+        for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
+        reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
+        if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
+        if (lane->team.size < threads)
+            reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started",
+                      lane->team.size, threads);
+    }
+    return REID_OK;
 }
 
-/* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
+/* Bytes of a lane's threads and of the loaders' staging memory, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
+    size_t rows;
     reid__carver c = {NULL, 0};
     reid__thread_memory one;
+    b->loader_count = ctx->lane_threads;
+    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &b->channels);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
+#endif
+    b->staging_each = reid__aligned(b->channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
     reid__thread_layout(ctx, &one, &c);
-    if (reid__size_staging(b) && reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes))
-        return REID_OK;
+    if (reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes) &&
+        reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes)) return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
 }
@@ -10395,27 +10362,19 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
 
-/* Frees what packing needed on the GPU. */
-static void reid__gpu_weights_end(reid__build *b) {
-    reid__driver *cu = &b->ctx->gpu->device.cu;
-    for (int i = 0; i < REID__COMPILERS; i++)
-        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
-    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    memset(b->gpu_loaders, 0, sizeof b->gpu_loaders);
-    b->gpu_raw = 0;
-}
-
 /* Everything that needs the context: modules, weights, lanes. */
 static reid_result reid__gpu_fill(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
-    reid__gpu *g = ctx->gpu;
+    reid__gpu *g = b->ctx->gpu;
+    reid__driver *cu = &g->device.cu;
     reid_result r = reid__gpu_enter(&g->device, b->e);
     if (r != REID_OK) return r;
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     if (r == REID_OK) r = reid__check_ranges(b);
-    reid__gpu_weights_end(b); /* before the lanes need memory */
+    for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
+        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
+    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
@@ -10463,24 +10422,14 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* Takes back what reid__create_cuda has done, for the CPU to take its place. */
-static void reid__undo_cuda(reid__build *b, const reid__block *before) {
-    reid_ctx *ctx = b->ctx;
-    reid__jit_free(&b->jit);
-    reid__stop_lanes(ctx, 0);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
-    reid__release(&ctx->mem, before);
-    ctx->lanes = NULL, ctx->gpu = NULL;
-}
-
 /* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
    its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
-    reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
-    reid_error *e = b->e;
-    const reid__block *before = b->ctx->mem.newest;
+    reid_ctx *ctx = b->ctx;
+    reid_error why, *e = b->e;
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
+    const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
     reid_result r = reid__create_cuda(b);
@@ -10488,11 +10437,15 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
                     r == REID_ERR_PRECISION || /* INT8 on an old chip */
-                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
-    if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
+                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && ctx->gpu && ctx->gpu->device.no_memory);
+    if (!ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
-    int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
-    reid__undo_cuda(b, before);
+    int has_gpu = ctx->gpu && ctx->gpu->device.context;
+    reid__jit_free(&b->jit); /* all is taken back, for the CPU to take its place */
+    reid__stop_lanes(ctx, 0);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__release(&ctx->mem, before);
+    ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) {
         if (e) *e = why;
         return r;
@@ -10549,9 +10502,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         b.ctx->info.latency = desc->latency != 0;
         r = reid__create(&b);
-#ifndef REID_NO_CUDA
         reid__jit_free(&b.jit);
-#endif
         reid__weights_close(&b.file, &b.mem);
         reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
@@ -10566,9 +10517,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
     int saved_errno = errno, forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
-#ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
-#endif
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
     reid__release(&mem, NULL);
@@ -10649,10 +10598,8 @@ REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int 
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
-#endif
-        if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
+        else r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
     }
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
@@ -10672,10 +10619,8 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-#endif
-        if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
+        else reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
     }
     reid__leave(caller);
@@ -10720,8 +10665,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
-/* The last operation before `index` that writes a buffer, or REID_OP_NONE: nothing but preprocessing does, or there is
-   no such buffer. */
+/* The last operation before `index` that writes a buffer. REID_OP_NONE: only preprocessing does, or there is none. */
 static int reid__writer(const reid__plan *p, int index, int buffer) {
     for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
         if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
@@ -10736,27 +10680,19 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
-    info->name = op->name;
-    info->kind = kinds[op->kind];
-    info->activation = acts[op->act];
+    info->name = op->name, info->kind = kinds[op->kind], info->activation = acts[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
     info->pad_y = op->pad_y, info->pad_x = op->pad_x;
-    info->norm = op->bn;
-    info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->norm = op->bn, info->epsilon = op->bn[0] ? op->bn_eps : 0;
     info->input = reid__writer(ctx->plan, index, op->in);
     info->residual = reid__writer(ctx->plan, index, op->residual);
     info->scale = reid__writer(ctx->plan, index, op->scale);
-    info->channel = op->channel;
-    info->macs = reid__op_macs(op);
-    info->parameters = reid__op_parameters(op);
-    info->bytes = reid__op_bytes(ctx->plan, op);
-    info->kernel = op->winograd ? "winograd" : "";
-    info->computed_by = index + op->fused;
-#ifndef REID_NO_CUDA
+    info->channel = op->channel, info->bytes = reid__op_bytes(ctx->plan, op);
+    info->macs = reid__op_macs(op), info->parameters = reid__op_parameters(op);
+    info->kernel = op->winograd ? "winograd" : "", info->computed_by = index + op->fused;
     if (ctx->gpu) reid__gpu_op_info(&ctx->gpu->plan, index, ctx->net.batch >= REID__LARGE, info);
-#endif
     return REID_OK;
 }
 
@@ -10771,8 +10707,7 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
     if (d->arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors;
-        gpu->memory = d->memory;
+        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory;
         for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
             at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
                            i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
@@ -10850,12 +10785,6 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return r;
 }
 
-static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
-    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
-    if (!failed) return REID_OK;
-    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
-}
-
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
                                       reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
@@ -10886,7 +10815,10 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         reid__program_log(&k->jit, p, log, sizeof log);
         fn(options, p->cubin, p->cubin_size, log, user);
     }
-    return r == REID_OK && path ? reid__packing_write(k, path, e) : r;
+    if (r != REID_OK || !path) return r;
+    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    if (!failed) return REID_OK;
+    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
 #endif
 
@@ -10949,48 +10881,25 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* What reid_profile allocates. */
-typedef struct reid__profile {
-    reid__mem mem;       /* the handle's allocator, counted apart: several threads may time at once */
-    uint8_t *noise;      /* (n, height, width, 3) */
-    reid_image *images;  /* [n], views of it */
-    float *times;        /* (repeats, operations), then one column */
-} reid__profile;
-
-static reid_result reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p, reid_error *e) {
-    const reid__plan *plan = ctx->plan;
-    size_t view = (size_t)plan->height * (size_t)plan->width * 3, noise = (size_t)n * view;
-    size_t times = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
+/* n views of noise, images of them; times: (repeats, operations), then one column. */
+static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *microseconds, uint8_t *noise,
+                                 reid_image *images, float *times, reid_error *e) {
+    const reid__plan *p = ctx->plan;
+    size_t view = (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count, count = (size_t)repeats;
+    float *column = times + count * ops;
     uint32_t seed = 1;
-    p->mem = ctx->mem;
-    p->mem.newest = NULL;
-    p->noise = (uint8_t *)reid__alloc(&p->mem, noise);
-    p->images = (reid_image *)reid__alloc(&p->mem, (size_t)n * sizeof *p->images);
-    p->times = (float *)reid__alloc(&p->mem, times);
-    if (!p->noise || !p->images || !p->times) return reid__no_memory(e, "timing", noise + times);
-    for (size_t i = 0; i < noise; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
-    for (int i = 0; i < n; i++) {
-        const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
-        p->images[i] = image;
-    }
-    return REID_OK;
-}
-
-static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
-                                     reid_error *e) {
     reid_result r = REID_OK;
-    size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
-    float *column = p->times + count * ops;
+    for (size_t i = 0; i < (size_t)n * view; i++) noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    for (int i = 0; i < n; i++) {
+        const reid_image image = {noise + (size_t)i * view, p->width, p->height, 0, REID_RGB8, NULL};
+        images[i] = image;
+    }
     reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
-    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
-#else
-    (void)e;
-#endif
-    if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
+    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
+    else reid__cpu_time(ctx, lane, images, n, repeats, times);
     reid__lane_give(ctx, lane);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
-        for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
+        for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
         microseconds[i] = column[count / 2];
     }
@@ -10998,7 +10907,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
 }
 
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
-    reid__profile p;
     reid__clear_error(error);
     if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
@@ -11006,11 +10914,19 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
+    const reid__plan *p = ctx->plan;
+    size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
+    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
     reid__caller caller = reid__enter();
-    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
-    r = reid__profile_alloc(ctx, n, repeats, &p, error);
-    if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
-    reid__release(&p.mem, NULL);
+    reid__mem mem = ctx->mem; /* the handle's allocator, counted apart: several threads may time at once */
+    mem.newest = NULL;
+    uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
+    reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
+    float *times = (float *)reid__alloc(&mem, bytes);
+    memset(microseconds, 0, (size_t)p->op_count * sizeof *microseconds);
+    if (noise && images && times) r = reid__profile(ctx, n, repeats, microseconds, noise, images, times, error);
+    else r = reid__no_memory(error, "timing", pixels + bytes);
+    reid__release(&mem, NULL);
     reid__leave(caller);
     return r;
 }
@@ -11065,9 +10981,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
         reid__lane *lane = reid__lane_take(ctx);
         reid__observe_all(ctx, lane, image, fn, user, values);
         reid__lane_give(ctx, lane);
-    } else {
-        r = reid__no_memory(error, "an activation", most * sizeof *values);
-    }
+    } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
     reid__leave(caller);
     return r;
