@@ -11116,10 +11116,7 @@ static int reid__before(const reid__heap *h, const reid__entry *a, const reid__e
     return a->deadline != b->deadline ? a->deadline < b->deadline : a->ticket < b->ticket;
 }
 
-static void reid__heap_put(reid__heap *h, int at, reid__entry *a) {
-    h->items[at] = a;
-    a->place[h->by_deadline] = at;
-}
+static void reid__heap_put(reid__heap *h, int at, reid__entry *a) { h->items[at] = a, a->place[h->by_deadline] = at; }
 
 /* Puts an entry where it belongs, seen from the free place `at`. */
 static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
@@ -11219,8 +11216,7 @@ typedef struct reid__waiter {
     reid_result result;
 } reid__waiter;
 
-/* Tells all whose requests are over, without the mutex. An entry is free again before `done` is called, which may
-   submit the next request. */
+/* Tells all whose requests are over, without the mutex. An entry is free before `done`, which may submit the next. */
 static void reid__tell(reid_queue *q) {
     for (reid__entry *a; (a = q->told) != NULL;) {
         const reid_request over = a->request;
@@ -11331,8 +11327,6 @@ static void *reid__queue_lane_main(void *arg) {
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
 
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
-    reid_box roi;
-    reid_result code = REID_OK;
     if (!q || !r || !r->images || !r->out || r->n < 1)
         return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
@@ -11340,15 +11334,14 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d: -3 to 4", r->priority);
     if (r->n > q->stats.limit)
         return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
-    for (int i = 0; i < r->n && code == REID_OK; i++) code = reid__image_check(&r->images[i], i, &roi, e);
+    reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
     if (code != REID_OK || r->deadline_us >= 0) return code;
     return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago", -(long long)r->deadline_us);
 }
 
-/* Takes a request in, or says why not. Its rank is a class of eight levels, which move: a request of level l that
-   arrives in period p is of class l + p. Whoever arrives a period later has to be one level more urgent to be as good,
-   so that a waiting request rises by a level in every period without being touched, and l + 1 periods after its arrival
-   nobody overtakes it any more. */
+/* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
+   period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
+   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
 static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
                                 reid_error *e) {
     int64_t now = reid__now();
@@ -11527,27 +11520,19 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
 }
 
 #else /* REID_NO_QUEUE */
-static reid_result reid__no_queue(reid_error *e) {
-    reid__clear_error(e);
-    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_QUEUE");
-}
-
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out) {
     if (out) *out = NULL;
-    return desc && out ? reid__no_queue(desc->error) : REID_ERR_INVALID_ARG;
+    return desc && out ? reid__left_out(desc->error, "REID_NO_QUEUE") : REID_ERR_INVALID_ARG;
 }
 
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
-    (void)queue, (void)request;
+REID_API reid_result reid_submit(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *error) {
     if (ticket) *ticket = 0;
-    return reid__no_queue(error);
+    return (void)q, (void)r, reid__left_out(error, "REID_NO_QUEUE");
 }
 
-REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
-    (void)queue;
+REID_API reid_result reid_queue_query(reid_queue *q, reid_queue_stats *stats) {
     if (stats) memset(stats, 0, sizeof *stats);
-    return REID_ERR_LEFT_OUT;
+    return (void)q, REID_ERR_LEFT_OUT;
 }
 
 REID_API reid_result reid_cancel(reid_queue *q, reid_ticket t) { return (void)q, (void)t, REID_ERR_LEFT_OUT; }
