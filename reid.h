@@ -6583,11 +6583,9 @@ static const char *reid__cache_make(const char *folder) {
     struct stat st;
     const char *why;
     snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1; *at; at++) {
-        if (*at != '/') continue;
+    for (char *at = path; *at && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
         *at = 0;
         mkdir(path, 0700); /* fails where it exists; the last one tells */
-        *at = '/';
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
@@ -9028,8 +9026,7 @@ static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
     }
 }
 
-/* Units, or queries whose tiles are known, are taken as threads get to them: the result does not depend on who looked at
-   what. */
+/* Units, or queries whose tiles are known, are taken as threads get to them. Who looked at what shows in no result. */
 static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
     size_t all = h->scouted ? (size_t)h->n : h->units, step = h->scouted ? 1 : REID__SEARCH_STEP;
@@ -10536,11 +10533,10 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
     pthread_mutex_lock(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
-    for (;;) {
+    while (!lane) {
         for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
             if (!ctx->lanes[i].busy) lane = &ctx->lanes[i];
-        if (lane) break;
-        pthread_cond_wait(&ctx->turn, &ctx->mutex);
+        if (!lane) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     }
     lane->busy = 1;
     ctx->now_serving++;
@@ -11043,8 +11039,7 @@ REID_API void reid_image_free(reid_image *image) {
    >>queue
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and tells whose requests are over. One more thread,
-   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells whose requests were ended by
-   others.
+   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others have ended.
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
    acceptance to its end. It ends once, in reid__end; it is over when, besides, no batch reads its pixels any more, and
@@ -11371,23 +11366,21 @@ static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__wait
     return REID_OK;
 }
 
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e) {
     reid__waiter w;
     if (ticket) *ticket = 0;
-    reid__clear_error(error);
-    reid_result r = reid__check_request(queue, request, error);
+    reid__clear_error(e);
+    reid_result r = reid__check_request(queue, request, e);
     if (r != REID_OK) return r;
     int waits = !request->done;
     w.is_over = 0, w.result = REID_OK;
-    if (waits && pthread_cond_init(&w.over, NULL) != 0)
-        return reid__fail(error, REID_ERR_SYSTEM, "a condition variable");
+    if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "a condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__accept(queue, request, &w, ticket, error);
+    r = reid__accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
     if (waits) pthread_cond_destroy(&w.over);
-    return w.result == REID_OK ? r : reid__fail(error, w.result, "%s", reid_result_string(w.result));
+    return w.result == REID_OK ? r : reid__fail(e, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
