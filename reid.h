@@ -6157,8 +6157,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. Aligned as CUDA 13's
-   cuda.h has it; older drivers ask for 64. */
+/* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers ask for 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(128))) reid__tensor_map;
@@ -6166,9 +6165,7 @@ typedef struct reid__tensor_map {
 /* Numbers of cuda.h, by its enumerations. */
 enum {
     /* CUdevice_attribute */
-    REID__DEVICE_MULTIPROCESSORS = 16,
-    REID__DEVICE_MAJOR = 75,
-    REID__DEVICE_MINOR = 76,
+    REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
     REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
     /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
@@ -6177,10 +6174,7 @@ enum {
     REID__LAUNCH_CLUSTER = 4,
     REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
     /* CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
-    REID__MAP_U8 = 0,
-    REID__MAP_F16 = 6,
-    REID__MAP_SWIZZLE_64 = 2,
-    REID__MAP_SWIZZLE_128 = 3,
+    REID__MAP_U8 = 0, REID__MAP_F16 = 6, REID__MAP_SWIZZLE_64 = 2, REID__MAP_SWIZZLE_128 = 3,
     REID__MAP_L2_256 = 3, /* the cache fetches 256 bytes at once */
     /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
     REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
@@ -6335,23 +6329,9 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     return REID_OK;
 }
 
-/* Facts about the device. */
-static int reid__device_facts(reid__device *d) {
-    int major = 0, minor = 0;
-    int code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
-    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
-    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
-    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
-    d->arch = major * 10 + minor;
-    return code;
-}
-
 /* Finds the driver and the device and retains its context. What reid__device_close frees is complete at any time. */
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
-    int count = 0;
+    int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
     reid_result r = reid__driver_load(d, e);
     if (r != REID_OK) return r;
@@ -6373,7 +6353,14 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (d->index < 0 || d->index >= count)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d was asked for, this process sees %d", d->index, count);
     code = d->cu.DeviceGet(&d->number, d->index);
-    if (!code) code = reid__device_facts(d);
+    if (!code) code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
+    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
+    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
+    d->arch = major * 10 + minor;
     if (code) return reid__gpu_check(d, code, "reading the device's attributes", e);
     if (d->arch < REID__OLDEST_ARCH)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) is an sm_%d; sm_%d (Turing) or later is needed", d->index,
@@ -6602,8 +6589,7 @@ static const char *reid__env(const char *name) {
     return value ? value : "";
 }
 
-/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. Returns 0 if there
-   is none although one would be welcome. */
+/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. 0: none is named. */
 static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
     const char *caches = reid__env("XDG_CACHE_HOME"), *home = reid__env("HOME");
@@ -6615,8 +6601,7 @@ static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     return folder[0] || (given && !*given);
 }
 
-/* Machine code is run from the cache: a folder or file of it must be this user's, and no other's to write. NULL if it
-   is, or is not there; else what is wrong. */
+/* Machine code is run from the cache: only this user may own or write to it. What is wrong; NULL: nothing, no file. */
 static const char *reid__cache_distrust(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return NULL;
@@ -6641,11 +6626,9 @@ static const char *reid__cache_make(const char *folder) {
     struct stat st;
     const char *why;
     snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1; *at; at++) {
-        if (*at != '/') continue;
+    for (char *at = path; *at && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
         *at = 0;
         mkdir(path, 0700); /* fails where it exists; the last one tells */
-        *at = '/';
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
@@ -6733,21 +6716,16 @@ static const unsigned char reid__kernel_text[] = {
     0};
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
-#ifdef __clang__
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
-#else
 #pragma GCC diagnostic push
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
+#else
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
 static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
-#ifdef __clang__
-#pragma clang diagnostic pop
-#else
 #pragma GCC diagnostic pop
-#endif
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
@@ -6763,27 +6741,16 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
     if (desc->kernels_path) {
-        j->text_from = "file";
         reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
         j->text = (const char *)block;
         if (r != REID_OK) return r;
-    } else {
-        j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
-        j->text_from = desc->kernels_src ? "desc" : j->text ? "built in" : "";
     }
     if (j->text && *j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
                       "or REID_KERNELS_FILE when reid.h is compiled");
-}
-
-static reid_result reid__jit_pack(reid__jit *j, reid_error *e) {
-    const char *path = j->desc->kernels_pack;
-    if (!path) return REID_OK;
-    reid_result r = reid__read_file(j->mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
-    if (r == REID_OK && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
-    return r;
 }
 
 /* --- finding NVRTC --- */
@@ -6835,17 +6802,6 @@ static void reid__candidates(reid__jit *j) {
     }
 }
 
-/* NVRTC opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
-   loaded from beside the library before. */
-static void reid__load_builtins(const char *path, int version) {
-    char builtins[REID__PATH + 64];
-    const char *slash = strrchr(path, '/');
-    if (!slash) return;
-    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, version / 1000,
-             version % 1000 / 10);
-    (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL); /* a missing one shows at the first compilation */
-}
-
 /* Loads one candidate. Returns what is wrong with it, or NULL. */
 static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
@@ -6853,6 +6809,7 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
         REID__NVRTC(REID__ROW)
 #undef REID__ROW
     };
+    char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
     struct stat st;
     Dl_info where;
@@ -6867,7 +6824,12 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     snprintf(j->rtc_path, sizeof j->rtc_path, "%s", symbol && dladdr(symbol, &where) ? where.dli_fname : path);
     j->rtc_version = major * 1000 + minor * 10;
     j->rtc_size = stat(j->rtc_path, &st) == 0 ? (uint64_t)st.st_size : 0;
-    reid__load_builtins(j->rtc_path, j->rtc_version);
+    /* It opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
+       loaded from beside it before. A missing one shows at the first compilation. */
+    const char *slash = strrchr(j->rtc_path, '/');
+    int folder = slash ? (int)(slash - j->rtc_path) : 0;
+    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", folder, j->rtc_path, major, minor);
+    if (slash) (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL);
     return NULL;
 }
 
@@ -6904,20 +6866,21 @@ static int reid__nvrtc_next(reid__jit *j) {
 
 /* --- compiling --- */
 
-/* Appends one option to a program's list. A list that is too long shows as length 0. */
+/* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
 __attribute__((format(printf, 2, 3)))
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
+    char *at = p->options + p->length;
     size_t left = sizeof p->options - p->length;
     va_start(args, format);
-    int n = vsnprintf(p->options + p->length, left, format, args);
+    int n = vsnprintf(at, left, format, args), fits = n >= 0 && (size_t)n < left;
     va_end(args);
-    if (n < 0 || (size_t)n + 1 > left || p->count >= REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
-    p->length += (size_t)(n + 1);
     p->count++;
+    for (int i = 0; i < n && fits; i++)
+        if (at[i] == ' ') at[i] = 0, p->count++;
+    if (!fits || p->count > REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
+    p->length += (size_t)(n + 1);
 }
-
-static void reid__define(reid__program *p, const char *name, int value) { reid__option(p, "-D%s=%d", name, value); }
 
 /* Adds a program unless the same one is there. Returns its number, -1 if there is no room. */
 static int reid__program_add(reid__jit *j, const reid__program *p) {
@@ -7019,8 +6982,7 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     if (p->result) return reid__program_fail(j, p, e);
     if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
         return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s made no ELF file of %s", j->rtc_path, p->options);
-    p->cubin = p->block;
-    p->cubin_size = size;
+    p->cubin = p->block, p->cubin_size = size;
     return REID_OK;
 }
 
@@ -7093,7 +7055,10 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
-    if (r == REID_OK) r = reid__jit_pack(j, e);
+    const char *path = desc->kernels_pack;
+    if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
+    if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
+        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
     if (r != REID_OK) return r;
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
@@ -7144,10 +7109,7 @@ typedef struct reid__step {
 
 /* Launches that belong to no operation. */
 typedef enum reid__extra {
-    REID__EXTRA_TAPS,
-    REID__EXTRA_RESIZE_X,
-    REID__EXTRA_RESIZE_Y,
-    REID__EXTRA_INPUT,
+    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
     REID__EXTRA_FOLD,
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
@@ -7402,13 +7364,11 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
-    {1, 32, 32, 2, 2, 4, 0},
-    {0, 64, 64, 0, 0, 0, 0},  {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
+    {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 
-/* Multiprocessors that a chip of this kind usually has: the choice of a tile must not depend on the very device, for a
-   pack is made without one. */
+/* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
 static int reid__usual_processors(int arch) {
     static const struct { int arch, count; } rows[] = {{75, 40},  {80, 108},  {86, 82}, {89, 128},
                                                        {90, 132}, {100, 148}, {120, 170}};
@@ -7564,28 +7524,20 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     return waves * each + first + 2 * store;
 }
 
-/* Bytes that a launch with n images moves between the chip and its memory, where the activations of one launch are too
-   many to stay on the chip for the next. */
-static double reid__launch_bytes(const reid__gpu_plan *g, int index, int n, const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    int with = g->with[index];
-    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
-    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (with != REID__NONE) bytes += (double)g->size[g->plan->ops[with].in];
-    return bytes * n > p->l2_bytes ? bytes * n : 0;
-}
-
-/* Clocks of a launch, memory included: the larger of the two, as copies and products overlap. */
+/* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
+   overlap. Memory counts where the activations of one launch are too many to stay on the chip for the next. */
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
     double clocks = reid__wgmma_clocks(t, first, arch, n, p);
-    double memory = reid__launch_bytes(g, index, n, p) / p->dram_bytes_per_second * p->clocks_per_second;
+    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
+    double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
     return clocks > memory ? clocks : memory;
 }
 
-/* The same of an image, over the batches that the tile is for. Of tiles that wait for memory alike the one with less
-   work is better. */
+/* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
 static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__pace_h200;
@@ -7595,8 +7547,7 @@ static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__w
     return cost;
 }
 
-/* "128x64": pixels by channels; "2*64x64": both warpgroups work on one; "pair,64x128": a cluster's two; "64x64/8": a
-   cluster cuts K into so many parts. */
+/* "128x64": pixels by channels; "2*64x64": both warpgroups on one; "pair,64x128": a cluster's two; "/8": parts of K. */
 static void reid__tile_name(int pair, int groups, int bm, int bn, int split, char name[40]) {
     int n = groups == 2 ? snprintf(name, 40, "%s2*%dx%d", pair ? "pair," : "", bm / 2, bn)
                         : snprintf(name, 40, "%s%dx%d", pair ? "pair," : "", bm, bn);
@@ -7669,32 +7620,26 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 /* INT8: what an operation stores. */
 static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
     const reid__buffer *buffers = g->plan->buffers;
-    if (!g->int8) return;
-    reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
-    reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+    if (g->int8)
+        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[op->out].is_signed,
+                     op->residual != REID__NONE && buffers[op->residual].is_signed);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
-    s->threads = 384, s->shared = t->shared;
-    s->function = "reid_conv_wgmma";
-    reid__option(p, "-DREID_CONV_WGMMA");
-    reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
-    reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
-    reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
-    reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
-    reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
-    reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
-    reid__define_bytes(g, &g->plan->ops[index], p);
-    if (t->stem) {
-        const reid__op *pool = &g->plan->ops[index];
-        reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
-        reid__define(p, "POOL_PAD_Y", pool->pad_y), reid__define(p, "POOL_PAD_X", pool->pad_x);
-    }
-    reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
-    reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
+    s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
+    reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
+                 t->bn, t->stages, t->slots);
+    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
+                 t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
+    reid__define_bytes(g, op, p);
+    if (t->stem) /* `op` is its max pool */
+        reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
+                     op->pad_x);
+    reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
 }
 
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -7707,33 +7652,28 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
     s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
-    reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
-    reid__define(p, "OC", op->oc);
-    reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-    reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn);
-    reid__define(p, "BK", reid__is_narrow(op) ? 2 * bk : bk);
+    reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
+                 g->plan->buffers[op->out].c, op->channel);
+    reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
+                 reid__is_narrow(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
-    reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
-    reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
-    if (!with) return;
-    reid__define(p, "MORE_C", g->plan->buffers[with->in].c), reid__define(p, "MORE_STRIDE", with->stride);
-    reid__define(p, "MORE_IH", with->ih), reid__define(p, "MORE_IW", with->iw);
+    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
+                 reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
+    if (with)
+        reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
+                     with->stride, with->ih, with->iw);
 }
 
 /* What all convolution kernels want to know. */
 static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
     const reid__buffer *in = &g->plan->buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
-    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
-    reid__define(p, "IC", stem ? 4 : in->c);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "OC_PADDED", reid__padded(op->oc));
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
-    reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
+    reid__option(p, "-DIH=%d -DIW=%d -DIC=%d -DOH=%d -DOW=%d -DOC_PADDED=%d", stem ? g->rows : in->h,
+                 stem ? g->columns : in->w, stem ? 4 : in->c, op->oh, op->ow, reid__padded(op->oc));
+    reid__option(p, "-DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d -DACT=%d -DRESIDUAL=%d", op->kh,
+                 stem ? g->stem_kw : op->kw, op->stride, stem ? 0 : op->pad_y, stem ? 0 : op->pad_x, (int)op->act,
+                 adds);
 }
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
@@ -7741,26 +7681,11 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
     return bm / g->per[op->out] * g->per[op->out];
 }
 
-/* Constants and launch of a convolution. */
-static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
-                            reid__step *s) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
-    if (reid__takes_wgmma(g, first)) {
-        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
-        reid__wgmma_step(g, index, &t, p, s);
-    } else {
-        reid__mma_step(g, index, arch, large, p, s);
-    }
-    reid__define_conv(g, first, reid__adds(g, index), p);
-}
-
 /* Input, output and window of depthwise convolutions and pools. */
 static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "C", g->plan->buffers[op->in].c);
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", op->kw), reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
+    reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
+                 op->ih, op->iw, op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw, op->stride, op->pad_y,
+                 op->pad_x);
 }
 
 /* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
@@ -7772,54 +7697,47 @@ static int reid__depthwise_spread(const reid__op *op) {
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, convolutions apart */
+        {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
+        {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"}};
     const reid__op *op = &g->plan->ops[index];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
+    int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
     reid__op pooled = *op;
     pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
-    switch (op->kind) {
-    case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
-    case REID__DEPTHWISE:
-        s->function = "reid_depthwise", s->bn = large ? 0 : reid__depthwise_spread(op);
+    if (op->kind == REID__NORMALISE) return; /* REID__EXTRA_UNIT: after both passes of a flip */
+    if (conv && reid__takes_wgmma(g, first)) {
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
+        reid__wgmma_step(g, index, &t, p, s);
+    } else if (conv) {
+        reid__mma_step(g, index, arch, large, p, s);
+    } else {
+        s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
+    }
+    if (conv) reid__define_conv(g, first, reid__adds(g, index), p);
+    if (op->kind == REID__DEPTHWISE) {
+        s->bn = large ? 0 : reid__depthwise_spread(op);
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__option(p, "-DREID_DEPTHWISE");
         reid__define_window(g, op, p);
-        reid__define(p, "ACT", (int)op->act);
-        if (s->bn) reid__define(p, "SPREAD", s->bn);
-        break;
-    case REID__MAXPOOL:
-        if (g->inner[index] != REID__NONE) {
-            reid__conv_step(g, index, arch, large, p, s);
-            break;
-        }
-        s->function = "reid_maxpool";
-        reid__option(p, "-DREID_MAXPOOL");
+        reid__option(p, "-DACT=%d", (int)op->act);
+        if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
+    } else if (op->kind == REID__MAXPOOL && !conv) {
         reid__define_window(g, op, p);
-        break;
-    case REID__POOL:
-        s->function = "reid_pool";
-        reid__option(p, "-DREID_POOL");
+    } else if (op->kind == REID__POOL) {
         reid__define_window(g, &pooled, p);
-        reid__define(p, "PER", g->per[op->in]);
-        reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
-        break;
-    case REID__SQUEEZE:
-        s->function = "reid_squeeze", s->split = g->wgmma == 2 && !large ? 8 : 0;
-        s->threads = s->split ? 256 : 1024;
-        s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
-        reid__option(p, "-DREID_SQUEEZE");
-        reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
-        reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
-        if (s->split) reid__define(p, "SPLIT", s->split);
-        break;
-    case REID__LINEAR:
-        s->function = "reid_linear", s->shared = g->latency ? 128 : 0;
-        reid__option(p, "-DREID_LINEAR");
-        if (g->latency) reid__define(p, "SPLIT", 8);
-        reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
-        reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-        reid__define(p, "ACT", (int)op->act);
-        break;
-    case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
+        reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
+    } else if (op->kind == REID__SQUEEZE) {
+        s->split = g->wgmma == 2 && !large ? 8 : 0;
+        s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
+        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d", out_stride, op->ic, op->hidden, op->ih,
+                     op->iw);
+        if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
+    } else if (op->kind == REID__LINEAR) {
+        s->shared = g->latency ? 128 : 0;
+        if (g->latency) reid__option(p, "-DSPLIT=8");
+        reid__option(p, "-DK=%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d -DACT=%d", reid__gpu_depth(g, op), op->oc,
+                     out_stride, op->channel, (int)op->act);
     }
     char name[40] = "";
     if (s->bm) reid__tile_name(s->pair, s->groups, s->bm, s->bn, s->split, name);
@@ -7831,26 +7749,19 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
                                                         "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
-    s->function = functions[which];
-    s->threads = 256;
+    s->function = functions[which], s->threads = 256;
     if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
-    if (which == REID__EXTRA_INPUT) {
-        reid__option(p, "-DREID_INPUT");
-        reid__define(p, "H", g->plan->height), reid__define(p, "W", g->plan->width);
-        reid__define(p, "ROWS", g->rows), reid__define(p, "COLUMNS", g->columns);
-        reid__define(p, "BORDER_Y", image->border_y), reid__define(p, "BORDER_X", image->border_x);
-    }
-    if (which == REID__EXTRA_UNIT) {
-        s->shared = 2048;
-        reid__option(p, "-DREID_NORMALISE");
-        reid__define(p, "DIM", g->plan->dim), reid__define(p, "RAW", g->raw), reid__define(p, "FLIP", g->flip);
-    }
+    s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
+    if (which == REID__EXTRA_INPUT)
+        reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
+                     g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
+    if (which == REID__EXTRA_UNIT)
+        reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
     if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds the programs of a network for one chip: for each operation the one for small batches and, if the batch is large
-   enough, the one for large ones. */
+/* Adds a network's programs for one chip: for each operation that for small batches and, if needed, for large ones. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -7897,8 +7808,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
-    g->latency = latency;
-    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    g->latency = latency, g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -7949,19 +7859,6 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     return c;
 }
 
-/* How many of a kernel's clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one
-   have to lie in one of the chip's parts, of which some are smaller than others. */
-static reid_result reid__step_clusters(reid__device *d, reid__step *s, reid_error *e) {
-    reid__launch_attribute more[2];
-    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
-    if (!s->pair && s->split < 2) return REID_OK;
-    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
-    int code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
-    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
-    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
-                      "does without", d->index, d->name, c.grid[0], s->function);
-}
-
 static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
@@ -7971,8 +7868,16 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
     if (!code && s->shared > 48 * 1024)
         code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
-    if (code) return reid__gpu_check(d, code, s->function, e);
-    return reid__step_clusters(d, s, e);
+    if (code || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
+       to lie in one of the chip's parts, of which some are smaller than others. */
+    reid__launch_attribute more[2];
+    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
+    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
+    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
+    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
+                      "does without", d->index, d->name, c.grid[0], s->function);
 }
 
 /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
@@ -8005,8 +7910,7 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 /* --- launching --- */
 
-/* REID_SYNC=1: waits for the launch, so that its error has its name. Behind a kernel that does not end nothing can be
-   used any more. */
+/* REID_SYNC=1: waits for the launch, so that its error has its name. One that does not end leaves nothing usable. */
 static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
     const struct timespec a_little = {0, 1000000};
@@ -8069,8 +7973,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
-   outputs. Never changes the bits. */
+/* Pooled rows that a warpgroup of the stem takes at a time: the busiest one has least to do. Never changes the bits. */
 static int reid__strip_rows(int images, int rows, int warpgroups) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
@@ -8124,6 +8027,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     const reid__op *op = &g->plan.plan->ops[index];
     const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
     const reid__address none = 0, *buffer = l->buffer;
+    if (op->kind == REID__NORMALISE || g->plan.into[index] != REID__NONE) return REID_OK;
+    if (g->plan.inner[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
+        return reid__gpu_run_wgmma(g, l, index, s, n, e);
     reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index];
@@ -8131,38 +8037,23 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
-    int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
+    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
-    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
-    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in];
-    if (with != REID__NONE) scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
-    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
-    void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
-    void *maxpool[] = {&in, &out, &pixels};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step};
-    void *linear[] = {&in, &w, &b, &out, &n};
-    switch (op->kind) {
-    case REID__CONV:
-        if (g->plan.into[index] != REID__NONE) return REID_OK;
-        if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
-                                      reid__blocks(reid__padded(op->oc), s->bn), 1, l->stream, conv, e);
-    case REID__DEPTHWISE:
-        return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
-                            depthwise, e);
-    case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
-    case REID__MAXPOOL:
-        if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
-    case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
-    case REID__LINEAR:
-        return reid__launch(g, s, g->plan.latency ? op->oc : reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream,
-                            linear, e);
-    case REID__NORMALISE: break;
-    }
-    return REID_OK;
+    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
+    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
+    void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
+    int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
+    int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
+    if (op->kind == REID__CONV)
+        x = s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
+            reid__blocks(reid__padded(op->oc), s->bn);
+    if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
+    if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
+    if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
+    return reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
 }
 
 /* The view, normalised, to the stored image. */
@@ -8196,13 +8087,10 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
     reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuStreamEndCapture", e);
-    if (r == REID_OK) {
-        code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
-        if (code) l->graphs[bucket] = NULL;
-        r = reid__gpu_check(&g->device, code, "a CUDA graph", e);
-    }
+    if (r == REID_OK) code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
+    if (code) l->graphs[bucket] = NULL;
     if (graph) cu->GraphDestroy(graph);
-    return r;
+    return r != REID_OK ? r : reid__gpu_check(&g->device, code, "a CUDA graph", e);
 }
 
 /* --- weights --- */
@@ -8369,38 +8257,34 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
+    reid__device *d = &l->g->device;
     reid__address base = l->g->weights;
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
-        r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (op->kind == REID__POOL) {
-        r = reid__gpu_pack_pool(l, index, wants, digests, e);
-    } else if (op->kind == REID__LINEAR) {
-        r = reid__gpu_pack_linear(l, index, wants, digests, e);
-    } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
-        if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
+    if (op->kind == REID__POOL) r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    else if (op->kind == REID__LINEAR) r = reid__gpu_pack_linear(l, index, wants, digests, e);
+    else r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (r == REID_OK && (op->kind == REID__CONV || op->kind == REID__DEPTHWISE)) {
+        const reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
+        r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
-        reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
-        if (r == REID_OK && op->kind == REID__DEPTHWISE)
+        else if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
-    } else {
-        reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
+    } else if (r == REID_OK && op->kind == REID__SQUEEZE) {
+        const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+        r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
         /* The second layer, after the first has left l->raw. */
-        int code = r == REID_OK ? l->g->device.cu.StreamSynchronize(l->stream) : 0;
-        if (r == REID_OK) r = reid__gpu_check(&l->g->device, code, op->name, e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
         if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
     }
-    int code = l->g->device.cu.StreamSynchronize(l->stream);
-    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
+    int code = d->cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
 }
 
 /* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
@@ -8419,25 +8303,21 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 /* --- lanes --- */
 
 /* Reserves device memory of a lane. Normally all of a lane lies in one block, which a first pass measures and a second
-   one cuts up. With REID__SEPARATE_BUFFERS every piece is an allocation of its own: a test of this project, in which
-   nothing can hide beside its neighbour. */
+   one cuts up. With REID__SEPARATE_BUFFERS, for tests, every piece is one of its own: nothing hides beside another. */
 typedef struct reid__cutter {
     reid__gpu *g;
     reid__gpu_lane *lane;
-    int measuring;
+    int measuring, code; /* code: the driver's first error */
     size_t used;
-    reid_result r;
-    reid_error *e;
 } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
-    reid__address at = 0;
-    reid__gpu_lane *l = t->lane;
-    if (t->r != REID_OK || bytes == 0) return 0;
-    t->r = reid__gpu_check(&t->g->device, t->g->device.cu.MemAlloc(&at, bytes), "activations", t->e);
-    if (t->r != REID_OK) return 0;
-    l->blocks[l->block_count++] = at;
-    return at;
+    reid__address *at = &t->lane->blocks[t->lane->block_count];
+    if (t->code || bytes == 0) return 0;
+    t->code = t->g->device.cu.MemAlloc(at, bytes);
+    if (t->code) return 0;
+    t->lane->block_count++;
+    return *at;
 }
 
 static reid__address reid__cut(reid__cutter *t, size_t bytes) {
@@ -8480,7 +8360,7 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
     reid__gpu_lane lane;
-    reid__cutter t = {g, &lane, 1, 0, REID_OK, NULL};
+    reid__cutter t = {g, &lane, 1, 0, 0};
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
@@ -8507,7 +8387,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
 
 static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
     reid__driver *cu = &g->device.cu;
-    reid__cutter t = {g, l, 0, 0, REID_OK, e};
+    reid__cutter t = {g, l, 0, 0, 0};
     void *pinned = NULL;
     int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
@@ -8519,8 +8399,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
 #ifndef REID__SEPARATE_BUFFERS
     reid__gpu_alloc(&t, g->lane_device);
 #endif
-    if (t.r == REID_OK) reid__gpu_lane_cut(&t);
-    if (t.r != REID_OK) return t.r;
+    if (!t.code) reid__gpu_lane_cut(&t);
+    if (t.code) return reid__gpu_check(&g->device, t.code, "activations", e);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
@@ -8597,8 +8477,7 @@ static void reid__picture_place(reid__filling *f, int i) {
     size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
     int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
     to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
-    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0;
-    to->r = l.r, to->g = l.g, to->b = l.b;
+    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
     f->used += fits ? pixels : view;
     if (fits) f->rows += rows, f->taps += taps;
 }
@@ -8646,8 +8525,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
 }
 
 /* Uploads a filled slot; the lane's stream waits for it. */
-static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes,
-                                     reid_error *e) {
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, size_t bytes, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
@@ -8715,8 +8593,7 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     l->slots[0].count = l->slots[1].count = 0;
 }
 
-/* n images to n rows of `out`, batch by batch through two slots. A batch that the GPU has no memory to launch is tried
-   again at half the size. */
+/* n images to n rows of `out`, through two slots. A batch that the GPU has no memory to launch is halved. */
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *images, int n,
                                    float *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
@@ -8735,8 +8612,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* the slot is filled again */
             g->device.cu.StreamSynchronize(l->stream);
-            most = count / 2;
-            r = REID_OK;
+            most = count / 2, r = REID_OK;
             reid__clear_error(e);
             continue;
         }
@@ -8776,20 +8652,18 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
 /* The time between the events around each operation; the input's conversion counts to the first. */
 static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
                                        reid_error *e) {
-    reid__driver *cu = &g->device.cu;
-    int ops = g->plan.plan->op_count, code = cu->EventRecord(events[0], l->stream);
-    reid_result r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+    reid__device *d = &g->device;
+    int ops = g->plan.plan->op_count;
+    reid_result r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
     if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
         r = reid__gpu_run_op(g, l, i, n, e);
-        if (r != REID_OK) break;
-        code = cu->EventRecord(events[i + 1], l->stream);
-        r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
     }
-    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->StreamSynchronize(l->stream), "the network", e);
+    if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
-        code = cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-        r = reid__gpu_check(&g->device, code, "cuEventElapsedTime", e);
+        int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+        r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
         microseconds[i] *= 1000.0f;
     }
     return r;
@@ -8829,6 +8703,13 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
     }
     if (!forked) reid__device_close(d);
 }
+#else /* REID_NO_CUDA: no handle has a GPU, and none of these is called */
+#define reid__gpu_embed(...) REID_ERR_DEVICE
+#define reid__gpu_preprocess(...) REID_ERR_DEVICE
+#define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
+#define reid__gpu_op_info(...) (void)0
+#define reid__jit_free(...) (void)0
+#define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -8845,6 +8726,12 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
+/* What a part answers that was left out. */
+__attribute__((unused)) static reid_result reid__left_out(reid_error *e, const char *macro) {
+    reid__clear_error(e);
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
+}
+
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -8979,8 +8866,7 @@ static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate 
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
     c->score = reid__tally_score(h, &t);
-    c->row = t.row;
-    c->exact = 1;
+    c->row = t.row, c->exact = 1;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
@@ -9013,8 +8899,7 @@ static int reid__by_score(const void *a, const void *b) {
 
 /* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
    apart, double does. *limit rises to what a later candidate has to reach in FP32. */
-static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide,
-                          float *limit) {
+static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide, float *limit) {
     double bound = h->bounds[query];
     if (count <= h->k) return count;
     reid__select(c, count, h->k);
@@ -9041,8 +8926,7 @@ static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, d
     if (*count == h->cap) *count = reid__prune(h, query, c, *count, t->spare, &t->limits[query]);
     c += (*count)++;
     memset(c, 0, sizeof *c);
-    c->near = (float)near;
-    c->unit = (uint32_t)unit;
+    c->near = (float)near, c->unit = (uint32_t)unit;
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -9057,8 +8941,7 @@ typedef struct reid__span {
 /* The span that begins at b->place in b->unit and ends before unit `end`. */
 static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
-    b->last = b->unit;
-    b->ends = stop <= most;
+    b->last = b->unit, b->ends = stop <= most;
     b->piece = !b->ends || b->place > reid__start(h, b->unit);
     while (!b->piece && b->last + 1 < end && reid__start(h, b->last + 2) <= most) stop = reid__start(h, ++b->last + 1);
     b->rows = (b->ends ? stop : most) - b->place;
@@ -9073,8 +8956,7 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
         reid__tile tile;
         memset(&tile, 0, sizeof tile);
         tile.a = rows + at, tile.taps = 1, tile.kc = dim;
-        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
-        tile.bias = reid__no_bias;
+        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width, tile.bias = reid__no_bias;
         tile.fetch_divisor = 1, tile.ahead = (uintptr_t)tile.b;
         if (panel == 0 && !h->order && h->x->rows.floats)
             tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
@@ -9085,10 +8967,9 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
 }
 
 /* The same for n queries, REID__FEW at most. */
-static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *queries,
-                            int n) {
+static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *q, int n) {
     for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, queries, n,
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, q, n,
                             t->scores + (ptrdiff_t)i * h->width);
 }
 
@@ -9142,21 +9023,9 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
     }
 }
 
-/* Units are taken as threads get to them: the result does not depend on who looked at what. */
-static void reid__scan_part(void *task, int index) {
-    reid__hunt *h = (reid__hunt *)task;
-    for (;;) {
-        size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
-        if (from >= h->units) return;
-        reid__scan_units(h, index, -1, from,
-                         h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP);
-    }
-}
-
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Makes each tile's maximum that of the units which start in it: a group reaches into later tiles, and is no better
-   than its best row. */
+/* Makes each tile's maximum that of the units which start in it, whose rows may lie in later tiles. */
 static void reid__raise_tiles(const reid__hunt *h, float *tile) {
     const uint32_t *firsts = h->x->firsts;
     for (size_t i = 0; i < h->x->tiles; i++) {
@@ -9200,12 +9069,15 @@ static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
     }
 }
 
-static void reid__tiles_part(void *task, int index) {
+/* Units, or queries whose tiles are known, are taken as threads get to them. Who looked at what shows in no result. */
+static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
+    size_t all = h->scouted ? (size_t)h->n : h->units, step = h->scouted ? 1 : REID__SEARCH_STEP;
     for (;;) {
-        size_t query = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED);
-        if (query >= (size_t)h->n) return;
-        reid__hunt_tiles(h, index, (int)query);
+        size_t from = __atomic_fetch_add(&h->next, step, __ATOMIC_RELAXED);
+        if (from >= all) return;
+        if (h->scouted) reid__hunt_tiles(h, index, (int)from);
+        else reid__scan_units(h, index, -1, from, all - from < step ? all : from + step);
     }
 }
 
@@ -9314,6 +9186,7 @@ typedef struct reid__scout {
     size_t row_bytes, query_bytes, pinned_bytes;
     int depth;                           /* dim, padded */
     double scale;                        /* of the rows */
+    size_t first, sent;                  /* which rows go up next, and how many */
 } reid__scout;
 
 static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
@@ -9336,29 +9209,21 @@ static int reid__scout_programs(reid__jit *j, int depth) {
     for (int i = 0; i < 2 && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
-        reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
 }
 
-/* Which rows go up next. */
-typedef struct reid__upload {
-    const reid_index *x;
-    size_t first, rows;
-} reid__upload;
-
 static void reid__upload_part(void *task, int index) {
-    const reid__upload *u = (const reid__upload *)task;
-    const reid_index *x = u->x;
+    const reid_index *x = (const reid_index *)task;
     const reid__scout *s = x->scout;
     size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
     ptrdiff_t from, to;
-    reid__share((ptrdiff_t)u->rows, x->threads, index, &from, &to);
+    reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
         uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
-        size_t place = u->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
+        size_t place = s->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
         memset(out, 0, depth * sizeof *out);
         if (place >= x->rows.count) continue;
         if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
@@ -9371,10 +9236,10 @@ static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *
     reid__driver *cu = &s->device.cu;
     size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
     int code = 0;
-    for (size_t at = 0; at < padded && !code; at += most) {
-        reid__upload u = {x, at, padded - at < most ? padded - at : most};
-        reid__parallel(&x->team, reid__upload_part, &u, x->threads);
-        code = cu->MemcpyHtoDAsync(s->rows + at * row, s->pinned, u.rows * row, s->stream);
+    for (s->first = 0; s->first < padded && !code; s->first += most) {
+        s->sent = padded - s->first < most ? padded - s->first : most;
+        reid__parallel(&x->team, reid__upload_part, x, x->threads);
+        code = cu->MemcpyHtoDAsync(s->rows + s->first * row, s->pinned, s->sent * row, s->stream);
         int waited = cu->StreamSynchronize(s->stream);
         if (!code) code = waited;
     }
@@ -9508,16 +9373,10 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     return r;
 }
 #else
-static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, reid_error *e) {
-    (void)x, (void)desc;
-    return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
-}
-static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
-static void reid__scout_close(const reid_index *x, int forked) { (void)x, (void)forked; }
-static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
-    (void)h, (void)e;
-    return REID_OK;
-}
+#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA")
+#define reid__scout_state(x) 0
+#define reid__scout_close(x, forked) (void)0
+#define reid__scout_tell(h, e) REID_OK
 #endif
 
 /* Chunks of queries as large as memory allows. */
@@ -9536,14 +9395,13 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
-        h->first = first;
-        h->n = reid__min(chunk, n - first);
+        h->first = first, h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__hunt_layout(h, base);
         reid__hunt_begin(h);
         if (h->scouted) r = reid__scout_tell(h, e);
         if (r != REID_OK) break;
-        reid__parallel(&x->team, h->scouted ? reid__tiles_part : reid__scan_part, h, x->threads);
+        reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
@@ -9646,9 +9504,8 @@ static reid_result reid__measure(reid_index *x, reid_error *e) {
     }
     reid__release(&x->mem, before);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
-    return bad == SIZE_MAX ? REID_OK
-                           : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
-                                        (unsigned long long)bad);
+    if (bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
 }
 
 static int reid__compare_keys(const void *a, const void *b) {
@@ -9662,20 +9519,19 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
     x->order = (uint32_t *)reid__alloc(&x->mem, count * sizeof *x->order);
     x->starts = (uint32_t *)reid__alloc(&x->mem, (count + 1) * sizeof *x->starts);
-    if (keys && x->order && x->starts) {
-        for (size_t i = 0; i < count; i++) {
-            keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
-            if (i && keys[i] < keys[i - 1]) sorted = 0;
-        }
-        if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
-        for (size_t i = 0; i < count; i++) {
-            x->order[i] = (uint32_t)keys[i];
-            if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
-        }
-        x->starts[x->groups] = (uint32_t)count;
+    if (!keys || !x->order || !x->starts) return reid__no_memory(e, "groups", keys_size);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
+        if (i && keys[i] < keys[i - 1]) sorted = 0;
     }
+    if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        x->order[i] = (uint32_t)keys[i];
+        if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
+    }
+    x->starts[x->groups] = (uint32_t)count;
     reid__free(&x->mem, keys);
-    return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
+    return REID_OK;
 }
 
 static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
@@ -9753,9 +9609,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
         r = reid__index_open(x, desc);
         if (r == REID_OK) *out = x;
         else reid_index_destroy(x);
-    } else {
-        r = reid__no_memory(desc->error, "an index", sizeof *x);
-    }
+    } else r = reid__no_memory(desc->error, "an index", sizeof *x);
     reid__leave(caller);
     return r;
 }
@@ -10234,13 +10088,9 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
 }
 
 #else /* REID_NO_SEARCH */
-#define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
-
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
     if (out) *out = NULL;
-    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
 }
 
 REID_API void reid_index_destroy(reid_index *index) { (void)index; }
@@ -10248,8 +10098,7 @@ REID_API void reid_index_destroy(reid_index *index) { (void)index; }
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
     (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
-    reid__clear_error(error);
-    return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return reid__left_out(error, "REID_NO_SEARCH");
 }
 
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
@@ -10294,13 +10143,7 @@ static int reid__ends(const char *text, const char *suffix) {
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static int reid__is_head(const char *name) {
-    return reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
-           reid__starts(name, "projection.");
-}
-
-/* A layer of a trunk. One that a network does not have belongs to another network, ResNet-101 for example, whose first
-   blocks fit: that cannot be accepted. */
+/* A layer of a trunk. One that a network lacks is another's, ResNet-101's perhaps, whose first blocks fit: refused. */
 static int reid__is_trunk(const char *name) {
     return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
 }
@@ -10309,7 +10152,9 @@ static int reid__is_trunk(const char *name) {
 static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
         return REID_TENSOR_IGNORED;
-    if (reid__is_head(name) && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
+    int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
+                  reid__starts(name, "projection.");
+    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
     return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
 }
 
@@ -10320,31 +10165,26 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Status of one wanted tensor; a mismatch or absence leaves its text in note. */
-static reid_tensor_status reid__want_status(const reid__weights *file, const reid__want *want, reid_result *code,
-                                            char *note, size_t size) {
-    const reid__tensor *t = reid__weights_find(file, want->name);
+/* Finds a wanted tensor; what is wrong with it, if anything, goes to note. */
+static reid_result reid__want_find(const reid__weights *file, const reid__want *want, const reid__tensor **found,
+                                   char note[256]) {
+    const reid__tensor *t = *found = reid__weights_find(file, want->name);
     char have[96], need[96];
     reid__shape_text(need, sizeof need, want->shape, want->ndim);
     note[0] = 0;
-    *code = REID_OK;
     if (!t) {
-        *code = REID_ERR_TENSOR_MISSING;
-        snprintf(note, size, "shape %s is needed", need);
-        return REID_TENSOR_MISSING;
+        snprintf(note, 256, "shape %s is needed", need);
+        return REID_ERR_TENSOR_MISSING;
     }
     if (t->ndim != want->ndim || memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0) {
         reid__shape_text(have, sizeof have, t->shape, t->ndim);
-        *code = REID_ERR_TENSOR_SHAPE;
-        snprintf(note, size, "shape is %s, %s is needed", have, need);
-        return REID_TENSOR_MISMATCH;
+        snprintf(note, 256, "shape is %s, %s is needed", have, need);
+        return REID_ERR_TENSOR_SHAPE;
     }
-    if (t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16 && t->dtype != REID__F64) {
-        *code = REID_ERR_TENSOR_DTYPE;
-        snprintf(note, size, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
-        return REID_TENSOR_MISMATCH;
-    }
-    return REID_TENSOR_USED;
+    if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
+        return REID_OK;
+    snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    return REID_ERR_TENSOR_DTYPE;
 }
 
 /* What reid__match_plan found. */
@@ -10364,17 +10204,18 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__want wants[REID__WANTS];
     char note[256];
-    reid_result code;
     memset(m, 0, sizeof *m);
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__wants(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
-            reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
-            if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
-            if (status == REID_TENSOR_USED) m->matched++;
+            const reid__tensor *t;
+            reid_result code = reid__want_find(file, &wants[k], &t, note);
+            if (t) used[t - file->tensors] = 1;
+            if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
-            if (fn) fn(wants[k].name, status, note, user);
+            reid_tensor_status status = t ? REID_TENSOR_MISMATCH : REID_TENSOR_MISSING;
+            if (fn) fn(wants[k].name, code == REID_OK ? REID_TENSOR_USED : status, note, user);
         }
     }
     for (int i = 0; i < (int)file->count; i++) {
@@ -10384,8 +10225,8 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         if (status == REID_TENSOR_UNEXPECTED) {
             const char *why = reid__is_trunk(name) ? "a layer of another network?"
                                                    : "desc.allow_unused accepts such a file";
-            m->unexpected++;
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
+            m->unexpected++;
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
@@ -10515,7 +10356,7 @@ typedef struct reid__build {
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    size_t staging_bytes, staging_each;
+    size_t staging_bytes, staging_each, channels; /* channels: the most of a tensor */
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
@@ -10676,23 +10517,6 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
-static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
-    reid_ctx *ctx = b->ctx;
-    int threads = ctx->lane_threads;
-    lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
-    reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
-    lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-    if (!lane->arena || !c.base || !lane->scratch)
-        return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
-    reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
-    if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
-    if (lane->team.size < threads)
-        reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started", lane->team.size,
-                  threads);
-    return REID_OK;
-}
-
 static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
@@ -10715,14 +10539,14 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         float *range = &p->buffers[op->out].range;
+        const reid__tensor *t;
         reid__want want;
-        reid_result r;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
         if (!reid__is_ranged(p, op)) continue;
         reid__want_add(&want, op->name, "", 0, 0, 0, 0, 0);
-        reid__want_status(file, &want, &r, note, sizeof note);
+        reid_result r = reid__want_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
-        r = reid__weights_read(file, reid__weights_find(file, op->name), 0, 1, range, b->e);
+        r = reid__weights_read(file, t, 0, 1, range, b->e);
         if (r != REID_OK) return r;
         if (!(*range >= 1e-30f && *range <= 1e30f))
             return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
@@ -10813,8 +10637,7 @@ static reid_result reid__limit_fail(const reid__build *b, size_t need) {
                       (unsigned long long)need);
 }
 
-/* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
-   there cannot be one for each thread. */
+/* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
@@ -10841,23 +10664,9 @@ static reid_result reid__choose_batch(reid__build *b) {
     return REID_OK;
 }
 
-/* Sets the sizes of the loaders' staging memory. Returns 0 on overflow. */
-static int reid__size_staging(reid__build *b) {
-    size_t rows, channels;
-    b->loader_count = b->ctx->lane_threads;
-    reid__loader_sizes(b->ctx->plan, b->ctx->net.kernels->nr, &rows, &channels);
-#ifndef REID_NO_CUDA
-    if (b->ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
-#endif
-    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
-    return reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes);
-}
-
 static reid_result reid__alloc_staging(reid__build *b) {
     const reid_ctx *ctx = b->ctx;
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
-    size_t floats = b->staging_each / sizeof(float), channels, rows;
-    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
     b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
@@ -10866,17 +10675,14 @@ static reid_result reid__alloc_staging(reid__build *b) {
         return reid__no_memory(b->e, "staging", b->staging_bytes);
     for (size_t i = 0; i < threads; i++) {
         reid__loader *l = &b->loaders[i];
-        l->file = &b->file;
-        l->seed = b->desc->head_seed;
-        l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
-        l->vectors = (float *)(l->factors + channels);
-        l->rows = l->vectors + 4 * channels;
+        l->file = &b->file, l->seed = b->desc->head_seed;
+        l->factors = (double *)(void *)(staging + i * b->staging_each);
+        l->vectors = (float *)(l->factors + b->channels), l->rows = l->vectors + 4 * b->channels;
         l->kernels = ctx->net.kernels, l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }
 
-/* What the desc asks for: device, precision, instruction set, threads. */
 /* Refuses a precision that this build has no code for. */
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
 #ifdef REID_NO_NARROW
@@ -10887,6 +10693,7 @@ static reid_result reid__check_precision(reid_precision precision, reid_error *e
     return REID_OK;
 }
 
+/* What the desc asks for: device, precision, instruction set, threads. */
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
@@ -10912,32 +10719,17 @@ static reid_result reid__choose_device(reid__build *b) {
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
-    unsigned r[12];
+    unsigned r[13] = {0}; /* 48 characters, and the end of the text */
     for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
-    char name[49];
-    memcpy(name, r, 48);
-    name[48] = 0;
-    const char *start = name;
-    while (*start == ' ') start++;
-    if (*start) snprintf(out, size, "%s", start);
+    const char *name = (const char *)r + strspn((const char *)r, " ");
+    if (*name) snprintf(out, size, "%s", name);
 #endif
 }
-
-#ifndef REID_NO_CUDA
-/* What differs on a GPU. */
-static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info *info) {
-    snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
-    snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
-    snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-    snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
-    info->weight_bytes = g->plan.weights;
-    info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
-}
-#endif
 
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
+    const reid__preset *preset = &ctx->prep->preset;
     reid_info *info = &ctx->info;
     static const char precisions[3][5] = {"fp32", "bf16", "int8"}; /* by reid__element */
     info->version = REID_VERSION;
@@ -10947,17 +10739,14 @@ static void reid__fill_info(reid__build *b) {
     reid__log(b->desc, REID_LOG_WARNING, REID_OK, "reid.h was compiled without optimisation and is slow: use -O2");
 #endif
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
-    snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
+    snprintf(info->preset, sizeof info->preset, "%s", preset->name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
-    const reid__preset *preset = &ctx->prep->preset;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
     memcpy(info->mean, preset->mean, sizeof info->mean);
     memcpy(info->std, preset->std, sizeof info->std);
-    info->last_stride = p->last_stride;
-    info->dim = p->dim;
-    info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
-    info->threads = ctx->lanes[0].team.size;
+    info->last_stride = p->last_stride, info->dim = p->dim;
+    info->batch = ctx->net.batch, info->lanes = ctx->lane_count, info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
     info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
     snprintf(info->device, sizeof info->device, "cpu");
@@ -10965,7 +10754,15 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
     snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->element]);
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
+    const reid__gpu *g = ctx->gpu;
+    if (g) {
+        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
+        info->weight_bytes = g->plan.weights;
+        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
+    }
 #endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -10977,21 +10774,40 @@ static void reid__fill_info(reid__build *b) {
 /* Lanes on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    reid_result r = REID_OK;
+    int threads = ctx->lane_threads;
     ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
-    return r;
+    for (reid__lane *lane = ctx->lanes; lane < ctx->lanes + ctx->lane_count; lane++) {
+        lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
+        reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
+        lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+        if (!lane->arena || !c.base || !lane->scratch)
+            return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
+        for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
+        reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
+        if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
+        if (lane->team.size < threads)
+            reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started",
+                      lane->team.size, threads);
+    }
+    return REID_OK;
 }
 
-/* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
+/* Bytes of a lane's threads and of the loaders' staging memory, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
+    size_t rows;
     reid__carver c = {NULL, 0};
     reid__thread_memory one;
+    b->loader_count = ctx->lane_threads;
+    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &b->channels);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
+#endif
+    b->staging_each = reid__aligned(b->channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
     reid__thread_layout(ctx, &one, &c);
-    if (reid__size_staging(b) && reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes))
-        return REID_OK;
+    if (reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes) &&
+        reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes)) return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
 }
@@ -11068,27 +10884,19 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
 
-/* Frees what packing needed on the GPU. */
-static void reid__gpu_weights_end(reid__build *b) {
-    reid__driver *cu = &b->ctx->gpu->device.cu;
-    for (int i = 0; i < REID__COMPILERS; i++)
-        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
-    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    memset(b->gpu_loaders, 0, sizeof b->gpu_loaders);
-    b->gpu_raw = 0;
-}
-
 /* Everything that needs the context: modules, weights, lanes. */
 static reid_result reid__gpu_fill(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
-    reid__gpu *g = ctx->gpu;
+    reid__gpu *g = b->ctx->gpu;
+    reid__driver *cu = &g->device.cu;
     reid_result r = reid__gpu_enter(&g->device, b->e);
     if (r != REID_OK) return r;
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     if (r == REID_OK) r = reid__check_ranges(b);
-    reid__gpu_weights_end(b); /* before the lanes need memory */
+    for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
+        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
+    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
@@ -11136,24 +10944,14 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* Takes back what reid__create_cuda has done, for the CPU to take its place. */
-static void reid__undo_cuda(reid__build *b, const reid__block *before) {
-    reid_ctx *ctx = b->ctx;
-    reid__jit_free(&b->jit);
-    reid__stop_lanes(ctx, 0);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
-    reid__release(&ctx->mem, before);
-    ctx->lanes = NULL, ctx->gpu = NULL;
-}
-
 /* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
    its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
-    reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
-    reid_error *e = b->e;
-    const reid__block *before = b->ctx->mem.newest;
+    reid_ctx *ctx = b->ctx;
+    reid_error why, *e = b->e;
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
+    const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
     reid_result r = reid__create_cuda(b);
@@ -11161,11 +10959,15 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
                     r == REID_ERR_PRECISION || /* INT8 on an old chip */
-                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
-    if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
+                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && ctx->gpu && ctx->gpu->device.no_memory);
+    if (!ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
-    int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
-    reid__undo_cuda(b, before);
+    int has_gpu = ctx->gpu && ctx->gpu->device.context;
+    reid__jit_free(&b->jit); /* all is taken back, for the CPU to take its place */
+    reid__stop_lanes(ctx, 0);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__release(&ctx->mem, before);
+    ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) {
         if (e) *e = why;
         return r;
@@ -11222,9 +11024,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         b.ctx->info.latency = desc->latency != 0;
         r = reid__create(&b);
-#ifndef REID_NO_CUDA
         reid__jit_free(&b.jit);
-#endif
         reid__weights_close(&b.file, &b.mem);
         reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
@@ -11239,9 +11039,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
     int saved_errno = errno, forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
-#ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
-#endif
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
     reid__release(&mem, NULL);
@@ -11260,11 +11058,10 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
     pthread_mutex_lock(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
-    for (;;) {
+    while (!lane) {
         for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
             if (!ctx->lanes[i].busy) lane = &ctx->lanes[i];
-        if (lane) break;
-        pthread_cond_wait(&ctx->turn, &ctx->mutex);
+        if (!lane) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     }
     lane->busy = 1;
     ctx->now_serving++;
@@ -11322,10 +11119,8 @@ REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int 
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
-#endif
-        if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
+        else r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
     }
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
@@ -11345,10 +11140,8 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-#endif
-        if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
+        else reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
     }
     reid__leave(caller);
@@ -11393,8 +11186,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
-/* The last operation before `index` that writes a buffer, or REID_OP_NONE: nothing but preprocessing does, or there is
-   no such buffer. */
+/* The last operation before `index` that writes a buffer. REID_OP_NONE: only preprocessing does, or there is none. */
 static int reid__writer(const reid__plan *p, int index, int buffer) {
     for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
         if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
@@ -11409,27 +11201,19 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
-    info->name = op->name;
-    info->kind = kinds[op->kind];
-    info->activation = acts[op->act];
+    info->name = op->name, info->kind = kinds[op->kind], info->activation = acts[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
     info->pad_y = op->pad_y, info->pad_x = op->pad_x;
-    info->norm = op->bn;
-    info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->norm = op->bn, info->epsilon = op->bn[0] ? op->bn_eps : 0;
     info->input = reid__writer(ctx->plan, index, op->in);
     info->residual = reid__writer(ctx->plan, index, op->residual);
     info->scale = reid__writer(ctx->plan, index, op->scale);
-    info->channel = op->channel;
-    info->macs = reid__op_macs(op);
-    info->parameters = reid__op_parameters(op);
-    info->bytes = reid__op_bytes(ctx->plan, op);
-    info->kernel = op->winograd ? "winograd" : "";
-    info->computed_by = index + op->fused;
-#ifndef REID_NO_CUDA
+    info->channel = op->channel, info->bytes = reid__op_bytes(ctx->plan, op);
+    info->macs = reid__op_macs(op), info->parameters = reid__op_parameters(op);
+    info->kernel = op->winograd ? "winograd" : "", info->computed_by = index + op->fused;
     if (ctx->gpu) reid__gpu_op_info(&ctx->gpu->plan, index, ctx->net.batch >= REID__LARGE, info);
-#endif
     return REID_OK;
 }
 
@@ -11444,8 +11228,7 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
     if (d->arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors;
-        gpu->memory = d->memory;
+        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory;
         for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
             at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
                            i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
@@ -11523,12 +11306,6 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return r;
 }
 
-static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
-    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
-    if (!failed) return REID_OK;
-    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
-}
-
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
                                       reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
@@ -11559,7 +11336,10 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         reid__program_log(&k->jit, p, log, sizeof log);
         fn(options, p->cubin, p->cubin_size, log, user);
     }
-    return r == REID_OK && path ? reid__packing_write(k, path, e) : r;
+    if (r != REID_OK || !path) return r;
+    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    if (!failed) return REID_OK;
+    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
 #endif
 
@@ -11622,48 +11402,25 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* What reid_profile allocates. */
-typedef struct reid__profile {
-    reid__mem mem;       /* the handle's allocator, counted apart: several threads may time at once */
-    uint8_t *noise;      /* (n, height, width, 3) */
-    reid_image *images;  /* [n], views of it */
-    float *times;        /* (repeats, operations), then one column */
-} reid__profile;
-
-static reid_result reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p, reid_error *e) {
-    const reid__plan *plan = ctx->plan;
-    size_t view = (size_t)plan->height * (size_t)plan->width * 3, noise = (size_t)n * view;
-    size_t times = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
+/* n views of noise, images of them; times: (repeats, operations), then one column. */
+static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *microseconds, uint8_t *noise,
+                                 reid_image *images, float *times, reid_error *e) {
+    const reid__plan *p = ctx->plan;
+    size_t view = (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count, count = (size_t)repeats;
+    float *column = times + count * ops;
     uint32_t seed = 1;
-    p->mem = ctx->mem;
-    p->mem.newest = NULL;
-    p->noise = (uint8_t *)reid__alloc(&p->mem, noise);
-    p->images = (reid_image *)reid__alloc(&p->mem, (size_t)n * sizeof *p->images);
-    p->times = (float *)reid__alloc(&p->mem, times);
-    if (!p->noise || !p->images || !p->times) return reid__no_memory(e, "timing", noise + times);
-    for (size_t i = 0; i < noise; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
-    for (int i = 0; i < n; i++) {
-        const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
-        p->images[i] = image;
-    }
-    return REID_OK;
-}
-
-static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
-                                     reid_error *e) {
     reid_result r = REID_OK;
-    size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
-    float *column = p->times + count * ops;
+    for (size_t i = 0; i < (size_t)n * view; i++) noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    for (int i = 0; i < n; i++) {
+        const reid_image image = {noise + (size_t)i * view, p->width, p->height, 0, REID_RGB8, NULL};
+        images[i] = image;
+    }
     reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
-    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
-#else
-    (void)e;
-#endif
-    if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
+    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
+    else reid__cpu_time(ctx, lane, images, n, repeats, times);
     reid__lane_give(ctx, lane);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
-        for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
+        for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
         microseconds[i] = column[count / 2];
     }
@@ -11671,7 +11428,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
 }
 
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
-    reid__profile p;
     reid__clear_error(error);
     if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
@@ -11679,11 +11435,19 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
+    const reid__plan *p = ctx->plan;
+    size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
+    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
     reid__caller caller = reid__enter();
-    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
-    r = reid__profile_alloc(ctx, n, repeats, &p, error);
-    if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
-    reid__release(&p.mem, NULL);
+    reid__mem mem = ctx->mem; /* the handle's allocator, counted apart: several threads may time at once */
+    mem.newest = NULL;
+    uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
+    reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
+    float *times = (float *)reid__alloc(&mem, bytes);
+    memset(microseconds, 0, (size_t)p->op_count * sizeof *microseconds);
+    if (noise && images && times) r = reid__profile(ctx, n, repeats, microseconds, noise, images, times, error);
+    else r = reid__no_memory(error, "timing", pixels + bytes);
+    reid__release(&mem, NULL);
     reid__leave(caller);
     return r;
 }
@@ -11738,9 +11502,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
         reid__lane *lane = reid__lane_take(ctx);
         reid__observe_all(ctx, lane, image, fn, user, values);
         reid__lane_give(ctx, lane);
-    } else {
-        r = reid__no_memory(error, "an activation", most * sizeof *values);
-    }
+    } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
     reid__leave(caller);
     return r;
@@ -11802,8 +11564,7 @@ REID_API void reid_image_free(reid_image *image) {
    >>queue
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and tells whose requests are over. One more thread,
-   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells whose requests were ended by
-   others.
+   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others have ended.
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
    acceptance to its end. It ends once, in reid__end; it is over when, besides, no batch reads its pixels any more, and
@@ -11811,44 +11572,41 @@ REID_API void reid_image_free(reid_image *image) {
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
-#define REID__NOBODY (-1)
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
 #define REID__QUEUE_STACK ((size_t)2 << 20) /* bytes: callbacks run on it, an interpreter's perhaps */
-
-typedef enum reid__heap_name { REID__TURNS, REID__DEADLINES } reid__heap_name;
 
 typedef struct reid__entry {
     reid_request request;
     reid_ticket ticket;        /* 0: free */
-    int64_t rank;              /* lower comes first: see reid__rank */
+    int64_t rank;              /* lower comes first: see reid__accept */
     int64_t arrived, deadline; /* nanoseconds, of reid__now; REID__NEVER */
     int taken, computing;      /* images: in batches so far, in batches now */
     int ended;                 /* 1: `result` is decided */
     reid_result result;
-    int place[2];              /* in each heap; REID__NOBODY: not in it */
-    int next;                  /* in the list that it is in: of free ones or of those to be told */
+    int place[2];              /* in each heap; 0: not in it */
+    struct reid__entry *next;  /* in the list that it is in: of free ones or of those to be told */
 } reid__entry;
 
-/* The smallest first, at items[0]; those that follow items[i] are items[2 * i + 1] and items[2 * i + 2]. */
+/* The first is items[1], NULL if there is none; those that follow items[i] are items[2 * i] and items[2 * i + 1]. */
 typedef struct reid__heap {
-    int *items; /* numbers of entries */
-    int count;
+    reid__entry **items;
+    int count, by_deadline; /* by_deadline: 0: the heap of turns, by class, deadline, arrival */
 } reid__heap;
 
-/* What a batch has of one request. */
-typedef struct reid__portion {
-    int entry, first, count; /* its images first ... first + count - 1 */
+/* An image of a batch: whose it is, where its row goes. */
+typedef struct reid__guest {
+    reid__entry *entry;
+    float *out;
     reid_result result;
-} reid__portion;
+} reid__guest;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
-    pthread_t thread;
     reid_image *images;  /* [batch] */
     float *rows;         /* (batch, dim) */
-    reid__portion *parts;   /* [batch] */
-    int count, part_count;
-    int64_t since;       /* when its batch began; REID__NEVER: it has none */
+    reid__guest *guests; /* [batch] */
+    int count;
+    int64_t since;       /* when its batch began; 0: it has none */
 } reid__queue_lane;
 
 struct reid_queue {
@@ -11859,66 +11617,47 @@ struct reid_queue {
     pthread_mutex_t mutex;
     pthread_cond_t work, alarm, idle; /* for the lanes; for the clock; for who waits until nothing is live */
     int locks;                        /* how many of these four are initialised */
-    pthread_t clock;
-    int has_clock, started;           /* threads: the clock; of lanes */
+    pthread_t *threads;               /* [1 + lanes]: the clock first */
+    int started;                      /* of them */
     reid__queue_lane *lanes;
     reid__entry *entries;
-    reid__heap heaps[2];
-    int entry_count, unused, told_first, told_last; /* lists of entries */
-    int live;                         /* requests that were accepted and whose `done` has not returned */
-    int stopping, stop;               /* nothing more is accepted; threads end */
+    reid__heap turns, deadlines;
+    reid__entry *unused, *told, **told_end; /* lists of entries; told_end: where the next one is linked */
+    int entry_count, live;            /* live: requests that were accepted and whose `done` has not returned */
+    int stopping, refuse_late;        /* stopping: nothing more is accepted; threads end when nothing is live */
     uint64_t serial;
     int64_t delay, ageing;            /* nanoseconds */
-    int refuse_late;
     int64_t pace[REID__SIZES];        /* nanoseconds that batches of about this size took lately; 0: there was none */
     reid_queue_stats stats;
 };
 
-/* Classes of eight levels, which move: a request of level l that arrives in period p is of class l + p. Whoever arrives
-   a period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
-   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
-static int64_t reid__rank(const reid_queue *q, const reid__entry *a) {
-    return a->request.priority + (q->ageing > 0 ? a->arrived / q->ageing : 0);
-}
-
-/* The order of turns is class, deadline, arrival. */
-static int reid__before(const reid_queue *q, reid__heap_name heap, int first, int second) {
-    const reid__entry *a = &q->entries[first], *b = &q->entries[second];
-    if (heap == REID__TURNS && a->rank != b->rank) return a->rank < b->rank;
+static int reid__before(const reid__heap *h, const reid__entry *a, const reid__entry *b) {
+    if (!h->by_deadline && a->rank != b->rank) return a->rank < b->rank;
     return a->deadline != b->deadline ? a->deadline < b->deadline : a->ticket < b->ticket;
 }
 
-static void reid__heap_put(reid_queue *q, reid__heap_name heap, int at, int item) {
-    q->heaps[heap].items[at] = item;
-    q->entries[item].place[heap] = at;
-}
+static void reid__heap_put(reid__heap *h, int at, reid__entry *a) { h->items[at] = a, a->place[h->by_deadline] = at; }
 
-/* Puts an item where it belongs, seen from the free place `at`. */
-static void reid__heap_settle(reid_queue *q, reid__heap_name heap, int at, int item) {
-    const reid__heap *h = &q->heaps[heap];
-    while (at > 0 && reid__before(q, heap, item, h->items[(at - 1) / 2])) {
-        reid__heap_put(q, heap, at, h->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
+/* Puts an entry where it belongs, seen from the free place `at`. */
+static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
+    for (; at > 1 && reid__before(h, a, h->items[at / 2]); at /= 2) reid__heap_put(h, at, h->items[at / 2]);
+    for (int child; (child = 2 * at) <= h->count; at = child) {
+        if (child < h->count && reid__before(h, h->items[child + 1], h->items[child])) child++;
+        if (!reid__before(h, h->items[child], a)) break;
+        reid__heap_put(h, at, h->items[child]);
     }
-    for (int child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && reid__before(q, heap, h->items[child + 1], h->items[child])) child++;
-        if (!reid__before(q, heap, h->items[child], item)) break;
-        reid__heap_put(q, heap, at, h->items[child]);
-    }
-    reid__heap_put(q, heap, at, item);
+    reid__heap_put(h, at, a);
 }
 
-static void reid__heap_add(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap_settle(q, heap, q->heaps[heap].count++, item);
-}
+static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h, ++h->count, a); }
 
-static void reid__heap_remove(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap *h = &q->heaps[heap];
-    int at = q->entries[item].place[heap];
-    if (at == REID__NOBODY) return;
-    int last = h->items[--h->count];
-    q->entries[item].place[heap] = REID__NOBODY;
-    if (last != item) reid__heap_settle(q, heap, at, last);
+static void reid__heap_remove(reid__heap *h, reid__entry *a) {
+    int at = a->place[h->by_deadline];
+    if (!at) return;
+    reid__entry *last = h->items[h->count];
+    h->items[h->count--] = NULL;
+    a->place[h->by_deadline] = 0;
+    if (last != a) reid__heap_settle(h, at, last);
 }
 
 /* --- how long things take ----------------------------------------------------------------------------------------- */
@@ -11936,27 +11675,24 @@ static int reid__size_of(int images) {
 
 /* What a batch may take at least, by the nearest smaller one that was measured, or by its share of a larger one. */
 static int64_t reid__pace_of(const reid_queue *q, int images) {
-    int size = reid__size_of(images);
-    for (int i = size; i >= 0; i--)
-        if (q->pace[i]) return q->pace[i];
-    for (int i = size + 1; i < REID__SIZES; i++)
-        if (q->pace[i]) return (q->pace[i] >> i) * images;
-    return 0;
+    int i = reid__size_of(images);
+    while (i > 0 && !q->pace[i]) i--;
+    if (q->pace[i]) return q->pace[i];
+    while (i < REID__SIZES - 1 && !q->pace[i]) i++;
+    return (q->pace[i] >> i) * images;
 }
 
 /* When an entry that is in no heap yet may be over at the earliest: after those that come before it, in full batches,
    by as many lanes as there are, from when the first of them is free. */
-static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    int images = q->entries[item].request.n, batch = q->stats.batch;
+static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t now) {
+    int images = a->request.n, batch = q->stats.batch;
     int64_t until_free = REID__NEVER;
-    for (int i = 0; i < turns->count; i++) {
-        const reid__entry *other = &q->entries[turns->items[i]];
-        if (reid__before(q, REID__TURNS, turns->items[i], item)) images += other->request.n - other->taken;
+    for (int i = 1; i <= q->turns.count; i++) {
+        const reid__entry *other = q->turns.items[i];
+        if (reid__before(&q->turns, other, a)) images += other->request.n - other->taken;
     }
     for (int i = 0; i < q->stats.lanes; i++) {
-        const reid__queue_lane *lane = &q->lanes[i];
-        int64_t left = lane->since == REID__NEVER ? 0 : lane->since + reid__pace_of(q, lane->count) - now;
+        int64_t left = q->lanes[i].since + reid__pace_of(q, q->lanes[i].count) - now;
         if (left < until_free) until_free = left > 0 ? left : 0;
     }
     int64_t work = images / batch * reid__pace_of(q, batch) + (images % batch ? reid__pace_of(q, images % batch) : 0);
@@ -11965,53 +11701,58 @@ static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
 
 /* --- how a request ends ------------------------------------------------------------------------------------------- */
 
-static void reid__count_end(reid_queue *q, const reid__entry *a, int64_t now) {
+/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
+static void reid__if_over(reid_queue *q, reid__entry *a) {
+    if (!a->ended || a->computing) return;
+    a->next = NULL;
+    *q->told_end = a;
+    q->told_end = &a->next;
+}
+
+/* Decides how a request ends; what waits of it is given up. */
+static void reid__end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
-    int latency = 0;
-    if (a->result == REID_OK) {
+    a->ended = 1, a->result = result;
+    s->waiting -= a->request.n - a->taken;
+    reid__heap_remove(&q->turns, a);
+    reid__heap_remove(&q->deadlines, a);
+    if (result == REID_OK) {
+        int latency = 0;
         uint64_t took = (uint64_t)(now - a->arrived);
         while (took >= reid_latency_bound(latency) && latency < REID_LATENCIES - 1) latency++;
         s->requests++, s->images += (uint64_t)a->request.n, s->latency_ns += took, s->latencies[latency]++;
     } else {
-        *(a->result == REID_ERR_EXPIRED     ? &s->expired
-          : a->result == REID_ERR_CANCELLED ? &s->cancelled
-          : a->result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
+        *(result == REID_ERR_EXPIRED     ? &s->expired
+          : result == REID_ERR_CANCELLED ? &s->cancelled
+          : result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
     }
+    reid__if_over(q, a);
 }
 
-/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
-static void reid__if_over(reid_queue *q, int item) {
-    reid__entry *a = &q->entries[item];
-    if (!a->ended || a->computing) return;
-    a->next = REID__NOBODY;
-    if (q->told_first == REID__NOBODY) q->told_first = item;
-    else q->entries[q->told_last].next = item;
-    q->told_last = item;
-}
+/* Who waits in reid_submit: the `user` of a request without `done`. */
+typedef struct reid__waiter {
+    pthread_cond_t over;
+    int is_over;
+    reid_result result;
+} reid__waiter;
 
-/* Decides how a request ends; what waits of it is given up. */
-static void reid__end(reid_queue *q, int item, reid_result result, int64_t now) {
-    reid__entry *a = &q->entries[item];
-    a->ended = 1, a->result = result;
-    q->stats.waiting -= a->request.n - a->taken;
-    reid__heap_remove(q, REID__TURNS, item);
-    reid__heap_remove(q, REID__DEADLINES, item);
-    reid__count_end(q, a, now);
-    reid__if_over(q, item);
-}
-
-/* Tells all whose requests are over, without the mutex. An entry is free again before `done` is called, which may
-   submit the next request. */
+/* Tells all whose requests are over, without the mutex. An entry is free before `done`, which may submit the next. */
 static void reid__tell(reid_queue *q) {
-    while (q->told_first != REID__NOBODY) {
-        int item = q->told_first;
-        reid__entry *a = &q->entries[item], over = *a;
-        q->told_first = a->next;
-        a->ticket = 0, a->next = q->unused, q->unused = item;
+    for (reid__entry *a; (a = q->told) != NULL;) {
+        const reid_request over = a->request;
+        const reid_result result = a->result;
+        q->told = a->next;
+        if (!q->told) q->told_end = &q->told;
+        a->ticket = 0, a->next = q->unused, q->unused = a;
         pthread_mutex_unlock(&q->mutex);
-        if (over.result != REID_OK) memset(over.request.out, 0, (size_t)over.request.n * q->dim * sizeof(float));
-        over.request.done(over.result, over.request.user);
+        if (result != REID_OK) memset(over.out, 0, (size_t)over.n * q->dim * sizeof(float));
+        if (over.done) over.done(result, over.user);
         pthread_mutex_lock(&q->mutex);
+        if (!over.done) {
+            reid__waiter *w = (reid__waiter *)over.user;
+            w->is_over = 1, w->result = result;
+            pthread_cond_signal(&w->over);
+        }
         if (--q->live == 0) pthread_cond_broadcast(&q->idle);
     }
 }
@@ -12027,14 +11768,13 @@ static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) 
 
 static void *reid__clock_main(void *arg) {
     reid_queue *q = (reid_queue *)arg;
-    const reid__heap *deadlines = &q->heaps[REID__DEADLINES];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), first = REID__NEVER;
-        while (deadlines->count && (first = q->entries[deadlines->items[0]].deadline) <= now)
-            reid__end(q, deadlines->items[0], REID_ERR_EXPIRED, now);
-        if (q->told_first != REID__NOBODY) reid__tell(q);
-        else reid__wait_until(q, &q->alarm, deadlines->count ? first : REID__NEVER);
+    while (!q->stopping || q->live) {
+        reid__entry *a;
+        int64_t now = reid__now();
+        while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now) reid__end(q, a, REID_ERR_EXPIRED, now);
+        if (q->told) reid__tell(q);
+        else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
     pthread_mutex_unlock(&q->mutex);
     return NULL;
@@ -12042,69 +11782,53 @@ static void *reid__clock_main(void *arg) {
 
 /* Fills a lane's batch with what comes first. */
 static void reid__take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    lane->count = lane->part_count = 0;
-    while (lane->count < q->stats.batch && turns->count) {
-        int item = turns->items[0];
-        reid__entry *a = &q->entries[item];
-        int count = reid__min(a->request.n - a->taken, q->stats.batch - lane->count);
-        reid__portion part = {item, a->taken, count, REID_OK};
-        memcpy(lane->images + lane->count, a->request.images + a->taken, (size_t)count * sizeof *lane->images);
-        lane->parts[lane->part_count++] = part;
-        lane->count += count;
-        a->taken += count, a->computing += count;
-        q->stats.queue_ns += (uint64_t)count * (uint64_t)(now - a->arrived);
-        if (a->taken == a->request.n) reid__heap_remove(q, REID__TURNS, item);
+    reid__entry *a;
+    lane->since = now, lane->count = 0;
+    while (lane->count < q->stats.batch && (a = q->turns.items[1]) != NULL) {
+        const reid__guest guest = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
+        lane->images[lane->count] = a->request.images[a->taken++];
+        lane->guests[lane->count++] = guest;
+        a->computing++;
+        q->stats.queue_ns += (uint64_t)(now - a->arrived);
+        if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
     }
-    lane->since = now;
     q->stats.waiting -= lane->count, q->stats.computing += lane->count;
-    if (turns->count) pthread_cond_signal(&q->work);
+    if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
 /* Computes a lane's batch and hands the rows out. An image whose embedding has no direction must not spoil those that
    are computed beside it: then each is computed alone, which gives the same bits. */
 static void reid__compute(reid_queue *q, reid__queue_lane *lane) {
     reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
-    int at = 0;
-    for (int i = 0; i < lane->part_count; i++) {
-        reid__portion *part = &lane->parts[i];
-        part->result = r == REID_ERR_EMBEDDING ? REID_OK : r;
-        for (int k = 0; k < part->count && r == REID_ERR_EMBEDDING; k++) {
-            reid_result one = reid_embed_ex(q->ctx, lane->images + at + k, 1, lane->rows + (size_t)(at + k) * q->dim,
-                                            NULL);
-            if (one != REID_OK) part->result = one;
-        }
-        memcpy(q->entries[part->entry].request.out + (size_t)part->first * q->dim, lane->rows + (size_t)at * q->dim,
-               (size_t)part->count * q->dim * sizeof(float));
-        at += part->count;
+    for (int i = 0; i < lane->count; i++) {
+        float *row = lane->rows + (size_t)i * q->dim;
+        lane->guests[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+        memcpy(lane->guests[i].out, row, q->dim * sizeof *row);
     }
 }
 
 static void reid__finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took;
-    lane->since = REID__NEVER;
+    lane->since = 0;
     q->stats.computing -= lane->count;
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
-    for (int i = 0; i < lane->part_count; i++) {
-        const reid__portion *part = &lane->parts[i];
-        reid__entry *a = &q->entries[part->entry];
-        a->computing -= part->count;
-        if (a->ended) reid__if_over(q, part->entry);
-        else if (part->result != REID_OK) reid__end(q, part->entry, part->result, now);
+    for (const reid__guest *g = lane->guests; g < lane->guests + lane->count; g++) {
+        reid__entry *a = g->entry;
+        a->computing--;
+        if (a->ended) reid__if_over(q, a);
+        else if (g->result != REID_OK) reid__end(q, a, g->result, now);
         else if (a->taken == a->request.n && !a->computing)
-            reid__end(q, part->entry, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
+            reid__end(q, a, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
     }
 }
 
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
-    const reid__heap *turns = &q->heaps[REID__TURNS];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), from = REID__NEVER;
-        if (turns->count) from = q->entries[turns->items[0]].arrived + q->delay;
+    while (!q->stopping || q->live) {
+        int64_t now = reid__now(), from = q->turns.count ? q->turns.items[1]->arrived + q->delay : REID__NEVER;
         if (from > now && (from == REID__NEVER || (q->stats.waiting < q->stats.batch && !q->stopping))) {
             reid__wait_until(q, &q->work, from);
             continue;
@@ -12123,7 +11847,6 @@ static void *reid__queue_lane_main(void *arg) {
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
 
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
-    reid_box roi;
     if (!q || !r || !r->images || !r->out || r->n < 1)
         return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
@@ -12131,99 +11854,71 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d: -3 to 4", r->priority);
     if (r->n > q->stats.limit)
         return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
-    for (int i = 0; i < r->n; i++) {
-        reid_result code = reid__image_check(&r->images[i], i, &roi, e);
-        if (code != REID_OK) return code;
-    }
-    return r->deadline_us >= 0 ? REID_OK
-                               : reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago",
-                                            -(long long)r->deadline_us);
+    reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
+    if (code != REID_OK || r->deadline_us >= 0) return code;
+    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago", -(long long)r->deadline_us);
 }
 
-/* Takes a request in, or says why not. */
-static reid_result reid__accept(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *e) {
+/* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
+   period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
+   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
+static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
+                                reid_error *e) {
     int64_t now = reid__now();
-    int item = q->unused;
+    reid__entry *a = q->unused;
     if (q->stopping) return reid__fail(e, REID_ERR_STOPPING, "%s", reid_result_string(REID_ERR_STOPPING));
-    if (item == REID__NOBODY || r->n > q->stats.limit - q->stats.waiting) {
+    if (!a || r->n > q->stats.limit - q->stats.waiting) {
         q->stats.full++;
         return reid__fail(e, REID_ERR_FULL, "%d images wait, %d more would be over the limit of %d", q->stats.waiting,
                           r->n, q->stats.limit);
     }
-    reid__entry *a = &q->entries[item];
-    int next = a->next;
-    memset(a, 0, sizeof *a);
-    a->request = *r, a->arrived = now, a->next = next;
-    a->ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)item + 1;
-    a->deadline = r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000 ? now + r->deadline_us * 1000
-                                                                                : REID__NEVER;
-    a->rank = reid__rank(q, a);
-    a->place[REID__TURNS] = a->place[REID__DEADLINES] = REID__NOBODY;
-    if (q->refuse_late && reid__earliest(q, item, now) > a->deadline) {
-        a->ticket = 0;
+    reid__entry fresh = {*r, 0, 0, now, REID__NEVER, 0, 0, 0, REID_OK, {0, 0}, a->next};
+    if (!r->done) fresh.request.user = w;
+    if (r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000) fresh.deadline = now + r->deadline_us * 1000;
+    fresh.rank = r->priority + (q->ageing > 0 ? now / q->ageing : 0);
+    fresh.ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)(a - q->entries) + 1;
+    if (q->refuse_late && reid__earliest(q, &fresh, now) > fresh.deadline) {
         q->stats.late++;
         return reid__fail(e, REID_ERR_EXPIRED, "it could not be over in %lld us", (long long)r->deadline_us);
     }
-    q->serial++, q->live++, q->unused = next, q->stats.waiting += r->n;
+    q->unused = a->next, *a = fresh;
+    q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;
-    reid__heap_add(q, REID__TURNS, item);
-    if (a->deadline != REID__NEVER) reid__heap_add(q, REID__DEADLINES, item);
-    if (a->place[REID__DEADLINES] == 0) pthread_cond_signal(&q->alarm);
+    reid__heap_add(&q->turns, a);
+    if (a->deadline != REID__NEVER) reid__heap_add(&q->deadlines, a);
+    if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
     pthread_cond_signal(&q->work);
     return REID_OK;
 }
 
-/* Who waits in reid_submit. */
-typedef struct reid__waiter {
-    reid_queue *queue;
-    pthread_cond_t over;
-    int is_over;
-    reid_result result;
-} reid__waiter;
-
-static void reid__wake(reid_result result, void *user) {
-    reid__waiter *w = (reid__waiter *)user;
-    pthread_mutex_lock(&w->queue->mutex);
-    w->is_over = 1, w->result = result;
-    pthread_cond_signal(&w->over);
-    pthread_mutex_unlock(&w->queue->mutex);
-}
-
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e) {
     reid__waiter w;
     if (ticket) *ticket = 0;
-    reid__clear_error(error);
-    reid_result r = reid__check_request(queue, request, error);
+    reid__clear_error(e);
+    reid_result r = reid__check_request(queue, request, e);
     if (r != REID_OK) return r;
-    reid_request copy = *request;
-    int waits = !copy.done;
-    if (waits) {
-        w.queue = queue, w.is_over = 0, w.result = REID_OK;
-        if (pthread_cond_init(&w.over, NULL) != 0) return reid__fail(error, REID_ERR_SYSTEM, "a condition variable");
-        copy.done = reid__wake, copy.user = &w;
-    }
+    int waits = !request->done;
+    w.is_over = 0, w.result = REID_OK;
+    if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "a condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__accept(queue, &copy, ticket, error);
+    r = reid__accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
-    if (waits) {
-        pthread_cond_destroy(&w.over);
-        if (r == REID_OK && w.result != REID_OK) r = reid__fail(error, w.result, "%s", reid_result_string(w.result));
-    }
-    return r;
+    if (waits) pthread_cond_destroy(&w.over);
+    return w.result == REID_OK ? r : reid__fail(e, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
+    reid_result r = REID_OK;
     if (!queue || !ticket) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    int item = (int)((ticket - 1) % (uint64_t)queue->entry_count);
+    reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
     pthread_mutex_lock(&queue->mutex);
-    int found = queue->entries[item].ticket == ticket && !queue->entries[item].ended;
-    if (found) reid__end(queue, item, REID_ERR_CANCELLED, reid__now());
+    if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
+    else reid__end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
     pthread_mutex_unlock(&queue->mutex);
-    return found ? REID_OK : REID_ERR_TICKET;
+    return r;
 }
 
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
@@ -12237,21 +11932,22 @@ REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats
 }
 
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
+    reid_result r = REID_OK;
     if (!queue) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    reid_result r = REID_OK;
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = 1;
-    pthread_cond_broadcast(&queue->work); /* nobody waits for a batch to fill any more */
+    pthread_cond_broadcast(&queue->work); /* no lane waits for a batch to fill any more */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
-    for (int i = 0; i < queue->entry_count && queue->live; i++) {
-        if (!queue->entries[i].ticket || queue->entries[i].ended) continue;
-        reid__end(queue, i, REID_ERR_STOPPING, reid__now());
+    for (reid__entry *a = queue->entries; queue->live && a < queue->entries + queue->entry_count; a++) {
+        if (!a->ticket || a->ended) continue;
+        reid__end(queue, a, REID_ERR_STOPPING, reid__now());
         r = REID_ERR_STOPPING;
     }
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
+    pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* the threads' end */
     pthread_mutex_unlock(&queue->mutex);
     return r;
 }
@@ -12260,75 +11956,46 @@ REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms) {
     if (!queue) return;
     reid__mem mem = queue->mem;
     if (queue->pid == getpid()) {
-        if (queue->has_clock) {
-            reid_queue_drain(queue, drain_ms);
-            pthread_mutex_lock(&queue->mutex);
-            queue->stop = 1;
-            pthread_cond_broadcast(&queue->work);
-            pthread_cond_signal(&queue->alarm);
-            pthread_mutex_unlock(&queue->mutex);
-            pthread_join(queue->clock, NULL);
-        }
-        for (int i = 0; i < queue->started; i++) pthread_join(queue->lanes[i].thread, NULL);
-        if (queue->locks > 0) pthread_mutex_destroy(&queue->mutex);
-        if (queue->locks > 1) pthread_cond_destroy(&queue->work);
-        if (queue->locks > 2) pthread_cond_destroy(&queue->alarm);
-        if (queue->locks > 3) pthread_cond_destroy(&queue->idle);
+        pthread_cond_t *const conds[3] = {&queue->work, &queue->alarm, &queue->idle};
+        if (queue->locks == 4) reid_queue_drain(queue, drain_ms);
+        while (queue->started > 0) pthread_join(queue->threads[--queue->started], NULL);
+        for (int i = 0; i + 1 < queue->locks; i++) pthread_cond_destroy(conds[i]);
+        if (queue->locks) pthread_mutex_destroy(&queue->mutex);
     }
     reid__release(&mem, NULL);
 }
 
-static reid_result reid__check_queue(const reid_queue_desc *d, reid_info *info) {
-    reid_error *e = d->error;
-    reid_result r = reid_query_desc(d->ctx, info);
-    if (r != REID_OK) return reid__fail(e, r, d->ctx ? "create the handle and the queue after the fork" : "no handle");
-    if (d->batch < 0 || d->batch > info->batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", d->batch, info->batch);
-    if (d->limit < 0 || d->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", d->limit, 1 << 20);
-    if (d->delay_us < 0 || d->delay_us > 1000000000 || d->ageing_us > 1000000000000)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
-                          (long long)d->delay_us, (long long)d->ageing_us);
-    return REID_OK;
-}
-
-/* Everything that a queue needs, in one block of memory: returns its size, and fills it in if there is one. */
+/* Everything that a queue needs, in one block of zeros: returns its size, and fills it in if there is one. */
 static size_t reid__queue_layout(reid_queue *q, char *base) {
     reid__carver c = {base, 0};
-    size_t entries = (size_t)q->entry_count, lanes = (size_t)q->stats.lanes, batch = (size_t)q->stats.batch;
+    size_t entries = (size_t)q->entry_count, batch = (size_t)q->stats.batch;
     q->entries = (reid__entry *)reid__carve(&c, entries, sizeof *q->entries);
-    q->lanes = (reid__queue_lane *)reid__carve(&c, lanes, sizeof *q->lanes);
-    for (int i = 0; i < 2; i++) q->heaps[i].items = (int *)reid__carve(&c, entries, sizeof(int));
-    for (size_t i = 0; i < lanes; i++) {
-        reid__queue_lane lane;
-        memset(&lane, 0, sizeof lane);
-        lane.queue = q, lane.since = REID__NEVER;
-        lane.images = (reid_image *)reid__carve(&c, batch, sizeof *lane.images);
-        lane.rows = (float *)reid__carve(&c, batch * q->dim, sizeof *lane.rows);
-        lane.parts = (reid__portion *)reid__carve(&c, batch, sizeof *lane.parts);
+    q->lanes = (reid__queue_lane *)reid__carve(&c, (size_t)q->stats.lanes, sizeof *q->lanes);
+    q->threads = (pthread_t *)reid__carve(&c, (size_t)q->stats.lanes + 1, sizeof *q->threads);
+    q->turns.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->turns.items);
+    q->deadlines.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->deadlines.items);
+    for (int i = 0; i < q->stats.lanes; i++) {
+        reid_image *images = (reid_image *)reid__carve(&c, batch, sizeof *images);
+        float *rows = (float *)reid__carve(&c, batch * q->dim, sizeof *rows);
+        reid__guest *guests = (reid__guest *)reid__carve(&c, batch, sizeof *guests);
+        const reid__queue_lane lane = {q, images, rows, guests, 0, 0};
         if (base) q->lanes[i] = lane;
     }
-    for (int i = 0; base && i < q->entry_count; i++) {
-        q->entries[i].ticket = 0;
-        q->entries[i].next = i + 1 < q->entry_count ? i + 1 : REID__NOBODY;
-    }
+    for (int i = q->entry_count; base && i-- > 0; q->unused = &q->entries[i]) q->entries[i].next = q->unused;
     return c.used;
 }
 
 static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
-    pthread_cond_t *conds[3] = {&q->work, &q->alarm, &q->idle};
+    pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    q->locks = 1;
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    while (q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0) q->locks++;
+    for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;
-    q->has_clock = reid__thread_start(&q->clock, REID__QUEUE_STACK, reid__clock_main, q);
-    if (!q->has_clock) return REID_ERR_SYSTEM;
-    for (; q->started < q->stats.lanes; q->started++)
-        if (!reid__thread_start(&q->lanes[q->started].thread, REID__QUEUE_STACK, reid__queue_lane_main,
-                                &q->lanes[q->started])) return REID_ERR_SYSTEM;
+    for (int i = 0; i <= q->stats.lanes; i++, q->started++)
+        if (!reid__thread_start(&q->threads[i], REID__QUEUE_STACK, i ? reid__queue_lane_main : reid__clock_main,
+                                i ? (void *)&q->lanes[i - 1] : q)) return REID_ERR_SYSTEM;
     return REID_OK;
 }
 
@@ -12336,52 +12003,54 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_info info;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    reid_result r = reid__check_queue(desc, &info);
-    if (r != REID_OK) return r;
+    reid_error *e = desc->error;
+    reid__clear_error(e);
+    reid_result r = reid_query_desc(desc->ctx, &info);
+    if (r != REID_OK)
+        return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "no handle");
+    if (desc->batch < 0 || desc->batch > info.batch)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", desc->batch,
+                          info.batch);
+    if (desc->limit < 0 || desc->limit > 1 << 20)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", desc->limit, 1 << 20);
+    if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
+                          (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);
-    if (!q) return reid__no_memory(desc->error, "a queue", sizeof *q);
-    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim, q->told_first = REID__NOBODY;
+    if (!q) return reid__no_memory(e, "a queue", sizeof *q);
+    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
+    q->told_end = &q->told, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
     q->delay = desc->delay_us * 1000, q->ageing = desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
-    q->refuse_late = desc->refuse_late;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;
     q->stats.limit = desc->limit ? desc->limit : reid__max(1024, 8 * q->stats.batch);
     q->entry_count = q->stats.limit + 2 * q->stats.lanes * q->stats.batch;
     size_t size = reid__queue_layout(q, NULL);
-    char *block = (char *)reid__alloc(&mem, size);
+    char *block = (char *)reid__alloc_zero(&mem, size);
     q->mem = mem;
     if (block) reid__queue_layout(q, block);
-    r = block ? reid__queue_start(q) : reid__no_memory(desc->error, "a queue", size);
-    if (r == REID_ERR_SYSTEM) reid__fail(desc->error, r, "the threads of a queue");
+    r = block ? reid__queue_start(q) : reid__no_memory(e, "a queue", size);
+    if (r == REID_ERR_SYSTEM) reid__fail(e, r, "the threads of a queue");
     if (r == REID_OK) *out = q;
     else reid_queue_destroy(q, 0);
     return r;
 }
 
 #else /* REID_NO_QUEUE */
-static reid_result reid__no_queue(reid_error *e) {
-    reid__clear_error(e);
-    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_QUEUE");
-}
-
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out) {
     if (out) *out = NULL;
-    return desc && out ? reid__no_queue(desc->error) : REID_ERR_INVALID_ARG;
+    return desc && out ? reid__left_out(desc->error, "REID_NO_QUEUE") : REID_ERR_INVALID_ARG;
 }
 
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
-    (void)queue, (void)request;
+REID_API reid_result reid_submit(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *error) {
     if (ticket) *ticket = 0;
-    return reid__no_queue(error);
+    return (void)q, (void)r, reid__left_out(error, "REID_NO_QUEUE");
 }
 
-REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
-    (void)queue;
+REID_API reid_result reid_queue_query(reid_queue *q, reid_queue_stats *stats) {
     if (stats) memset(stats, 0, sizeof *stats);
-    return REID_ERR_LEFT_OUT;
+    return (void)q, REID_ERR_LEFT_OUT;
 }
 
 REID_API reid_result reid_cancel(reid_queue *q, reid_ticket t) { return (void)q, (void)t, REID_ERR_LEFT_OUT; }
