@@ -10,9 +10,8 @@
        #define REID_IMPLEMENTATION     in exactly one .c or .cpp file, before any system header
        #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
 
-   and include reid.h without the define everywhere else. A one-file program may also define REID_STATIC: every function
-   becomes static. Compile with -O2 and link with -lm -lpthread, before glibc 2.34 also with -ldl. -ffast-math is
-   refused.
+   and include reid.h without the define everywhere else. Compile with -O2, without -ffast-math, which is refused, and
+   link with -lm -lpthread, before glibc 2.34 also with -ldl.
 
    CONTENTS        grep -n '>>' reid.h
        >>api         declarations, each with its contract
@@ -56,7 +55,7 @@
 
    OPTIONS         macros, defined before the include
        REID_IMPLEMENTATION   compile the implementation here
-       REID_STATIC           all functions static, for one-file programs
+       REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
        REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program (#embed, or the
@@ -74,49 +73,42 @@
        What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
        bytes of code and constants in the object):
 
-           left out                              seconds     bytes
-           nothing                                  18.2   649 832
-           REID_NO_CUDA                             15.1   569 554
-           REID_NO_SEARCH                           16.8   630 067
-           REID_NO_QUEUE                            17.4   639 741
-           REID_NO_NARROW                           10.5   431 176
-           REID_NO_VECTORS                           5.9   245 632
-           CUDA, search, queue and narrow            8.4   328 347
-           all five                                  3.2   132 223
+           left out           seconds     bytes        left out                         seconds     bytes
+           nothing               18.2   649 832        REID_NO_NARROW                      10.5   431 176
+           REID_NO_CUDA          15.1   569 554        REID_NO_VECTORS                      5.9   245 632
+           REID_NO_SEARCH        16.8   630 067        CUDA, search, queue and narrow       8.4   328 347
+           REID_NO_QUEUE         17.4   639 741        all five                             3.2   132 223
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
        comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
        INT8. AMX is a permission that Linux gives to a whole process: it is asked for when such a handle is created.
-       REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
-       REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
-       REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
-       REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
-                                       embeddings are the same to the bit)
-       REID_SYNC=1                     on a GPU: every kernel is waited for, at most 20 seconds, before the next one is
-                                       launched, and the operation that failed or did not end is named (slow; the
-                                       embeddings are the same to the bit)
-       REID_TILE=1...18                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
-                                       was measured; for `reid bench --tune`
+       REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
+       REID_WGMMA=0       on Hopper: convolutions with the instructions of older chips, for comparison
+       REID_CLUSTERS=0    on Hopper: no blocks that share the weights that they load
+       REID_PDL=0         on Hopper and later: no kernel begins before the one in front of it is over (with equal bits)
+       REID_SYNC=1        on a GPU: every kernel is waited for, at most 20 seconds, before the next one is launched, and
+                          the operation that failed or did not end is named (slow; with equal bits)
+       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's, measured or not (`reid bench --tune`)
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
        with everything that was tried in the error. Needed are a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA
        11.4 or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2
-       or later, of no later major version than the driver's. No CUDA header or library is needed to build.
-       libcuda.so.1 is loaded from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*,
-       Conda's and Python's folders. reid_query_gpu tells what was found.
+       or later, of no later major version than the driver's; to build, no CUDA header or library. libcuda.so.1 comes
+       from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, Conda's and Python's
+       folders. reid_query_gpu tells what was found.
        Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
        in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
        used costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench
        --tune` measures them, and `tiles` in the cache corrects the model from then on, without changing a bit.
-       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
-       another machine. Caches and packs hold machine code: a folder that others may write to is refused.
+       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on another machine. Caches
+       and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
        normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
        most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
-       and the caller's current one left as it is found.
-       After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
+       and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
+       address) every call on the handle fails.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -282,8 +274,8 @@
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (For the GPU's kernels
-       see MEASURED ON A GPU.)
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
+       GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -311,13 +303,7 @@
        differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
        first line, "reid fingerprint 1".
        Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
-       again, and packs have to be written again. The files of the `reid` command carry versions of their own.
-
-   REVISION HISTORY        CHANGELOG.md has it at length
-       unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
-                     the preset's numbers; the queue; REID_NO_SEARCH, REID_NO_QUEUE, REID_NO_NARROW and
-                     REID_NO_VECTORS; REID_SYNC
-       0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
+       again, and packs have to be written again. The files of the `reid` command carry versions of their own. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -499,15 +485,13 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it; INT8 is a
-                                 ResNet's */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: a CPU's that has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
-    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
-                                 the CPU, 2 on CUDA */
+    int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
 
     /* The text of reid_kernels.cu, which CUDA needs; both NULL: the one compiled in, if any (see OPTIONS). */
@@ -515,8 +499,7 @@ typedef struct reid_desc {
     const char *kernels_path; /* … or the file that holds it */
     const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
     const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
-    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, else
-                                 $XDG_CACHE_HOME/reid, else ~/.cache/reid */
+    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, or see CUDA */
 
     /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
@@ -546,8 +529,7 @@ typedef struct reid_info {
     int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8", or the
-                               GPU's "sm_90" */
+    char isa[16];           /* as in REID_CPU_ISA, "avx512", or the GPU's "sm_90" */
     char precision[8];      /* "fp32", "bf16", "fp16", "int8" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
@@ -562,8 +544,7 @@ typedef struct reid_ctx reid_ctx;
 
 #define REID_OP_NONE (-1)
 
-/* One operation of the plan, for printing and for audits: examples/plain.c computes any plan from nothing else. Shapes
-   are of one image, NHWC. */
+/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. Of one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
@@ -582,8 +563,7 @@ typedef struct reid_op_info {
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
     int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
                                one, to which the result does not go by memory, or itself */
-    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
-                               "winograd" or "" */
+    const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -644,12 +624,9 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became. info is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED.
-   Thread safety: any thread. */
+/* What the zeros of the desc became; the bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
+   answer is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
-
-/* The bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED (memory is zeroed). Thread safety: any
-   thread. */
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 
 /* Which GPU, driver, NVRTC and cache folder reid_create would use.
@@ -856,8 +833,7 @@ typedef struct reid_queue_stats {
     uint64_t queue_ns;                 /* over the images in `computed`: from submission to the start of their batch */
     uint64_t compute_ns;               /* over `batches`: how long they took */
     uint64_t latency_ns;               /* over `requests`: from submission to their end ... */
-    uint64_t latencies[REID_LATENCIES]; /* ... and how many took less than reid_latency_bound(i), but not less than
-                                           the bound before */
+    uint64_t latencies[REID_LATENCIES]; /* ... how many took less than reid_latency_bound(i), not than that of i - 1 */
     int waiting, computing;            /* images, now */
     int lanes, batch, limit;           /* what the zeros of the desc became */
 } reid_queue_stats;
@@ -911,8 +887,7 @@ REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
                    destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* IEEE half precision: rounded to nearest even, too large becomes infinite; and back, exactly. Thread safety: any
-   thread. */
+/* IEEE half precision: to nearest even, too large becomes infinite; and back, exactly. Thread safety: any thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1006,8 +981,7 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions
-   masked. */
+   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps. */
 typedef struct reid__caller {
     int error;
     unsigned fp;
@@ -1057,7 +1031,7 @@ static int reid__cpu_count(void) {
         if (reid__read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text)) period = strtol(text, NULL, 10);
     }
 #endif
-    if (quota > 0 && period > 0) n = reid__min(n, (int)reid__max(1, (int)(quota / period)));
+    if (quota > 0 && period > 0) n = reid__min(n, (int)(quota / period));
     return reid__max(n, 1);
 }
 
@@ -1112,8 +1086,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has. Sizes are computed with reid__mul and reid__add, which say when they
-   overflow.
+   frees all that a handle or a failed attempt has. Sizes come from reid__mul and reid__add, which tell an overflow.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Stands before each block. */
 typedef struct reid__block {
@@ -1156,9 +1129,7 @@ static void reid__default_free(void *ptr, size_t size, void *user) {
 static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
-    mem->user = desc->alloc_user;
-    mem->used = 0;
-    mem->newest = NULL;
+    mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
     return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
 }
@@ -1229,7 +1200,7 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>file
-   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data to the end of the file.
+   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
    There is one way in, reid__weights_open. What it lets through needs no second check: each range has the size that its
    shape and dtype ask for, the ranges cover the data exactly, and every name stands once.
@@ -1347,13 +1318,9 @@ static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, re
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
     struct stat st;
-    if (desc->weights_data) {
-        w->path = "weights_data";
-        w->memory = (const unsigned char *)desc->weights_data;
-        w->size = desc->weights_size;
-        return REID_OK;
-    }
-    w->path = desc->weights;
+    w->path = desc->weights_data ? "weights_data" : desc->weights;
+    w->memory = (const unsigned char *)desc->weights_data, w->size = desc->weights_size;
+    if (w->memory) return REID_OK;
     do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
     while (w->fd < 0 && errno == EINTR);
     if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
@@ -1531,14 +1498,6 @@ static int reid__utf8_length(const char *text) {
     return n;
 }
 
-static char *reid__utf8_put(char *out, unsigned code) {
-    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
-    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* continuation bytes */
-    *out++ = (char)(first[more] | code >> 6 * more);
-    while (more-- > 0) *out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
-    return out;
-}
-
 /* One UTF-16 unit, written as \uXXXX. */
 static int reid__json_unit(reid__json *j, unsigned *unit) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -1555,6 +1514,7 @@ static int reid__json_unit(reid__json *j, unsigned *unit) {
 
 static int reid__json_escape(reid__json *j) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0}; /* of UTF-8, by the number of bytes that follow it */
     const char *letter = j->at[1] ? strchr(letters, j->at[1]) : NULL;
     unsigned code, low;
     if (letter) {
@@ -1568,7 +1528,9 @@ static int reid__json_escape(reid__json *j) {
         code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xdc00;
     }
     if (code == 0 || (code >= 0xdc00 && code < 0xe000)) return reid__json_bad(j, "a NUL, or half a surrogate pair");
-    j->out = reid__utf8_put(j->out, code);
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    *j->out++ = (char)(first[more] | code >> 6 * more);
+    while (more-- > 0) *j->out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
     return 1;
 }
 
@@ -1816,9 +1778,8 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* Returns the index of the first of n numbers that is infinite or NaN, or n if there is none. It looks at the bits
-   instead of calling isfinite, which a compiler option can remove.
-   Two at a time: 1 more carries an exponent of ones into the sign. */
+/* The index of the first of n numbers that is infinite or NaN, or n. Two at a time: 1 more carries an exponent of ones
+   into the sign. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -1890,13 +1851,12 @@ static void reid__digest_init(reid__digest *d) {
 static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t stripes) {
     uint64_t lane[2][4];
     memcpy(lane, d->lane, sizeof lane);
-    for (; stripes > 0; stripes--, p += 32) {
+    for (; stripes > 0; stripes--, p += 32)
         for (int i = 0; i < 4; i++) {
             uint64_t word = reid__le64(p + 8 * i);
             lane[0][i] = reid__mix(lane[0][i], word);
             lane[1][i] = reid__mix(lane[1][i], word);
         }
-    }
     memcpy(d->lane, lane, sizeof lane);
 }
 
@@ -1947,8 +1907,7 @@ static void reid__print_digest(reid__digest *d, const char *format, ...) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>image
-   From the caller's pixels to the network's input: check the description, crop to the box, resize, centre-crop,
-   normalise.
+   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised.
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
@@ -2069,8 +2028,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
-    p->height = height;
-    p->width = width;
+    p->height = height, p->width = width;
     p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
@@ -2174,7 +2132,6 @@ struct reid__axis {
     double shrink;          /* 1 / stretch: source pixels to the filter's argument */
     reid__window *windows;  /* (count), of the output lines asked for */
     int count;
-    int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
     uint8_t picks[REID__LOADED / 2][16]; /* of 16 bytes: red, green, blue and nothing of two pixels, two bytes each */
@@ -2188,15 +2145,12 @@ static int64_t reid__resized(int side, int other, int edge) {
 
 static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int64_t resized, int crop) {
     int64_t spare = resized - crop;
-    double stretch;
-    a->filter = filter;
-    a->source = source;
-    a->resized = resized;
+    a->filter = filter, a->source = source, a->resized = resized;
     /* CenterCrop: int(round(spare / 2.0)), Python rounding a half to the even neighbour. An image smaller than the crop
        gets (crop - resized) // 2 pixels of padding before it. */
     a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
     a->scale = (double)source / (double)resized;
-    stretch = a->scale < 1.0 ? 1.0 : a->scale;
+    double stretch = a->scale < 1.0 ? 1.0 : a->scale;
     a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
     a->shrink = 1.0 / stretch;
 }
@@ -2235,22 +2189,6 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 }
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
-
-static void reid__axis_begin(reid__axis *a) {
-    size_t n = (size_t)a->count * (size_t)a->lanes;
-    for (size_t i = 0; i < n; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = REID__HALF;
-    a->open = 0;
-}
-
-/* Adds source line `at`, which must lie before the end of the last window. */
-static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
-    while (a->windows[a->open].end <= at) a->open++;
-    for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
-        const reid__window *w = &a->windows[i];
-        a->lines.add(reid__axis_sums(a, i), line, reid__tap(a, w, at), a->lanes);
-    }
-}
 
 /* Along x, taps lie as vectors take them, which multiply pairs of 16 bits and add the two products: (groups of columns,
    pairs, low 15 bits and the rest, columns, 2). */
@@ -2364,13 +2302,17 @@ static void reid__resize_row(reid__resizer *r, int y) {
     }
 }
 
-/* All rows of the band, to the sums of its lines. */
+/* All rows of the band, to the sums of its lines. Windows before number `open` are complete. */
 static void reid__resize_rows(reid__resizer *r) {
-    int end = r->y.windows[r->y.count - 1].end;
-    reid__axis_begin(&r->y);
-    for (int y = r->y.windows[0].first; y < end; y++) {
+    const reid__axis *a = &r->y;
+    int n = a->count * a->lanes, end = a->windows[a->count - 1].end;
+    for (int i = 0; i < n; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) a->sums[i + k] = REID__HALF;
+    for (int y = a->windows[0].first, open = 0; y < end; y++) {
         reid__resize_row(r, y);
-        reid__axis_add(&r->y, y, r->row);
+        while (a->windows[open].end <= y) open++;
+        for (int i = open; i < a->count && a->windows[i].first <= y; i++)
+            a->lines.add(reid__axis_sums(a, i), r->row, reid__tap(a, &a->windows[i], y), a->lanes);
     }
 }
 
