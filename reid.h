@@ -2344,8 +2344,7 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks, as tables. What looks alike but is not (where the stride sits, BN epsilon, padding) is a column here
-   and never an `if` in a kernel.
+   The networks as tables. What looks alike but is not (where the stride sits, epsilon, padding) is a column, no `if`.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 
@@ -2544,15 +2543,11 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
 /* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
    p->overflow makes reid__plan_build fail. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
-    if (p->op_count == REID__MAX_OPS) {
-        p->overflow = 1;
-        p->op_count--;
-    }
+    if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
     memset(op, 0, sizeof *op);
     snprintf(op->name, sizeof op->name, "%s", name);
-    op->kind = kind;
-    op->in = in;
+    op->kind = kind, op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
@@ -2563,39 +2558,37 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
 /* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
    the odd pixel of padding at the end), otherwise `pad` on both sides. */
 static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
-    if (same) {
-        int out = reid__ceil_div(in, stride);
-        *pad_before = reid__max(0, (out - 1) * stride + k - in) / 2;
-        return out;
-    }
-    *pad_before = pad;
-    return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    int out = same ? reid__ceil_div(in, stride) : in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    *pad_before = same ? reid__max(0, (out - 1) * stride + k - in) / 2 : pad;
+    return out;
+}
+
+/* A square window of an operation whose `oc` is set, and the buffer of its output, which is returned. The input counts
+   as `more` pixels taller and wider. */
+static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
+    op->kh = op->kw = k, op->stride = stride;
+    op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
+    op->ow = reid__output_size(op->iw + more, k, stride, pad, p->arch->same_padding, &op->pad_x);
+    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
+    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
+    return op->out;
 }
 
 /* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
 static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
                           const char *block, const char *name, const char *bn) {
     reid__op *op = reid__add_op(p, kind, in, block);
-    int same = p->arch->same_padding;
     snprintf(op->name, sizeof op->name, "%s%s", block, name);
     snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
-    op->act = act;
-    op->kh = op->kw = k;
-    op->stride = stride;
-    op->oc = oc;
-    op->oh = reid__output_size(op->ih, k, stride, (k - 1) / 2, same, &op->pad_y);
-    op->ow = reid__output_size(op->iw, k, stride, (k - 1) / 2, same, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, oc);
-    return op->out;
+    op->act = act, op->oc = oc;
+    return reid__set_window(p, op, k, stride, (k - 1) / 2, 0);
 }
 
 static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
 
 static int reid__add_pool(reid__plan *p, int in, int bins) {
     reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
-    op->oh = op->ow = bins;
-    op->oc = op->ic;
+    op->oh = op->ow = bins, op->oc = op->ic;
     op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
@@ -2604,12 +2597,9 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
-    op->oh = op->ow = 1;
-    op->oc = oc;
-    op->out = out;
-    op->channel = channel;
-    op->seeded = seeded;
-    op->biased = 1;
+    op->oh = op->ow = 1, op->oc = oc;
+    op->out = out, op->channel = channel;
+    op->seeded = seeded, op->biased = 1;
 }
 
 /* A linear layer behind the pooled vector that was the embedding so far. */
@@ -2658,13 +2648,9 @@ static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, 
 
 static int reid__add_maxpool(reid__plan *p, int in) {
     reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
-    int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
-    op->kh = op->kw = 3, op->stride = 2, op->oc = op->ic;
-    op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
-    op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
-    return op->out;
+    int pad = p->arch->maxpool_pad;
+    op->oc = op->ic;
+    return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
 }
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
@@ -2694,11 +2680,11 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     p->embedding = reid__add_pool(p, x, 1);
     p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
+    int row = p->arch->reduce;
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
-    if (!p->arch->reduce) return;
-    int row = p->arch->reduce;
+    if (!row) return;
     reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
     linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
@@ -2721,19 +2707,16 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     x = reid__add_conv(p, REID__DEPTHWISE, x, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
-    int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
-    squeeze->ih = pixels_h, squeeze->iw = pixels_w;
+    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
-    int factors = squeeze->out;
 
-    part += 2;
-    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
-    reid__last_op(p)->scale = factors;
+    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part + 2], bns[part + 2]);
+    reid__last_op(p)->scale = squeeze->out;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
 }
@@ -2809,8 +2792,7 @@ static size_t reid__place_buffers(const reid__buffer *buffers, int count, const 
 /* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
 static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
 
-/* Runs of neighbouring inputs under a kernel, and their length. The stem's channels are not padded, so that a whole row
-   of its kernel is one run. */
+/* Runs of neighbouring inputs under a kernel, and their length. The stem has no padded channels: a row is one run. */
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
 
@@ -2869,39 +2851,23 @@ static reid__want *reid__want_add(reid__want *want, const char *prefix, const ch
     return want + 1;
 }
 
-static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
-    w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
-    return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
-}
-
 /* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
 static int reid__wants(const reid__op *op, reid__want *want) {
+    static const char *const norm[] = {".weight", ".bias", ".running_mean", ".running_var"};
     reid__want *w = want;
-    switch (op->kind) {
-    case REID__CONV:
-    case REID__DEPTHWISE:
-    case REID__LINEAR:
-        if (op->kind == REID__LINEAR)
-            w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        else w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__POOL:
-        if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__SQUEEZE:
+    if (op->kind == REID__CONV) w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
+    if (op->kind == REID__DEPTHWISE) w = reid__want_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
+    if (op->kind == REID__LINEAR)
+        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+    if (op->kind == REID__SQUEEZE) {
         w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
         w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__MAXPOOL:
-    case REID__NORMALISE: break;
     }
+    if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+    if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
+    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__want_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
     return (int)(w - want);
 }
 
@@ -2948,18 +2914,13 @@ static void reid__assign_offsets(reid__plan *p) {
     }
 }
 
-/* Expands a network for one input size. head is resolved already: NONE, FILE or SEEDED. Returns 0 if the input is too
-   small for it. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head) {
     memset(p, 0, sizeof *p);
-    p->arch = arch;
-    p->height = height, p->width = width;
-    p->last_stride = last_stride;
-    if (arch->family == REID__RESNET)
-        reid__expand_resnet(p, head == REID_HEAD_SEEDED);
-    else
-        reid__expand_efficientnet(p, head);
+    p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
+    if (arch->family == REID__RESNET) reid__expand_resnet(p, head == REID_HEAD_SEEDED);
+    else reid__expand_efficientnet(p, head);
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
@@ -3035,12 +2996,10 @@ static int64_t reid__op_parameters(const reid__op *op) {
 /* Activations in and out per image plus the operation's weights once, FP32. */
 static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
     const int touched[4] = {op->in, op->residual, op->scale, op->sums};
+    const reid__buffer *b = p->buffers;
     int64_t values = (int64_t)op->oh * op->ow * reid__padded(op->oc) + reid__op_parameters(op);
-    for (int i = 0; i < 4; i++) {
-        if (touched[i] == REID__NONE) continue;
-        const reid__buffer *b = &p->buffers[touched[i]];
-        values += (int64_t)b->floats * 4 / b->bytes;
-    }
+    for (int i = 0; i < 4; i++)
+        if (touched[i] != REID__NONE) values += (int64_t)b[touched[i]].floats * 4 / b[touched[i]].bytes;
     return 4 * values;
 }
 
@@ -3087,8 +3046,7 @@ static void reid__team_share(reid__team *team, int index) {
 }
 
 /* Blocks until the generation differs from `seen`. The sleeper announces itself before it looks again, the waker
-   changes the generation before it looks for sleepers, both sequentially consistent: one of them always sees the
-   other. */
+   changes the generation before it looks for sleepers, both sequentially consistent: one always sees the other. */
 static unsigned reid__team_wait(reid__team *team, unsigned seen) {
     unsigned now;
     for (int i = 0; i < team->spins; i++) {
@@ -3213,8 +3171,7 @@ static void reid__team_stop(reid__team *team, int forked) {
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
    set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
-/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
-   multiplies those. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs have the type that the convolution multiplies. */
 typedef struct reid__tile {
     /* Inputs. The table `a` holds a pointer for each row and kernel position, or `matrix` says where they are without a
        table: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds
@@ -3348,8 +3305,7 @@ typedef struct reid__kernels {
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, and once more for vectors of 16: see over_sigmoid in
-   >>kernels. */
+/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, once more for vectors of 16: see over_sigmoid of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
@@ -3377,8 +3333,7 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
     return sum;
 }
 
-/* Adding it to a number of -2^22 ... 2^22 rounds that to an integer, to nearest even, which then stands in the low bits
-   of the pattern. */
+/* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
 static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + REID__MAGIC); }
@@ -3396,10 +3351,12 @@ static uint16_t reid__to_half(float x) {
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
 
-/* What a pass of >>kernels needs: these macros are defined, REID_SELF is included, and >>kernels undefines them at its
-   end, but for those of the vectors if REID__KEEP is defined. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
+/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them, those that
+   are the same in all passes of an instruction set after the last of these. "vectors": avx2 and avx512; "narrow": bf16
+   and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
+       REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
        REID__W               all       floats in a vector
@@ -3415,12 +3372,11 @@ static uint16_t reid__to_half(float x) {
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
-       REID__BASE            INT8      the FP32 pass whose functions it shares
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
        REID__QUOTIENT        bf16      a / b
-       REID__AMX_DOT         narrow    the same product of AMX's tiles; only passes that AMX has have it
+       REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
    The intrinsics beside + - * and / have the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
@@ -3439,8 +3395,11 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
 REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
 REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
 REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
+REID__INLINE int32_t reid__scalar_cvtepu8_epi32(uint8_t x) { return x; }
+REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 
 #define REID__PASS scalar
+#define REID__BASE scalar
 #define REID__PREFIX reid__scalar
 #define REID__V float
 #define REID__W 1
@@ -3454,28 +3413,20 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 /* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
 #ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
-#define REID__BASE scalar
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
 #define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
-#define REID__BYTES(p) ((float)*(p))
-#define REID__SIGNED(p) reid__from_byte(*(p), 1)
+#define REID__OCTETS(p) (*(p))
 #define REID__PUT(p, v) (*(p) = reid__low_byte(v))
 #include REID_SELF
-#undef REID__PASS
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #endif
@@ -3499,6 +3450,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #endif
 
 #define REID__PASS avx2
+#define REID__BASE avx2
 #define REID__PREFIX _mm256
 #define REID__V __m256
 #define REID__I __m256i
@@ -3510,7 +3462,6 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* of 16 none is left */
-/* A NaN stays one. */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
@@ -3534,17 +3485,11 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 #ifndef REID_NO_NARROW
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
-#define REID__BASE avx2
 #define REID__INT8
 #define REID__DOT(a, b, c)                                                                                             \
     _mm256_add_epi32(                                                                                                  \
@@ -3557,7 +3502,6 @@ REID__TARGET("avx2,fma,f16c")
             _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
-#undef REID__PASS
 #endif
 REID__TARGET_END
 
@@ -3567,6 +3511,7 @@ REID__TARGET_END
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #define REID__PASS avx512
+#define REID__BASE avx512
 #define REID__PREFIX _mm512
 #define REID__V __m512
 #define REID__I __m512i
@@ -3596,13 +3541,8 @@ REID__TARGET_END
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #ifndef REID_NO_NARROW
@@ -3617,21 +3557,19 @@ REID__TARGET_END
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define REID__AMX amx_bf16
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
-#define REID__KEEP
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
-#define REID__BASE avx512
 #define REID__INT8
 #define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
+#define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
@@ -3640,7 +3578,6 @@ REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     return c;
 }
 #include REID_SELF
-#undef REID__PASS
 REID__TARGET_END
 #endif /* REID_NO_NARROW */
 #ifndef __clang__
@@ -3698,16 +3635,17 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-#ifndef REID_NO_NARROW
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
-    if (!reid__kernels_for(isa)) return NULL;
+    const reid__kernels *kernels = reid__kernels_for(isa);
+#ifndef REID_NO_NARROW
+    if (kernels == &reid__kernels_scalar) return &reid__kernels_scalar_int8;
 #ifdef REID__VECTORS
-    if (isa == REID_ISA_AVX2) return &reid__kernels_avx2_int8;
+    if (kernels == &reid__kernels_avx2) return &reid__kernels_avx2_int8;
 #endif
-    return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
+#endif
+    return kernels;
 }
-#endif
 
 /* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
@@ -3730,18 +3668,13 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
         if (isa != REID_ISA_AUTO && isa != each) continue;
-#ifndef REID_NO_NARROW
         *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
-#else
-        *out = computes ? reid__kernels_for(each) : NULL;
-#endif
         if (*out) return REID_OK;
-        if (isa == each && !computes)
-            return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
-                              kind);
-        if (isa == each)
+        if (isa == REID_ISA_AUTO) continue;
+        if (computes)
             return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
                               rows[i].name);
+        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name, kind);
     }
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
 }
@@ -5037,11 +4970,11 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#if REID__W > 1
+#define REID__OWN(name) NULL /* what INT8's networks do not need */
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
-#endif
 #else
+#define REID__OWN(name) REID__F(name)
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
 #define REID__WEIGHTS(p) REID__LOAD(p)
@@ -5643,12 +5576,12 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
-#define REID__TILE_ROWS(rows)                                                                                          \
+#define REID__DEFINE_TILE(rows)                                                                                        \
     static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
         else REID__F(tile)(t, rows, REID__NV);                                                                         \
     }
-REID__ROWS(REID__TILE_ROWS)
+REID__ROWS(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
@@ -5669,7 +5602,6 @@ static void REID__F(winograd_product)(const reid__points *t, int rows) {
         REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
     products[rows - 1](t);
 }
-#undef REID__THREE_POINTS
 #endif
 
 static void REID__F(product)(const reid__tile *t, int rows) {
@@ -5677,33 +5609,6 @@ static void REID__F(product)(const reid__tile *t, int rows) {
     static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
     tiles[rows - 1](t);
 }
-#undef REID__TILE_NAME
-#undef REID__TILE_ROWS
-
-#define REID__STRING2(x) #x
-#define REID__STRING(x) REID__STRING2(x)
-#if REID__STEP == 1
-static const reid__kernels REID__F(kernels) = {
-    /* name */ REID__STRING(REID__PASS), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,
-    /* fp32 */ {REID__MR, REID__F(product), NULL, NULL},
-    /* narrow */ {0, NULL, NULL, NULL},
-    /* load */ REID__F(load),
-    /* store */ NULL,
-    /* depthwise */ REID__F(depthwise),
-    /* maxpool */ REID__F(maxpool),
-    /* pool */ REID__F(pool),
-    /* squeeze */ REID__F(squeeze),
-    /* scale */ REID__F(scale),
-    /* scale_rows */ REID__F(scale_rows),
-    /* winograd_filters */ REID__F(winograd_filters),
-    /* winograd_in */ REID__F(winograd_in),
-    /* winograd_product */ REID__F(winograd_product),
-    /* winograd_out */ REID__F(winograd_out),
-    /* lines */ {REID__F(add_line), REID__F(round_line), REID__F(columns)},
-    /* widen */ REID__F(widen),
-    /* dots */ REID__F(dots),
-    /* maxima */ REID__F(maxima)};
-#endif
 
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
@@ -5741,12 +5646,13 @@ static void reid__product_fused(const reid__tile *t, int rows) {
         }
 }
 #define REID__FP32_PRODUCT reid__product_fused
-#else
-#define REID__FP32_PRODUCT REID__JOIN(reid__product, REID__BASE)
 #endif
+#endif
+#ifndef REID__FP32_PRODUCT
+#define REID__FP32_PRODUCT REID__SHARED(product)
 #endif
 
-#ifdef REID__AMX_DOT
+#ifdef REID__AMX
 /* --- AMX ---
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
@@ -5893,80 +5799,32 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 }
 #endif
 
-#ifdef REID__BF16
-#define REID__BF16_KERNELS(table, mr, tile, gather, release)                                                           \
-    static const reid__kernels reid__kernels_##table = {                                                               \
-        /* name */ #table, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                          \
-        /* fp32 */ {REID__MR, reid__product_avx512, NULL, NULL},                                                       \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ REID__F(load),                                                                                      \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ REID__F(depthwise),                                                                            \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze */ reid__squeeze_avx512,                                                                            \
-        /* scale */ REID__F(scale),                                                                                    \
-        /* scale_rows, winograd: FP32 only */ NULL, NULL, NULL, NULL, NULL,                                            \
-        /* lines */ {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                            \
-        /* widen */ reid__widen_avx512,                                                                                \
-        /* dots */ reid__dots_avx512,                                                                                  \
-        /* maxima */ reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
-#undef REID__BF16_KERNELS
-#undef REID__BF16
-#undef REID__QUOTIENT
-#endif
-
-#ifdef REID__INT8
-#define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
+#define REID__STRING2(x) #x
+#define REID__STRING(x) REID__STRING2(x)
+#define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
+/* The table of a pass, which ends with `narrow`. What does not depend on the type of activations is the FP32 pass's. */
+#define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
-        /* name */ name, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                            \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ NULL,                                                                                               \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ NULL,                                                                                          \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze, scale, scale_rows, winograd: not in INT8 */ NULL, NULL, NULL, NULL, NULL, NULL, NULL,              \
-        /* lines */ {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                 \
-                     REID__JOIN(reid__columns, REID__BASE)},                                                           \
-        /* widen */ REID__JOIN(reid__widen, REID__BASE),                                                               \
-        /* dots */ REID__JOIN(reid__dots, REID__BASE),                                                                 \
-        /* maxima */ REID__JOIN(reid__maxima, REID__BASE)}
-#ifdef REID__AMX_DOT
-REID__INT8_KERNELS(reid__kernels_avx512_vnni, "avx512_vnni", REID__MR, REID__F(product), NULL, NULL);
-REID__INT8_KERNELS(reid__kernels_amx_int8, "amx_int8", 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather),
-                   reid__amx_release);
+        REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, /* narrow */ {__VA_ARGS__},                             \
+        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
+        REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
+        REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
+        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
+        REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+#if REID__STEP == 1
+REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
+#elif defined(REID__AMX)
+REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__JOIN(reid__kernels, REID__AMX), REID__AMX, REID__F(store), 2 * REID__AMX_ROWS, REID__F(amx_tile),
+            REID__F(amx_gather), reid__amx_release);
 #else
-REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
 #endif
-#undef REID__INT8_KERNELS
-#undef REID__FP32_PRODUCT
-#undef REID__INT8
-#undef REID__BASE
-#undef REID__FLOATS
-#undef REID__BYTES
-#undef REID__SIGNED
-#endif
-#undef REID__STRING
-#undef REID__STRING2
-#undef REID__AMX_DOT
-#undef REID__SUM
-#undef REID__START
-#undef REID__WEIGHTS
-#undef REID__T
-#undef REID__GET
-#undef REID__PUT
-#undef REID__ELEMENT
-#undef REID__STEP
-#undef REID__INPUT
-#undef REID__DOT
-#undef REID__QUOTIENT
-#undef REID__EXP2_EIGHTHS
 
-#ifndef REID__KEEP
+/* Macros that have the same text in all passes stay defined. */
+#if defined(REID__INT8) || defined(REID_NO_NARROW) /* the last pass of an instruction set */
+#undef REID__BASE
 #undef REID__PREFIX
 #undef REID__V
 #undef REID__I
@@ -5989,6 +5847,24 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__ROUND
 #undef REID__HALVES
 #endif
+#undef REID__BF16
+#undef REID__INT8
+#undef REID__AMX
+#undef REID__AMX_DOT
+#undef REID__FP32_PRODUCT
+#undef REID__OWN
+#undef REID__SUM
+#undef REID__START
+#undef REID__WEIGHTS
+#undef REID__T
+#undef REID__GET
+#undef REID__PUT
+#undef REID__ELEMENT
+#undef REID__STEP
+#undef REID__INPUT
+#undef REID__DOT
+#undef REID__QUOTIENT
+#undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -11807,3 +11683,4 @@ REID_API void reid_queue_destroy(reid_queue *q, int ms) { (void)q, (void)ms; }
 REID_API uint64_t reid_latency_bound(int index) { return (void)index, 0; }
 #endif /* REID_NO_QUEUE */
 #endif /* REID__FINISHED */
+#undef REID__PASS
