@@ -25,10 +25,9 @@
        >>threads     the team of a lane                              |
        >>isa         what an instruction set provides                |
        >>pack        weights to the order in which they are read     |
-       >>cpu         the list to loops, in FP32                      |
+       >>cpu         the list to loops                               |
        >>winograd    3x3 convolutions by fewer multiplications       |
        >>depthwise   convolutions of each channel by itself          |
-       >>narrow      bf16 and INT8, and AMX                          |
        >>kernels     inner loops, once per instruction set           /
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
@@ -3682,7 +3681,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into panels of reid__kernels.nr output channels, one behind the other. See >>narrow for bf16 and INT8.
+   cut into panels of reid__kernels.nr output channels, one behind the other, of FP32, bf16 or INT8.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
@@ -3717,13 +3716,77 @@ typedef struct reid__loader {
     const reid__preset *preset;
 } reid__loader;
 
-/* What >>narrow packs: described there. */
+/* FP32 to bf16, to nearest even. */
+static uint16_t reid__to_bf16(float x) {
+    uint32_t bits = reid__bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* INT8: a channel's `count` weights times batch norm's factor become -127 ... 127. Returns what 1 stands for. */
+static double reid__quantise(const float *row, int count, double factor, double *inverse) {
+    double most = 0;
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    *inverse = most > 0 ? 127 / most : 0;
+    return most / 127;
+}
+
+/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale);
+                              reid__element element, const double *factors, float *scale) {
+    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
+    size_t each = (size_t)reid__per_word(element);
+    double inverse = 1;
+    char *out = (char *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
+        for (int t = 0; t < taps; t++) {
+            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
+            for (int i = 0; i < ic; i++, k++) {
+                double value = row[i * taps + t] * factors[j];
+                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
+                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
+                else out[at] = (char)(int)rint(value * inverse);
+            }
+        }
+    }
+}
+
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order and
+   by whatever instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias);
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
+/* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e);
+                                    reid_error *e) {
+    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double out = reid__byte_step(&l->buffers[op->out]);
+    for (int c = 0; c < op->oc; c++) {
+        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
+        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+    }
+    return REID_OK;
+}
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
    from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
@@ -3743,14 +3806,12 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 /* Elements [first, first + count) of one tensor, into its digest too. */
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__want *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
-    if (op->seeded) {
-        reid__generate(l->seed, want->name, first, count, (size_t)op->ic * (size_t)op->kh * (size_t)op->kw, out);
-    } else {
-        reid_result r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
-        if (r != REID_OK) return r;
-    }
-    reid__digest_update(digest, out, count * sizeof *out);
-    return REID_OK;
+    size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
+    reid_result r = REID_OK;
+    if (op->seeded) reid__generate(l->seed, want->name, first, count, inputs, out);
+    else r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
+    if (r == REID_OK) reid__digest_update(digest, out, count * sizeof *out);
+    return r;
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
@@ -3769,8 +3830,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width,
-                                         packed + (size_t)at * (size_t)ic * (size_t)reid__taps(op));
+            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)(at * ic) * (size_t)reid__taps(op));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element, factors + at, scale + at);
@@ -3795,8 +3855,8 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
     return r;
 }
 
-/* Batch norm in inference is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, both
-   in double. wants[0 … 3] are gamma, beta, mean, var. */
+/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double.
+   wants[0 … 3] are gamma, beta, mean, var. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
@@ -3899,12 +3959,11 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cpu
-   The CPU executor in FP32. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of
-   the batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
-   each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack).
-
-   Where reid__winograd_pays, a 3x3 convolution is computed by >>winograd instead; >>depthwise has the other kind of
-   convolution, >>narrow what bf16 and INT8 do differently.
+   The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
+   batch, N output channels, K = kernel positions x input channels. A is never built but for AMX: a table of pointers
+   says where each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack). In bf16 and
+   INT8 it is the same parts, blocks, panels and tiles of other elements. Where reid__winograd_pays, a 3x3 convolution
+   is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
    is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
@@ -3993,12 +4052,6 @@ struct reid__job {
 static void reid__winograd_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_grid(reid__job *j);
-static int reid__grid_pixels(const reid__op *op, int c);
-static int reid__uses_grid(const reid__op *op, int c);
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t);
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t);
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block);
 
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
@@ -4034,14 +4087,6 @@ static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, 
     *to = count * (index + 1) / parts;
 }
 
-static void reid__run_part(const reid__job *j, int index, int thread) {
-    reid__part p;
-    p.thread = thread;
-    reid__share(j->count, j->parts_m, index / j->parts_n, &p.from, &p.to);
-    reid__share(j->panels, j->parts_n, index % j->parts_n, &p.first, &p.last);
-    j->part(j, &p);
-}
-
 /* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
    slow core, or one that the system has taken away, does not hold up the team. */
 static void reid__member_parts(void *task, int index) {
@@ -4051,7 +4096,12 @@ static void reid__member_parts(void *task, int index) {
         ptrdiff_t from, to, part;
         int owner = (index + i) % members, *taken = &j->scratch[owner].taken;
         reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
-        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) reid__run_part(j, (int)part, index);
+        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) {
+            reid__part p = {index, 0, 0, 0, 0};
+            reid__share(j->count, j->parts_m, (int)part / j->parts_n, &p.from, &p.to);
+            reid__share(j->panels, j->parts_n, (int)part % j->parts_n, &p.first, &p.last);
+            j->part(j, &p);
+        }
     }
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
@@ -4120,6 +4170,86 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
     for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
 }
 
+/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
+   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
+   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
+   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
+   pixels. That reads an input once where gathering copies it for every window that it is in.
+
+   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
+   image, and the last window's. */
+static int reid__grid_pixels(const reid__op *op, int c) {
+    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
+    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
+}
+
+static int reid__uses_grid(const reid__op *op, int c) {
+    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
+           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
+           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
+           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
+}
+
+/* The place of a pixel; both counted from the same image on. */
+static int reid__place_of(const reid__op *op, int pixel) {
+    int line = pixel / op->ow;
+    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
+}
+
+/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
+    const reid__op *op = j->op;
+    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
+    const char *from = NULL;
+    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
+    if (from && op->stride == 1) {
+        memset(to, 0, pixel);
+        memcpy(to + pixel, from, (size_t)op->iw * pixel);
+        return;
+    }
+    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
+        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
+        else memset(to, 0, pixel);
+}
+
+/* Those copies, for `count` pixels from m on. Returns how many places they take. */
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t) {
+    const reid__op *op = j->op;
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
+    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
+    for (int phase = 0; phase < stride * stride; phase++)
+        for (int i = 0; i < lines; i++) {
+            int at = (top + i) % (op->oh + 1);
+            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
+                            block + (phase * lines + i) * line);
+        }
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
+    t->matrix = block + from % grid * pixel, t->row = pixel;
+    for (int tap = 0; tap < 9; tap++) {
+        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
+        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
+    }
+    return to - from + 1;
+}
+
+/* The same for other windows, whose inputs are put side by side. */
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
+    int c = j->net->plan->buffers[j->op->in].c;
+    int words = reid__pad_run(t->kc, j->op->element) / reid__per_word(j->op->element);
+    t->matrix = (const char *)block;
+    if (j->op->scale != REID__NONE) { /* they are */
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
+        return;
+    }
+    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+    t->row = REID__STEP_BYTES, t->step = t->row * count;
+    for (int tap = 0; tap < t->taps; tap++) s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
+}
+
 /* A tile with what is the same for all pixels of an operation; reid__inputs adds the rest. */
 static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     const reid__op *op = j->op;
@@ -4131,8 +4261,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     return t;
 }
 
-/* Tells t where the inputs of `count` output pixels from m on lie. Returns the rows that this takes: more than `count`
-   where some rows are no pixels, see reid__copy_grid. */
+/* Tells t where the inputs of `count` pixels from m on lie. Returns the rows that this takes, with those in vain. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
@@ -4185,8 +4314,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     }
 }
 
-/* Sets t's weights to those of a panel of output channels, and t->ahead to those of the next panel. Returns the bytes
-   of a panel. */
+/* Sets t's weights to those of a panel of output channels, t->ahead to the next panel's. Returns a panel's bytes. */
 static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -4202,10 +4330,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
-    if (t->factors) {
-        k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
-        t->b = t->scaled;
-    }
+    if (t->factors) k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled), t->b = t->scaled;
     return floats * sizeof *t->b;
 }
 
@@ -4213,6 +4338,18 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
+}
+
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
+    reid__conv_panel(j, rows, panel, t);
+    for (int r = 0; r < rows; r++, block += width)
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -4295,8 +4432,8 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several for each member, so that one that is slower than the others leaves some to them. AMX
-   would put inputs side by side for each again. */
+/* Parts of a convolution: several for each member, so that a slow one leaves some to the others. AMX would put inputs
+   side by side for each again. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -4439,10 +4576,7 @@ static void reid__prepare(reid__job *j) {
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
-    for (int i = from; i < to; i++) {
-        j->op = &j->net->plan->ops[i];
-        reid__run_op(j);
-    }
+    for (j->op = &j->net->plan->ops[from]; from < to; from++, j->op++) reid__run_op(j);
 }
 
 /* Image i of the batch, up to the split. j is the caller's own. */
@@ -4540,8 +4674,7 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
 }
 
 /* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
-   fetches its share. */
+   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
 static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
                                     float *products) {
     const reid__op *op = j->op;
@@ -4651,8 +4784,7 @@ static void reid__fetch_window(const reid__job *j, int panel) {
         for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
 }
 
-/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
-   thread waits for them. */
+/* The weights behind a depthwise convolution, the squeeze's and the projection's, would come while a thread waits. */
 static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
     const reid__plan *plan = j->net->plan;
     const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
@@ -4751,9 +4883,8 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
-    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
     int oh = op->oh, count;
-    /* The borders of all lines, too, which nothing else is written to. */
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
         int image = (int)(from / oh), y = (int)(from % oh);
@@ -4775,178 +4906,6 @@ static void reid__depthwise_grid(reid__job *j) {
         work *= reid__ceil_div(parts_m * parts_n, threads);
         if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
     }
-}
-
-/* --------------------------------------------------------------------------------------------------------------------
-   >>narrow
-   What bf16 and INT8 do differently: how weights are packed, and, last, how inputs are laid out for AMX. Everything
-   else of such a convolution is that of >>cpu: the same parts, blocks, panels and tiles of other elements.
-   ------------------------------------------------------------------------------------------------------------------ */
-/* FP32 to bf16, to nearest even. */
-static uint16_t reid__to_bf16(float x) {
-    uint32_t bits = reid__bits(x);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
-   what 1 stands for. */
-static double reid__quantise(const float *row, int count, double factor, double *inverse) {
-    double most = 0;
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
-    *inverse = most > 0 ? 127 / most : 0;
-    return most / 127;
-}
-
-/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
-static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale) {
-    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
-    size_t each = (size_t)reid__per_word(element);
-    double inverse = 1;
-    char *out = (char *)panel;
-    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
-    for (int j = 0; j < columns; j++) {
-        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
-        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
-        for (int t = 0; t < taps; t++) {
-            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
-            for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
-                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
-            }
-        }
-    }
-}
-
-/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
-   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
-   3, taps). */
-static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias) {
-    for (int j = 0; j < columns; j++, rows += 3 * taps) {
-        double most = 0, sum = 0, rest = 0, one;
-        for (int i = 0; i < 3 * taps; i++) {
-            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
-            most = fmax(most, fabs(w * p->scale));
-            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
-            rest += w * (level * p->scale - p->mean[i / taps]);
-        }
-        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
-        for (int i = 0; i < 3 * taps && one > 0; i++)
-            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
-        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
-    }
-}
-
-/* INT8: scales and biases become those in steps of the output. */
-static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e) {
-    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
-    double out = reid__byte_step(&l->buffers[op->out]);
-    for (int c = 0; c < op->oc; c++) {
-        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
-        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
-            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
-    }
-    return REID_OK;
-}
-
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
-/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
-   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
-   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
-   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
-   pixels. That reads an input once where gathering copies it for every window that it is in. */
-
-/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
-   last window's. */
-static int reid__grid_pixels(const reid__op *op, int c) {
-    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
-    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
-}
-
-static int reid__uses_grid(const reid__op *op, int c) {
-    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
-           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
-           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
-           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
-}
-
-/* The place of a pixel; both counted from the same image on. */
-static int reid__place_of(const reid__op *op, int pixel) {
-    int line = pixel / op->ow;
-    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
-}
-
-/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
-static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
-    const reid__op *op = j->op;
-    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
-    const char *from = NULL;
-    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
-    if (from && op->stride == 1) {
-        memset(to, 0, pixel);
-        memcpy(to + pixel, from, (size_t)op->iw * pixel);
-        return;
-    }
-    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
-        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
-        else memset(to, 0, pixel);
-}
-
-/* Those copies, for `count` pixels from m on. Returns how many places they take. */
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t) {
-    const reid__op *op = j->op;
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
-    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
-    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
-    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
-    for (int phase = 0; phase < stride * stride; phase++)
-        for (int i = 0; i < lines; i++) {
-            int at = (top + i) % (op->oh + 1);
-            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
-                            block + (phase * lines + i) * line);
-        }
-    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
-    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
-    t->matrix = block + from % grid * pixel, t->row = pixel;
-    for (int tap = 0; tap < 9; tap++) {
-        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
-        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
-    }
-    return to - from + 1;
-}
-
-/* The same for other windows, whose inputs are put side by side. */
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
-    int c = j->net->plan->buffers[j->op->in].c, words = reid__pad_run(t->kc, j->op->element);
-    words /= reid__per_word(j->op->element);
-    t->matrix = (const char *)block;
-    if (j->op->scale != REID__NONE) { /* they are */
-        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
-        return;
-    }
-    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
-    t->row = REID__STEP_BYTES, t->step = t->row * count;
-    for (int tap = 0; tap < t->taps; tap++)
-        s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
 }
 
 #endif /* REID_IMPLEMENTATION */
@@ -5314,8 +5273,7 @@ static void REID__F(layer)(const float *x, int k_count, const float *matrix, int
     for (; k < k_count; k++) REID__F(add_rows)(x + k, matrix + (ptrdiff_t)k * n, n, out, 1);
 }
 
-/* Squeeze-excite factors of one image: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c).
-   scratch: c + padded hidden floats. */
+/* Squeeze-excite factors: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c). scratch: c + hidden. */
 static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch,
                              float *out) {
     float *mean = scratch, *hidden = scratch + c;
@@ -5335,8 +5293,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to its six points, but for their factors of 1/4, -1/6, -1/6, 1/24, 1/24 and 1;
-   winograd_outputs has 24 times these. */
+/* G g on one axis: a filter of three to six points, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1): winograd_outputs
+   has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -5361,8 +5319,8 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
         }
 }
 
-/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made in registers
-   of three numbers each. */
+/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made of three
+   numbers each in registers. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
@@ -5393,8 +5351,7 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
                 REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
-/* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
-   contract anything else. */
+/* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
@@ -5418,8 +5375,7 @@ REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
     y[3] = REID__FMA(REID__SET1(24.0f), m[5], REID__FMA(REID__SET1(8.0f), difference2, difference));
 }
 
-/* B' d B: 6x6 input pixels of c channels to the points: those of tile `tile` in [12][c / W][3][REID__TILES][W], twelve
-   times three points. */
+/* B' d B: 6x6 input pixels of c channels to the points: tile `tile` of [12][c / W][3][REID__TILES][W]. */
 static void REID__F(winograd_in)(const float *const *in, int c, int tile, float *out) {
     const ptrdiff_t three = reid__three_points(c);
     out += tile * REID__W;
@@ -5438,8 +5394,7 @@ static void REID__F(winograd_in)(const float *const *in, int c, int tile, float 
     }
 }
 
-/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie inside of the image. 576 is 24
-   for columns times 24 for rows. */
+/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie in the image. 576 is 24 * 24. */
 static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
                                   ptrdiff_t pixel, int rows, int columns, reid__act act) {
     for (int at = 0; at < width; at += REID__W) {
@@ -5528,8 +5483,7 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* The inner products of one row with n queries. A row is read once, from memory that is larger than every cache, so it
-   is asked for early. */
+/* The inner products of one row with n queries. Rows are read once, from memory, and therefore asked for early. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
     REID__V acc[4][2];
     float lanes[REID__W];
