@@ -2393,31 +2393,21 @@ static const reid__arch reid__archs[] = {
 
 /* ResNet-50: He et al., "Deep Residual Learning for Image Recognition", table 1. */
 static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
-    {3, 64, 256, 1},
-    {4, 128, 512, 2},
-    {6, 256, 1024, 2},
+    {3, 64, 256, 1}, {4, 128, 512, 2}, {6, 256, 1024, 2},
     {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
 #define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
 /* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
 static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
-    {1, 3, 1, 16, 1},
-    {6, 3, 2, 24, 2},
-    {6, 5, 2, 40, 2},
-    {6, 3, 2, 80, 3},
-    {6, 5, 1, 112, 3},
-    {6, 5, 2, 192, 4},
-    {6, 3, 1, 320, 1},
+    {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2},  {6, 3, 2, 80, 3},
+    {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
 };
 
 /* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
    concatenated in this order. The last two share one pooled vector (bins 0: the one before). */
 static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
-    {2, 4, "reduce_layer2"},
-    {3, 2, "reduce_layer3"},
-    {4, 1, "reduce_layer4"},
-    {4, 0, "reduce_avgpool"},
+    {2, 4, "reduce_layer2"}, {3, 2, "reduce_layer3"}, {4, 1, "reduce_layer4"}, {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
 
@@ -2788,9 +2778,6 @@ static size_t reid__place_buffers(const reid__buffer *buffers, int count, const 
     return end;
 }
 
-/* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
-static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
-
 /* Runs of neighbouring inputs under a kernel, and their length. The stem has no padded channels: a row is one run. */
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
@@ -2814,9 +2801,7 @@ static size_t reid__narrow_depth(const reid__op *op, int stem) {
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
 static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS / 2 : op->kh * op->kw; }
 
-static int reid__winograd_tiles(const reid__op *op) {
-    return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
-}
+static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4); }
 
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
@@ -2856,8 +2841,7 @@ static int reid__wants(const reid__op *op, reid__want *want) {
     reid__want *w = want;
     if (op->kind == REID__CONV) w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
     if (op->kind == REID__DEPTHWISE) w = reid__want_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
-    if (op->kind == REID__LINEAR)
-        w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+    if (op->kind == REID__LINEAR) w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
     if (op->kind == REID__SQUEEZE) {
         w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
@@ -2901,12 +2885,12 @@ static void reid__assign_offsets(reid__plan *p) {
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
         if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
-        op->weight = at, at += reid__matrix(k, n);
+        op->weight = at, at += k * (size_t)reid__padded(n); /* K rows of output channels */
         op->bias = at, at += (size_t)reid__padded(n);
         if (reid__makes_bytes(p->buffers, op)) op->scales = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->exponent = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
-            op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
+            op->weight2 = at, at += (size_t)op->hidden * (size_t)reid__padded(op->oc);
             op->bias2 = at, at += (size_t)reid__padded(op->oc);
         }
         p->weight_floats = at;
@@ -3299,6 +3283,7 @@ typedef struct reid__kernels {
 #else
 #define REID__UNROLLED _Pragma("GCC unroll 16")
 #endif
+#define REID__EACH(i, count) REID__UNROLL for (int i = 0; i < (count); i++)
 
 #ifndef REID_SELF
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
@@ -3363,7 +3348,7 @@ static uint16_t reid__to_half(float x) {
        REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
        REID__RUN             all       output pixels that a depthwise convolution computes side by side
-       REID__UNROLL          all       the pragma before loops that have to be unrolled, or nothing
+       REID__UNROLL          all       the pragma before loops that have to be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
@@ -3432,16 +3417,10 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 
 #ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-/* Four pixels of four bytes to four of three. Writes 16 bytes. */
-#define REID__ITIGHT(to, p)                                                                                            \
-    _mm_storeu_si128((__m128i *)(void *)(to),                                                                          \
-                     _mm_shuffle_epi8(REID__ILOAD4(p),                                                                 \
-                                      _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)))
 /* Code for CPUs that have these extensions. */
 #define REID__PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
-#define REID__TARGET(names) \
-    REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
+#define REID__TARGET(names) REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
 #define REID__TARGET_END REID__PRAGMA(clang attribute pop)
 #else
 #define REID__TARGET(names) REID__PRAGMA(GCC push_options) REID__PRAGMA(GCC target(names))
@@ -3491,10 +3470,9 @@ REID__TARGET("avx2,fma,f16c")
 #define REID__PASS avx2_int8
 #define REID__INT8
 #define REID__DOT(a, b, c)                                                                                             \
-    _mm256_add_epi32(                                                                                                  \
-        _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                             \
-                                              _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),                         \
-        _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+    _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
+                                                           _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
+                     _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
@@ -3589,26 +3567,22 @@ REID__TARGET_END
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 }
-#endif
 
-#ifdef REID__VECTORS
 /* Bits that __builtin_cpu_supports of some compilers has no name for. */
-static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
+static inline int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     unsigned r[4];
     reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
-#ifndef REID_NO_NARROW
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
-static int reid__amx_allowed(void) {
+static inline int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
     return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
 #else
     return 0;
 #endif
 }
-#endif
 #endif
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
@@ -4769,8 +4743,6 @@ typedef struct reid__source {
     int turn, turns;    /* times that lines are computed, those passed and all */
     const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
     size_t later_bytes;
-    const char *next;   /* what the row in hand asks for */
-    size_t size;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
@@ -4810,48 +4782,33 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     reid__find_later(j, panel, from);
 }
 
-/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
-   a few lines at a time, for most of many at once are lost. */
-static void reid__look_ahead(reid__source *from) {
-    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
-    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
-    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
-}
-
 /* Where the pixels of input line y begin in a ring. */
 static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
+/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
+   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
+   most of many at once are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
-    int nr = j->net->kernels->nr, pixels = lines * op->iw;
+    int nr = j->net->kernels->nr, pixels = lines * op->iw, turn = from->turn++, later = turn % 2;
+    size_t size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max((from->turns + !later) / 2, 1);
+    const char *next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * size;
     reid__tile *t = &from->tile;
     reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
     t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
-    reid__look_ahead(from);
-    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, next, size);
     if (lines == 1) return;
     size_t floats = (size_t)op->iw * (size_t)nr;
     for (int i = 0; i < lines; i++)
         memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
 }
 
-/* Line y where the input is there already. */
-static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int c = j->net->plan->buffers[op->in].c;
-    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
-    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
-}
-
 /* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
-static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
-                                  reid__thread_memory *s) {
+static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel, reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
@@ -4867,8 +4824,9 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih), lines;
         for (next = reid__max(next, top); next < bottom; next += lines) {
             lines = reid__min(together, end - next);
+            const char *there = reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column);
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else reid__ring_load(j, image, next, panel, width, ring);
+            else k->load(there, c, op->iw, width, reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
@@ -5037,13 +4995,11 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
-    const ptrdiff_t padding =
-        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
+    const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
+    REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
-        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
+        REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
                 if (t->fetch_divisor <= REID__FEW_TILES) __builtin_prefetch((const void *)ahead, 0, 3);
@@ -5053,40 +5009,33 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
             const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
             for (; k < end; k += step, b += nv * REID__W) {
                 REID__SUM w[REID__NV];
-                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
-                REID__UNROLL for (int r = 0; r < mr; r++) {
+                REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
+                REID__EACH(r, mr) {
                     REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                    REID__EACH(j, nv) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
                 }
             }
         }
     }
 #ifdef REID__INT8
     const int added = REID__F(added)(t), is_signed = t->is_signed;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) {
-            const int at = j * REID__W;
-            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
-            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
-                          REID__SET1(t->residual_scale), added, is_signed,
-                          (uint8_t *)t->out + r * t->out_stride + at);
-        }
+    REID__EACH(r, mr) REID__EACH(j, nv) {
+        const int at = j * REID__W;
+        const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
+        REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
+                      REID__SET1(t->residual_scale), added, is_signed, (uint8_t *)t->out + r * t->out_stride + at);
+    }
 }
 #else
     if (t->residual)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] += REID__F(residual)(t, r, j * REID__W);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
     else if (t->act == REID__RELU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
-    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
+    REID__EACH(r, mr)
         if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
-        else
-            REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
+        else REID__EACH(j, nv) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
 }
 #endif
 
@@ -5107,28 +5056,26 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
                                          const float *weight, const float *bias, REID__T *out, REID__V *sums,
                                          const int nv, const int k, const int stride, const int count) {
     REID__V acc[REID__NV][REID__RUN];
-    REID__UNROLL for (int v = 0; v < nv; v++)
-        REID__UNROLL for (int i = 0; i < count; i++) acc[v][i] = REID__LOAD(bias + v * REID__W);
+    REID__EACH(v, nv) REID__EACH(i, count) acc[v][i] = REID__LOAD(bias + v * REID__W);
     REID__UNROLL for (int ky = 0; ky < k; ky++, weight += k * c) {
         const float *in = rows[ky] + at;
-        REID__UNROLL for (int j = 0; j < nv * stride; j++) {
+        REID__EACH(j, nv * stride) {
             const int v = j / stride, first = j % stride, inputs = count + (k - 1 - first) / stride;
             REID__V x[REID__RUN + REID__MAX_KERNEL - 1];
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
-            REID__UNROLL for (int i = 0; i < inputs; i++) {
+            REID__EACH(i, inputs) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
                 REID__IN_REGISTER(x[i]);
             }
             REID__UNROLL for (int kx = first; kx < k; kx += stride) {
                 REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
                 REID__IN_REGISTER(w);
-                REID__UNROLL for (int i = 0; i < count; i++)
-                    acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
+                REID__EACH(i, count) acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
     }
     REID__UNROLL for (int i = 0; i < count; i++, out += c)
-        REID__UNROLL for (int v = 0; v < nv; v++) {
+        REID__EACH(v, nv) {
             acc[v][i] = REID__F(act)(acc[v][i], act);
             REID__PUT(out + v * REID__W, acc[v][i]);
             sums[v] += acc[v][i];
@@ -5140,13 +5087,13 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
     REID__V sum[REID__NV];
-    REID__UNROLL for (int v = 0; v < nv; v++) sum[v] = REID__SET1(0.0f);
+    REID__EACH(v, nv) sum[v] = REID__SET1(0.0f);
     int ox = 0;
     for (; ox + REID__RUN <= op->ow; ox += REID__RUN, at += REID__RUN * stride * REID__PANEL, out += REID__RUN * c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, REID__RUN);
     for (; ox < op->ow; ox++, at += stride * REID__PANEL, out += c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, 1);
-    REID__UNROLL for (int v = 0; v < nv; v++) REID__STORE(sums + v * REID__W, sum[v]);
+    REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
 /* The same of all vectors of a panel, or one after the other in the half of one. */
@@ -5164,8 +5111,7 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
    2: there are no others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
-#define REID__ROW(k, stride)                                                                                           \
-    REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
+#define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
     if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
     else if (op->kw == 3) REID__ROW(3, 2);
     else if (op->stride == 1) REID__ROW(5, 1);
@@ -5259,8 +5205,7 @@ static void REID__F(scale_rows)(const float *in, const float *factors, int rows,
 REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
     for (int v = 0; v < n; v += REID__W) {
         REID__V sum = REID__LOAD(out + v);
-        REID__UNROLL for (int k = 0; k < count; k++)
-            sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
+        REID__EACH(k, count) sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
         REID__STORE(out + v, sum);
     }
 }
@@ -5312,10 +5257,10 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
     for (ptrdiff_t at = 0; at < count; at += REID__W)
         for (int x = 0; x < 3; x++) {
             REID__V g[3], u[6];
-            REID__UNROLL for (int y = 0; y < 3; y++) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
+            REID__EACH(y, 3) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
             REID__F(winograd_taps)(g, u);
             float *to = out + (at / width * 3 + x) * width + at % width;
-            REID__UNROLL for (int y = 0; y < 6; y++) REID__STORE(to + 3 * y * count, u[y]);
+            REID__EACH(y, 6) REID__STORE(to + 3 * y * count, u[y]);
         }
 }
 
@@ -5326,29 +5271,23 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
     const float *in = t->in, *w = t->weights + at;
     const int width = t->width, lines = t->lines;
     uintptr_t ahead = t->ahead;
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__SET1(0.0f);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
             REID__V u[REID__POINT_VECTORS][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
-            REID__UNROLL for (int j = 0; j < nv; j++) {
+            REID__EACH(j, nv) {
                 REID__V g[3];
-                REID__UNROLL for (int x = 0; x < 3; x++) g[x] = REID__LOAD(w + x * width + j * REID__W);
+                REID__EACH(x, 3) g[x] = REID__LOAD(w + x * width + j * REID__W);
                 REID__F(winograd_taps)(g, u[j]); /* the compiler leaves out the other three points */
             }
-            REID__UNROLL for (int p = 0; p < 3; p++)
-                REID__UNROLL for (int r = 0; r < rows; r++) {
-                    REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
-                    REID__UNROLL for (int j = 0; j < nv; j++)
-                        sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
-                }
+            REID__EACH(p, 3) REID__EACH(r, rows) {
+                REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
+                REID__EACH(j, nv) sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
+            }
         }
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv)
+        REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
 /* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
@@ -5381,15 +5320,14 @@ static void REID__F(winograd_in)(const float *const *in, int c, int tile, float 
     out += tile * REID__W;
     for (int at = 0; at < c; at += REID__W, out += 3 * REID__TILES * REID__W) {
         REID__V d[6], column[6], v[6][6];
-        REID__UNROLL for (int x = 0; x < 6; x++) {
-            REID__UNROLL for (int y = 0; y < 6; y++) d[y] = REID__LOAD(in[y * 6 + x] + at);
+        REID__EACH(x, 6) {
+            REID__EACH(y, 6) d[y] = REID__LOAD(in[y * 6 + x] + at);
             REID__F(winograd_points)(d, column);
-            REID__UNROLL for (int y = 0; y < 6; y++) v[y][x] = column[y];
+            REID__EACH(y, 6) v[y][x] = column[y];
         }
-        REID__UNROLL for (int y = 0; y < 6; y++) {
+        REID__EACH(y, 6) {
             REID__F(winograd_points)(v[y], d);
-            REID__UNROLL for (int x = 0; x < 6; x++)
-                REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
+            REID__EACH(x, 6) REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
         }
     }
 }
@@ -5399,14 +5337,14 @@ static void REID__F(winograd_out)(const float *in, const float *bias, int width,
                                   ptrdiff_t pixel, int rows, int columns, reid__act act) {
     for (int at = 0; at < width; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
-        REID__UNROLL for (int j = 0; j < 6; j++) {
-            REID__UNROLL for (int i = 0; i < 6; i++) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+        REID__EACH(j, 6) {
+            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
             REID__F(winograd_outputs)(m, column);
-            REID__UNROLL for (int i = 0; i < 4; i++) y[i][j] = column[i];
+            REID__EACH(i, 4) y[i][j] = column[i];
         }
-        REID__UNROLL for (int i = 0; i < 4; i++) {
+        REID__EACH(i, 4) {
             REID__F(winograd_outputs)(y[i], m);
-            REID__UNROLL for (int j = 0; j < 4; j++)
+            REID__EACH(j, 4)
                 if (i < rows && j < columns)
                     REID__STORE(out + i * row + j * pixel + at,
                                 REID__F(act)(REID__FMA(REID__SET1(1.0f / 576), m[j], REID__LOAD(bias + at)), act));
@@ -5436,8 +5374,9 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     int32_t sums[REID__LANES];
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
+    const __m128i three_of_four = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     int i = 0;
-    REID__UNROLL for (int t = 0; t < REID__LOADED / 2; t++) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
@@ -5445,7 +5384,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             const int16_t *taps = w->taps + 2 * k;
             const uint8_t *from[REID__W / 4];
             REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
-            REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
+            REID__EACH(j, REID__W / 4) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
                 const REID__I pixels = REID__IBLOCKS(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
@@ -5457,7 +5396,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
         REID__ROUND(rounded, sums);
-        REID__ITIGHT(out, rounded);
+        _mm_storeu_si128((__m128i *)(void *)out, _mm_shuffle_epi8(REID__ILOAD4(rounded), three_of_four));
     }
     return i;
 }
@@ -5488,11 +5427,11 @@ REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queri
     REID__V acc[4][2];
     float lanes[REID__W];
     int k = 0;
-    REID__UNROLL for (int q = 0; q < n; q++) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
+    REID__EACH(q, n) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
     for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
         REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
         REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
-        REID__UNROLL for (int q = 0; q < n; q++) {
+        REID__EACH(q, n) {
             const float *query = queries + (ptrdiff_t)q * dim + k;
             acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
             acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
