@@ -158,8 +158,7 @@
            preset           resize        network input   filter     normalisation
            torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
            torchvision-v2   short 232     224 x 224       bilinear   ImageNet
-           effnet-b0        short 256     224 x 224       bicubic    ImageNet      (b1: 256, 240; b2: 288, 288;
-                                                                                    b3: 320, 300)
+           effnet-b0        short 256     224 x 224       bicubic    ImageNet  (b1: 256, 240; b2: 288, 288; b3: 320, 300)
            torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
            fastreid         straight      256 x 128       bicubic    ImageNet
            tao              straight      256 x 128       bilinear   std 0.226 in every channel
@@ -189,8 +188,7 @@
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
-       resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
-       the file.
+       resnet50-fastreid and the tf_ networks have others' tensors: they have to be named, by desc.network or the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
        at 0.9. desc.flip averages with the mirrored image before normalisation.
 
@@ -326,11 +324,7 @@
 
 #ifndef REID_API
 #ifdef REID_STATIC
-#if defined(__GNUC__)
 #define REID_API static __attribute__((unused))
-#else
-#define REID_API static
-#endif
 #else
 #define REID_API extern
 #endif
@@ -594,9 +588,8 @@ typedef struct reid_gpu_info {
    Thread safety   any thread; handles are independent of each other. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
-/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this handle may be running. */
+/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
+   this handle may be running. */
 REID_API void reid_destroy(reid_ctx *ctx);
 
 /* Computes embeddings.
@@ -880,10 +873,8 @@ REID_API uint64_t reid_latency_bound(int index);
    Thread safety   any thread but the queue's own; others may submit and wait meanwhile. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
-/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this queue may be running; where threads still submit, drain first, end them, then
-                   destroy. */
+/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
+   safety: no other call on it may be running; where threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
 /* IEEE half precision: to nearest even, too large becomes infinite; and back, exactly. Thread safety: any thread. */
@@ -2346,7 +2337,6 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
    The networks as tables. What looks alike but is not (where the stride sits, epsilon, padding) is a column, no `if`.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
-
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
 
 typedef struct reid__arch {
@@ -3320,8 +3310,6 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
 /* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
-static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + REID__MAGIC); }
-
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
 /* FP32 to half precision, to nearest even. */
@@ -3409,7 +3397,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
 #define REID__OCTETS(p) (*(p))
-#define REID__PUT(p, v) (*(p) = reid__low_byte(v))
+#define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
@@ -4550,7 +4538,10 @@ static void reid__prepare(reid__job *j) {
 }
 
 static void reid__run_ops(reid__job *j, int from, int to) {
-    for (j->op = &j->net->plan->ops[from]; from < to; from++, j->op++) reid__run_op(j);
+    for (int i = from; i < to; i++) {
+        j->op = &j->net->plan->ops[i];
+        reid__run_op(j);
+    }
 }
 
 /* Image i of the batch, up to the split. j is the caller's own. */
@@ -4912,12 +4903,6 @@ static void reid__depthwise_grid(reid__job *j) {
 #endif
 
 #ifdef REID__INT8
-/* To what a byte can be: 0 ... 255, or -128 ... 127. */
-REID__INLINE REID__V REID__F(clamp)(REID__V v, int is_signed) {
-    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f));
-    return REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f));
-}
-
 /* Finished sums to `out`: INT8's definition. All is in steps of the output, and a ReLU is what clamping does. added: 0,
    or what lies at `residual` counts, as bytes (1) or signed ones (2). */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
@@ -4925,7 +4910,8 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
     if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
-    REID__PUT(out, REID__F(clamp)(v, is_signed));
+    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to what a byte can be */
+    REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
 
 /* Which of three kinds a tile is; there are no signed ones that add. */
