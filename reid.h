@@ -158,7 +158,7 @@
            preset           resize        network input   filter     normalisation
            torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
            torchvision-v2   short 232     224 x 224       bilinear   ImageNet
-           effnet-b0        short 256     224 x 224       bicubic    ImageNet  (b1: 256, 240; b2: 288, 288; b3: 320, 300)
+           effnet-b0        short 256     224 x 224       bicubic    ImageNet (b1: 256, 240; b2: 288, 288; b3: 320, 300)
            torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
            fastreid         straight      256 x 128       bicubic    ImageNet
            tao              straight      256 x 128       bilinear   std 0.226 in every channel
@@ -434,9 +434,7 @@ typedef struct reid_error {
 } reid_error;
 
 /* Integer pixels, origin top left. Clipped to the image; nothing left is REID_ERR_BOX. */
-typedef struct reid_box {
-    int x, y, width, height;
-} reid_box;
+typedef struct reid_box { int x, y, width, height; } reid_box;
 
 /* One picture, or one detection in it. Neither pixels nor box are copied or kept. */
 typedef struct reid_image {
@@ -972,10 +970,7 @@ static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
    every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps. */
-typedef struct reid__caller {
-    int error;
-    unsigned fp;
-} reid__caller;
+typedef struct reid__caller { int error; unsigned fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
     reid__caller caller = {errno, 0};
@@ -1030,8 +1025,7 @@ static int reid__cpu_count(void) {
    ------------------------------------------------------------------------------------------------------------------ */
 static const char *reid__result_text(int result, int name) {
     switch (result) {
-#define REID__CASE(id, value, text) \
-    case value: return name ? #id : text;
+#define REID__CASE(id, value, text) case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
 #undef REID__CASE
     default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
@@ -1170,10 +1164,7 @@ static void reid__free(reid__mem *mem, void *memory) {
 }
 
 /* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
-typedef struct reid__carver {
-    char *base;
-    size_t used;
-} reid__carver;
+typedef struct reid__carver { char *base; size_t used; } reid__carver;
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
 
@@ -1214,10 +1205,7 @@ typedef enum reid__dtype {
     REID__DTYPE_COUNT
 } reid__dtype;
 
-static const struct {
-    const char *name;
-    int bits;
-} reid__dtypes[] = {
+static const struct { const char *name; int bits; } reid__dtypes[] = {
 #define REID__ROW(id, bits) {#id, bits},
     REID__DTYPES(REID__ROW)
 #undef REID__ROW
@@ -1233,9 +1221,7 @@ typedef struct reid__tensor {
     uint64_t begin, end; /* bytes, from the start of the data */
 } reid__tensor;
 
-typedef struct reid__meta {
-    const char *key, *value;
-} reid__meta;
+typedef struct reid__meta { const char *key, *value; } reid__meta;
 
 typedef struct reid__weights {
     const char *path;            /* for messages; "weights_data" when the bytes are in memory */
@@ -1349,10 +1335,7 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
     static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
     static const char picture[] = "a picture; give the file with the network's weights";
-    static const struct {
-        size_t at;
-        const char *magic, *what;
-    } rows[] = {
+    static const struct { size_t at; const char *magic, *what; } rows[] = {
         {0, "PK\003\004", torch},        /* zip: torch 1.6 and later */
         {0, "\200\002\212\012", torch},  /* pickle of a long integer: before 1.6 */
         {257, "ustar", torch},           /* tar: before 0.2 */
@@ -1768,8 +1751,7 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* The index of the first of n numbers that is infinite or NaN, or n. Two at a time: 1 more carries an exponent of ones
-   into the sign. */
+/* The index of the first of n numbers that is not finite, or n. In pairs: 1 more carries an exponent of ones away. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -1885,8 +1867,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-__attribute__((format(printf, 2, 3)))
-static void reid__print_digest(reid__digest *d, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
     va_start(args, format);
@@ -2046,9 +2027,7 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
 }
 
 /* Bytes of a pixel, and where red, green and blue stand in it. */
-typedef struct reid__layout {
-    int bytes, r, g, b;
-} reid__layout;
+typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
 static const reid__layout reid__layouts[] = {
     {3, 0, 1, 2}, /* REID_RGB8 */
@@ -2069,8 +2048,7 @@ static int reid__clip(int at, int length, int size, int *clipped_at, int *clippe
     return *clipped_length > 0;
 }
 
-/* Checks one description: afterwards every pixel of *roi, the part of the box that lies in the image, can be read.
-   `index` names the image in the message. */
+/* Checks description number `index`: then every pixel of *roi, what the image has of the box, can be read. */
 static reid_result reid__image_check(const reid_image *image, int index, reid_box *roi, reid_error *e) {
     int w = image->width, h = image->height, format = (int)image->format;
     reid_box all = {0, 0, w, h};
@@ -2519,8 +2497,7 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
     return p->buffer_count++;
 }
 
-/* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
-   p->overflow makes reid__plan_build fail. */
+/* A new operation reading buffer `in`, nothing else set. Past the limit the last one is used again, and p->overflow. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
     if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
@@ -2542,8 +2519,7 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
     return out;
 }
 
-/* A square window of an operation whose `oc` is set, and the buffer of its output, which is returned. The input counts
-   as `more` pixels taller and wider. */
+/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels taller, wider. */
 static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
     op->kh = op->kw = k, op->stride = stride;
     op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
@@ -3114,18 +3090,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         return REID_ERR_SYSTEM;
     }
     team->members = members; /* from here on there is something to stop */
-    if (team->parallel_fn) {
-        team->size = size;
-        return REID_OK;
-    }
     /* Members read team->size only after the first job is signalled, when it is final. */
-    for (int i = 1; i < size; i++) {
+    for (int i = 1; i < size && !team->parallel_fn; i++) {
         reid__member *member = &members[i];
         member->team = team, member->index = i;
         if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
     }
-    team->size = team->started + 1;
+    team->size = team->parallel_fn ? size : team->started + 1;
     return REID_OK;
 }
 
@@ -3146,9 +3118,8 @@ static void reid__team_stop(reid__team *team, int forked) {
    ------------------------------------------------------------------------------------------------------------------ */
 /* One tile: some pixels times one panel. Inputs, residual and outputs have the type that the convolution multiplies. */
 typedef struct reid__tile {
-    /* Inputs. The table `a` holds a pointer for each row and kernel position, or `matrix` says where they are without a
-       table: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds
-       those of step i of a run i * step further. */
+    /* Inputs. The table `a` has a pointer for each row and kernel position; without it, row r's inputs of run `tap` are
+       at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds step i of a run i * step further. */
     const void *const *a;      /* [rows][taps]; it counts where `matrix` is NULL */
     const char *matrix;        /* the inputs of row 0, or NULL */
     const ptrdiff_t *tap_at;   /* [taps]: bytes from a row's first run to each of its runs */
@@ -3156,8 +3127,7 @@ typedef struct reid__tile {
     int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
     int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
                                   a line and the last line of an image are no pixels, and are not stored */
-    int places;                /* an image has so many places */
-    int x;                     /* the place that row 0 stands for */
+    int places, x;             /* of an image; and the one that row 0 stands for */
 
     /* Weights of the panel. */
     const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
@@ -3323,9 +3293,8 @@ static uint16_t reid__to_half(float x) {
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
 
-/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them, those that
-   are the same in all passes of an instruction set after the last of these. "vectors": avx2 and avx512; "narrow": bf16
-   and INT8.
+/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them after the
+   pass, or after the last one of its instruction set. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
        REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
@@ -3696,8 +3665,8 @@ static double reid__quantise(const float *row, int count, double factor, double 
    padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
-    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
-    size_t each = (size_t)reid__per_word(element);
+    size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
+    size_t w = (size_t)width;
     double inverse = 1;
     char *out = (char *)panel;
     memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
@@ -4034,10 +4003,8 @@ static const reid__gemm *reid__gemm_of(const reid__job *j) {
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
     memset(&j, 0, sizeof j);
-    j.net = net, j.team = &lane->team, j.scratch = lane->scratch;
-    j.early = lane->arena;
-    j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
-    j.room = net->batch;
+    j.net = net, j.team = &lane->team, j.scratch = lane->scratch, j.room = net->batch;
+    j.early = lane->arena, j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
     return j;
 }
 
@@ -4252,9 +4219,8 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
     return pixels;
 }
 
-/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. The tiles have equal heights, give or
-   take one row; those of AMX have the full height, for fewer rows would take as long. Each tile fetches its share of
-   the `size` bytes at `next`, which are wanted next. */
+/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
+   row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
                             size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
@@ -4394,8 +4360,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several for each member, so that a slow one leaves some to the others. AMX would put inputs
-   side by side for each again. */
+/* Parts of a convolution: several for each member, so that a slow one leaves some to others. AMX copies inputs anew. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -5093,8 +5058,7 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or
-   2: there are no others in reid__efficientnet. */
+   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c); see reid__efficientnet for which. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
 #define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
@@ -5105,6 +5069,15 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 #undef REID__ROW
 }
 
+/* One pixel times its image's squeeze-excite factors. */
+static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
+    for (int v = 0; v < c; v += REID__W)
+        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
+#ifdef REID__BF16
+    /* See reid__scaled_floats. */
+    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
+#endif
+}
 #endif
 
 /* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
@@ -5165,28 +5138,14 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
-#ifndef REID__INT8
-/* One pixel times its image's squeeze-excite factors. */
-static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
-    for (int v = 0; v < c; v += REID__W)
-        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
-#ifdef REID__BF16
-    /* See reid__scaled_floats. */
-    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
-#endif
-}
-
-#ifndef REID__BF16
+#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* Rows of a panel of weights, each times its own factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
             REID__STORE(out, REID__LOAD(in) * REID__SET1(factors[r]));
 }
-#endif
-#endif
 
-#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* out (n) += x[k] * matrix[k] of `count` rows of n numbers. */
 REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
     for (int v = 0; v < n; v += REID__W) {
@@ -5250,8 +5209,7 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
         }
 }
 
-/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made of three
-   numbers each in registers. */
+/* The products of `rows` tiles and nv vectors of channels in three points. Weights are made of three in registers. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
@@ -5499,9 +5457,7 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
-#endif
-
-#ifdef REID__INT8
+#elif defined(REID__INT8)
 /* FP32 sums to bytes, a multiple of REID__LANES values. */
 static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
     for (int v = 0; v < count; v += REID__W)
@@ -5536,9 +5492,8 @@ static void reid__product_fused(const reid__tile *t, int rows) {
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
    inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 weights, 16 groups of them by 16 channels. One
-   instruction adds the product of two tiles to a third; in bf16, for each sum the even inputs and the odd ones in a
-   chain each, and both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS
-   and TDPBUSD). */
+   instruction adds the product of two tiles to a third; in bf16 the even inputs and the odd ones in a chain each, and
+   both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS, TDPBUSD). */
 #ifdef REID__BF16
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
@@ -5547,8 +5502,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
-/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster,
-   and setting up anew for every height is slow. */
+/* Sets up all registers, as the manual has it. Fewer rows would not be faster, and setting up for each height slow. */
 static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
