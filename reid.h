@@ -2519,7 +2519,7 @@ static int reid__output_size(int in, int k, int stride, int pad, int same, int *
     return out;
 }
 
-/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels taller, wider. */
+/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels larger. */
 static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
     op->kh = op->kw = k, op->stride = stride;
     op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
@@ -5073,10 +5073,8 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
     for (int v = 0; v < c; v += REID__W)
         REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
-#ifdef REID__BF16
-    /* See reid__scaled_floats. */
-    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
-#endif
+    if (REID__STEP > 1 && reid__pad_run(c, REID__ELEMENT) > c) /* see reid__scaled_floats */
+        REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
 }
 #endif
 
