@@ -1751,7 +1751,7 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* The index of the first of n numbers that is not finite, or n. In pairs: 1 more carries an exponent of ones away. */
+/* Index of the first of n numbers that is not finite, or n. In pairs: 1 more carries all ones into the sign bit. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -2312,7 +2312,7 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks as tables. What looks alike but is not (where the stride sits, epsilon, padding) is a column, no `if`.
+   The networks as tables: what looks alike but is not (strides, epsilon, padding) is a column, no `if` in a kernel.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
@@ -2497,7 +2497,7 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
     return p->buffer_count++;
 }
 
-/* A new operation reading buffer `in`, nothing else set. Past the limit the last one is used again, and p->overflow. */
+/* A new operation that reads buffer `in`. Past the limit the last one is used again, and p->overflow is set. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
     if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
@@ -3127,7 +3127,7 @@ typedef struct reid__tile {
     int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
     int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
                                   a line and the last line of an image are no pixels, and are not stored */
-    int places, x;             /* of an image; and the one that row 0 stands for */
+    int places, x;             /* the places of an image; the one that row 0 stands for */
 
     /* Weights of the panel. */
     const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
@@ -3661,7 +3661,7 @@ static double reid__quantise(const float *row, int count, double factor, double 
     return most / 127;
 }
 
-/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+/* A panel of bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
    padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
@@ -3761,7 +3761,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)(at * ic) * (size_t)reid__taps(op));
+            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element, factors + at, scale + at);
@@ -4780,9 +4780,10 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
         int top = oy * op->stride - op->pad_y, bottom = reid__min(top + op->kh, op->ih), lines;
         for (next = reid__max(next, top); next < bottom; next += lines) {
             lines = reid__min(together, end - next);
-            const char *there = reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column);
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else k->load(there, c, op->iw, width, reid__ring_line(j, ring, next));
+            else
+                k->load(reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column), c, op->iw, width,
+                        reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
@@ -5058,7 +5059,8 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c); see reid__efficientnet for which. */
+   and sums (width): of this row, left to right. Weights are (kh, kw, c), 3x3 or 5x5, strides 1 or 2: there are no
+   others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
 #define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
@@ -5207,7 +5209,7 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
         }
 }
 
-/* The products of `rows` tiles and nv vectors of channels in three points. Weights are made of three in registers. */
+/* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
