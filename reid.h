@@ -10,9 +10,8 @@
        #define REID_IMPLEMENTATION     in exactly one .c or .cpp file, before any system header
        #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
 
-   and include reid.h without the define everywhere else. A one-file program may also define REID_STATIC: every function
-   becomes static. Compile with -O2 and link with -lm -lpthread, before glibc 2.34 also with -ldl. -ffast-math is
-   refused.
+   and include reid.h without the define everywhere else. Compile with -O2, without -ffast-math, which is refused, and
+   link with -lm -lpthread, before glibc 2.34 also with -ldl.
 
    CONTENTS        grep -n '>>' reid.h
        >>api         declarations, each with its contract
@@ -26,10 +25,9 @@
        >>threads     the team of a lane                              |
        >>isa         what an instruction set provides                |
        >>pack        weights to the order in which they are read     |
-       >>cpu         the list to loops, in FP32                      |
+       >>cpu         the list to loops                               |
        >>winograd    3x3 convolutions by fewer multiplications       |
        >>depthwise   convolutions of each channel by itself          |
-       >>narrow      bf16 and INT8, and AMX                          |
        >>kernels     inner loops, once per instruction set           /
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
@@ -57,7 +55,7 @@
 
    OPTIONS         macros, defined before the include
        REID_IMPLEMENTATION   compile the implementation here
-       REID_STATIC           all functions static, for one-file programs
+       REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
        REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program (#embed, or the
@@ -76,49 +74,42 @@
        What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
        bytes of code and constants in the object):
 
-           left out                              seconds     bytes
-           nothing                                  18.2   649 832
-           REID_NO_CUDA                             15.1   569 554
-           REID_NO_SEARCH                           16.8   630 067
-           REID_NO_QUEUE                            17.4   639 741
-           REID_NO_NARROW                           10.5   431 176
-           REID_NO_VECTORS                           5.9   245 632
-           CUDA, search, queue and narrow            8.4   328 347
-           all five                                  3.2   132 223
+           left out           seconds     bytes        left out                         seconds     bytes
+           nothing               18.2   649 832        REID_NO_NARROW                      10.5   431 176
+           REID_NO_CUDA          15.1   569 554        REID_NO_VECTORS                      5.9   245 632
+           REID_NO_SEARCH        16.8   630 067        CUDA, search, queue and narrow       8.4   328 347
+           REID_NO_QUEUE         17.4   639 741        all five                             3.2   132 223
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
        comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
        INT8. AMX is a permission that Linux gives to a whole process: it is asked for when such a handle is created.
-       REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
-       REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
-       REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
-       REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
-                                       embeddings are the same to the bit)
-       REID_SYNC=1                     on a GPU: every kernel is waited for, at most 20 seconds, before the next one is
-                                       launched, and the operation that failed or did not end is named (slow; the
-                                       embeddings are the same to the bit)
-       REID_TILE=1...18                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
-                                       was measured; for `reid bench --tune`
+       REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
+       REID_WGMMA=0       on Hopper: convolutions with the instructions of older chips, for comparison
+       REID_CLUSTERS=0    on Hopper: no blocks that share the weights that they load
+       REID_PDL=0         on Hopper and later: no kernel begins before the one in front of it is over (with equal bits)
+       REID_SYNC=1        on a GPU: every kernel is waited for, at most 20 seconds, before the next one is launched, and
+                          the operation that failed or did not end is named (slow; with equal bits)
+       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's, measured or not (`reid bench --tune`)
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
        with everything that was tried in the error. Needed are a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA
        11.4 or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2
-       or later, of no later major version than the driver's. No CUDA header or library is needed to build.
-       libcuda.so.1 is loaded from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*,
-       Conda's and Python's folders. reid_query_gpu tells what was found.
+       or later, of no later major version than the driver's; to build, no CUDA header or library. libcuda.so.1 comes
+       from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, Conda's and Python's
+       folders. reid_query_gpu tells what was found.
        Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
        in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
        used costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench
        --tune` measures them, and `tiles` in the cache corrects the model from then on, without changing a bit.
-       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
-       another machine. Caches and packs hold machine code: a folder that others may write to is refused.
+       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on another machine. Caches
+       and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
        normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
        most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
-       and the caller's current one left as it is found.
-       After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
+       and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
+       address) every call on the handle fails.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -169,8 +160,7 @@
            preset           resize        network input   filter     normalisation
            torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
            torchvision-v2   short 232     224 x 224       bilinear   ImageNet
-           effnet-b0        short 256     224 x 224       bicubic    ImageNet      (b1: 256, 240; b2: 288, 288;
-                                                                                    b3: 320, 300)
+           effnet-b0        short 256     224 x 224       bicubic    ImageNet (b1: 256, 240; b2: 288, 288; b3: 320, 300)
            torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
            fastreid         straight      256 x 128       bicubic    ImageNet
            tao              straight      256 x 128       bilinear   std 0.226 in every channel
@@ -200,8 +190,7 @@
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
-       resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
-       the file.
+       resnet50-fastreid and the tf_ networks have others' tensors: they have to be named, by desc.network or the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
        at 0.9. desc.flip averages with the mirrored image before normalisation.
 
@@ -284,8 +273,8 @@
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (For the GPU's kernels
-       see MEASURED ON A GPU.)
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
+       GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -313,13 +302,7 @@
        differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
        first line, "reid fingerprint 1".
        Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
-       again, and packs have to be written again. The files of the `reid` command carry versions of their own.
-
-   REVISION HISTORY        CHANGELOG.md has it at length
-       unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
-                     the preset's numbers; the queue; REID_NO_SEARCH, REID_NO_QUEUE, REID_NO_NARROW and
-                     REID_NO_VECTORS; REID_SYNC
-       0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
+       again, and packs have to be written again. The files of the `reid` command carry versions of their own. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -343,11 +326,7 @@
 
 #ifndef REID_API
 #ifdef REID_STATIC
-#if defined(__GNUC__)
 #define REID_API static __attribute__((unused))
-#else
-#define REID_API static
-#endif
 #else
 #define REID_API extern
 #endif
@@ -458,9 +437,7 @@ typedef struct reid_error {
 } reid_error;
 
 /* Integer pixels, origin top left. Clipped to the image; nothing left is REID_ERR_BOX. */
-typedef struct reid_box {
-    int x, y, width, height;
-} reid_box;
+typedef struct reid_box { int x, y, width, height; } reid_box;
 
 /* One picture, or one detection in it. Neither pixels nor box are copied or kept. */
 typedef struct reid_image {
@@ -502,15 +479,13 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it; INT8 is a
-                                 ResNet's */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: a CPU's that has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
-    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
-                                 the CPU, 2 on CUDA */
+    int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
 
     /* The text of reid_kernels.cu, which CUDA needs; both NULL: the one compiled in, if any (see OPTIONS). */
@@ -518,8 +493,7 @@ typedef struct reid_desc {
     const char *kernels_path; /* … or the file that holds it */
     const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
     const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
-    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, else
-                                 $XDG_CACHE_HOME/reid, else ~/.cache/reid */
+    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, or see CUDA */
 
     /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
@@ -549,8 +523,7 @@ typedef struct reid_info {
     int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8", or the
-                               GPU's "sm_90" */
+    char isa[16];           /* as in REID_CPU_ISA, "avx512", or the GPU's "sm_90" */
     char precision[8];      /* "fp32", "bf16", "fp16", "int8" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
@@ -565,8 +538,7 @@ typedef struct reid_ctx reid_ctx;
 
 #define REID_OP_NONE (-1)
 
-/* One operation of the plan, for printing and for audits: examples/plain.c computes any plan from nothing else. Shapes
-   are of one image, NHWC. */
+/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. Of one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
@@ -585,8 +557,7 @@ typedef struct reid_op_info {
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
     int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
                                one, to which the result does not go by memory, or itself */
-    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
-                               "winograd" or "" */
+    const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -618,9 +589,8 @@ typedef struct reid_gpu_info {
    Thread safety   any thread; handles are independent of each other. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
-/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this handle may be running. */
+/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
+   this handle may be running. */
 REID_API void reid_destroy(reid_ctx *ctx);
 
 /* Computes embeddings.
@@ -647,12 +617,9 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became. info is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED.
-   Thread safety: any thread. */
+/* What the zeros of the desc became; the bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
+   answer is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
-
-/* The bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED (memory is zeroed). Thread safety: any
-   thread. */
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 
 /* Which GPU, driver, NVRTC and cache folder reid_create would use.
@@ -899,8 +866,7 @@ typedef struct reid_queue_stats {
     uint64_t queue_ns;                 /* over the images in `computed`: from submission to the start of their batch */
     uint64_t compute_ns;               /* over `batches`: how long they took */
     uint64_t latency_ns;               /* over `requests`: from submission to their end ... */
-    uint64_t latencies[REID_LATENCIES]; /* ... and how many took less than reid_latency_bound(i), but not less than
-                                           the bound before */
+    uint64_t latencies[REID_LATENCIES]; /* ... how many took less than reid_latency_bound(i), not than that of i - 1 */
     int waiting, computing;            /* images, now */
     int lanes, batch, limit;           /* what the zeros of the desc became */
 } reid_queue_stats;
@@ -948,14 +914,11 @@ REID_API uint64_t reid_latency_bound(int index);
    Thread safety   any thread but the queue's own; others may submit and wait meanwhile. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
-/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this queue may be running; where threads still submit, drain first, end them, then
-                   destroy. */
+/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
+   safety: no other call on it may be running; where threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* IEEE half precision: rounded to nearest even, too large becomes infinite; and back, exactly. Thread safety: any
-   thread. */
+/* IEEE half precision: to nearest even, too large becomes infinite; and back, exactly. Thread safety: any thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1049,12 +1012,8 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions
-   masked. */
-typedef struct reid__caller {
-    int error;
-    unsigned fp;
-} reid__caller;
+   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps. */
+typedef struct reid__caller { int error; unsigned fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
     reid__caller caller = {errno, 0};
@@ -1100,7 +1059,7 @@ static int reid__cpu_count(void) {
         if (reid__read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text)) period = strtol(text, NULL, 10);
     }
 #endif
-    if (quota > 0 && period > 0) n = reid__min(n, (int)reid__max(1, (int)(quota / period)));
+    if (quota > 0 && period > 0) n = reid__min(n, (int)(quota / period));
     return reid__max(n, 1);
 }
 
@@ -1109,8 +1068,7 @@ static int reid__cpu_count(void) {
    ------------------------------------------------------------------------------------------------------------------ */
 static const char *reid__result_text(int result, int name) {
     switch (result) {
-#define REID__CASE(id, value, text) \
-    case value: return name ? #id : text;
+#define REID__CASE(id, value, text) case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
 #undef REID__CASE
     default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
@@ -1155,8 +1113,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has. Sizes are computed with reid__mul and reid__add, which say when they
-   overflow.
+   frees all that a handle or a failed attempt has. Sizes come from reid__mul and reid__add, which tell an overflow.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Stands before each block. */
 typedef struct reid__block {
@@ -1199,9 +1156,7 @@ static void reid__default_free(void *ptr, size_t size, void *user) {
 static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
-    mem->user = desc->alloc_user;
-    mem->used = 0;
-    mem->newest = NULL;
+    mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
     return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
 }
@@ -1252,10 +1207,7 @@ static void reid__free(reid__mem *mem, void *memory) {
 }
 
 /* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
-typedef struct reid__carver {
-    char *base;
-    size_t used;
-} reid__carver;
+typedef struct reid__carver { char *base; size_t used; } reid__carver;
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
 
@@ -1272,7 +1224,7 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>file
-   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data to the end of the file.
+   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
    There is one way in, reid__weights_open. What it lets through needs no second check: each range has the size that its
    shape and dtype ask for, the ranges cover the data exactly, and every name stands once.
@@ -1296,10 +1248,7 @@ typedef enum reid__dtype {
     REID__DTYPE_COUNT
 } reid__dtype;
 
-static const struct {
-    const char *name;
-    int bits;
-} reid__dtypes[] = {
+static const struct { const char *name; int bits; } reid__dtypes[] = {
 #define REID__ROW(id, bits) {#id, bits},
     REID__DTYPES(REID__ROW)
 #undef REID__ROW
@@ -1315,9 +1264,7 @@ typedef struct reid__tensor {
     uint64_t begin, end; /* bytes, from the start of the data */
 } reid__tensor;
 
-typedef struct reid__meta {
-    const char *key, *value;
-} reid__meta;
+typedef struct reid__meta { const char *key, *value; } reid__meta;
 
 typedef struct reid__weights {
     const char *path;            /* for messages; "weights_data" when the bytes are in memory */
@@ -1390,13 +1337,9 @@ static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, re
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
     struct stat st;
-    if (desc->weights_data) {
-        w->path = "weights_data";
-        w->memory = (const unsigned char *)desc->weights_data;
-        w->size = desc->weights_size;
-        return REID_OK;
-    }
-    w->path = desc->weights;
+    w->path = desc->weights_data ? "weights_data" : desc->weights;
+    w->memory = (const unsigned char *)desc->weights_data, w->size = desc->weights_size;
+    if (w->memory) return REID_OK;
     do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
     while (w->fd < 0 && errno == EINTR);
     if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
@@ -1435,10 +1378,7 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
     static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
     static const char picture[] = "a picture; give the file with the network's weights";
-    static const struct {
-        size_t at;
-        const char *magic, *what;
-    } rows[] = {
+    static const struct { size_t at; const char *magic, *what; } rows[] = {
         {0, "PK\003\004", torch},        /* zip: torch 1.6 and later */
         {0, "\200\002\212\012", torch},  /* pickle of a long integer: before 1.6 */
         {257, "ustar", torch},           /* tar: before 0.2 */
@@ -1574,14 +1514,6 @@ static int reid__utf8_length(const char *text) {
     return n;
 }
 
-static char *reid__utf8_put(char *out, unsigned code) {
-    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
-    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* continuation bytes */
-    *out++ = (char)(first[more] | code >> 6 * more);
-    while (more-- > 0) *out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
-    return out;
-}
-
 /* One UTF-16 unit, written as \uXXXX. */
 static int reid__json_unit(reid__json *j, unsigned *unit) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -1598,6 +1530,7 @@ static int reid__json_unit(reid__json *j, unsigned *unit) {
 
 static int reid__json_escape(reid__json *j) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0}; /* of UTF-8, by the number of bytes that follow it */
     const char *letter = j->at[1] ? strchr(letters, j->at[1]) : NULL;
     unsigned code, low;
     if (letter) {
@@ -1611,7 +1544,9 @@ static int reid__json_escape(reid__json *j) {
         code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xdc00;
     }
     if (code == 0 || (code >= 0xdc00 && code < 0xe000)) return reid__json_bad(j, "a NUL, or half a surrogate pair");
-    j->out = reid__utf8_put(j->out, code);
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    *j->out++ = (char)(first[more] | code >> 6 * more);
+    while (more-- > 0) *j->out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
     return 1;
 }
 
@@ -1859,9 +1794,7 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* Returns the index of the first of n numbers that is infinite or NaN, or n if there is none. It looks at the bits
-   instead of calling isfinite, which a compiler option can remove.
-   Two at a time: 1 more carries an exponent of ones into the sign. */
+/* Index of the first of n numbers that is not finite, or n. In pairs: 1 more carries all ones into the sign bit. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -1933,13 +1866,12 @@ static void reid__digest_init(reid__digest *d) {
 static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t stripes) {
     uint64_t lane[2][4];
     memcpy(lane, d->lane, sizeof lane);
-    for (; stripes > 0; stripes--, p += 32) {
+    for (; stripes > 0; stripes--, p += 32)
         for (int i = 0; i < 4; i++) {
             uint64_t word = reid__le64(p + 8 * i);
             lane[0][i] = reid__mix(lane[0][i], word);
             lane[1][i] = reid__mix(lane[1][i], word);
         }
-    }
     memcpy(d->lane, lane, sizeof lane);
 }
 
@@ -1978,8 +1910,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-__attribute__((format(printf, 2, 3)))
-static void reid__print_digest(reid__digest *d, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
     va_start(args, format);
@@ -1990,8 +1921,7 @@ static void reid__print_digest(reid__digest *d, const char *format, ...) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>image
-   From the caller's pixels to the network's input: check the description, crop to the box, resize, centre-crop,
-   normalise.
+   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised.
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
@@ -2112,8 +2042,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
-    p->height = height;
-    p->width = width;
+    p->height = height, p->width = width;
     p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
@@ -2141,9 +2070,7 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
 }
 
 /* Bytes of a pixel, and where red, green and blue stand in it. */
-typedef struct reid__layout {
-    int bytes, r, g, b;
-} reid__layout;
+typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
 static const reid__layout reid__layouts[] = {
     {3, 0, 1, 2}, /* REID_RGB8 */
@@ -2164,8 +2091,7 @@ static int reid__clip(int at, int length, int size, int *clipped_at, int *clippe
     return *clipped_length > 0;
 }
 
-/* Checks one description: afterwards every pixel of *roi, the part of the box that lies in the image, can be read.
-   `index` names the image in the message. */
+/* Checks description number `index`: then every pixel of *roi, what the image has of the box, can be read. */
 static reid_result reid__image_check(const reid_image *image, int index, reid_box *roi, reid_error *e) {
     int w = image->width, h = image->height, format = (int)image->format;
     reid_box all = {0, 0, w, h};
@@ -2217,7 +2143,6 @@ struct reid__axis {
     double shrink;          /* 1 / stretch: source pixels to the filter's argument */
     reid__window *windows;  /* (count), of the output lines asked for */
     int count;
-    int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
     uint8_t picks[REID__LOADED / 2][16]; /* of 16 bytes: red, green, blue and nothing of two pixels, two bytes each */
@@ -2231,15 +2156,12 @@ static int64_t reid__resized(int side, int other, int edge) {
 
 static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int64_t resized, int crop) {
     int64_t spare = resized - crop;
-    double stretch;
-    a->filter = filter;
-    a->source = source;
-    a->resized = resized;
+    a->filter = filter, a->source = source, a->resized = resized;
     /* CenterCrop: int(round(spare / 2.0)), Python rounding a half to the even neighbour. An image smaller than the crop
        gets (crop - resized) // 2 pixels of padding before it. */
     a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
     a->scale = (double)source / (double)resized;
-    stretch = a->scale < 1.0 ? 1.0 : a->scale;
+    double stretch = a->scale < 1.0 ? 1.0 : a->scale;
     a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
     a->shrink = 1.0 / stretch;
 }
@@ -2278,22 +2200,6 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 }
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
-
-static void reid__axis_begin(reid__axis *a) {
-    size_t n = (size_t)a->count * (size_t)a->lanes;
-    for (size_t i = 0; i < n; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = REID__HALF;
-    a->open = 0;
-}
-
-/* Adds source line `at`, which must lie before the end of the last window. */
-static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
-    while (a->windows[a->open].end <= at) a->open++;
-    for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
-        const reid__window *w = &a->windows[i];
-        a->lines.add(reid__axis_sums(a, i), line, reid__tap(a, w, at), a->lanes);
-    }
-}
 
 /* Along x, taps lie as vectors take them, which multiply pairs of 16 bits and add the two products: (groups of columns,
    pairs, low 15 bits and the rest, columns, 2). */
@@ -2407,13 +2313,17 @@ static void reid__resize_row(reid__resizer *r, int y) {
     }
 }
 
-/* All rows of the band, to the sums of its lines. */
+/* All rows of the band, to the sums of its lines. Windows before number `open` are complete. */
 static void reid__resize_rows(reid__resizer *r) {
-    int end = r->y.windows[r->y.count - 1].end;
-    reid__axis_begin(&r->y);
-    for (int y = r->y.windows[0].first; y < end; y++) {
+    const reid__axis *a = &r->y;
+    int n = a->count * a->lanes, end = a->windows[a->count - 1].end;
+    for (int i = 0; i < n; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) a->sums[i + k] = REID__HALF;
+    for (int y = a->windows[0].first, open = 0; y < end; y++) {
         reid__resize_row(r, y);
-        reid__axis_add(&r->y, y, r->row);
+        while (a->windows[open].end <= y) open++;
+        for (int i = open; i < a->count && a->windows[i].first <= y; i++)
+            a->lines.add(reid__axis_sums(a, i), r->row, reid__tap(a, &a->windows[i], y), a->lanes);
     }
 }
 
@@ -2445,11 +2355,9 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks, as tables. What looks alike but is not (where the stride sits, BN epsilon, padding) is a column here
-   and never an `if` in a kernel.
+   The networks as tables: what looks alike but is not (strides, epsilon, padding) is a column, no `if` in a kernel.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
-
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
 
 typedef struct reid__arch {
@@ -2496,31 +2404,21 @@ static const reid__arch reid__archs[] = {
 
 /* ResNet-50: He et al., "Deep Residual Learning for Image Recognition", table 1. */
 static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
-    {3, 64, 256, 1},
-    {4, 128, 512, 2},
-    {6, 256, 1024, 2},
+    {3, 64, 256, 1}, {4, 128, 512, 2}, {6, 256, 1024, 2},
     {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
 #define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
 /* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
 static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
-    {1, 3, 1, 16, 1},
-    {6, 3, 2, 24, 2},
-    {6, 5, 2, 40, 2},
-    {6, 3, 2, 80, 3},
-    {6, 5, 1, 112, 3},
-    {6, 5, 2, 192, 4},
-    {6, 3, 1, 320, 1},
+    {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2},  {6, 3, 2, 80, 3},
+    {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
 };
 
 /* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
    concatenated in this order. The last two share one pooled vector (bins 0: the one before). */
 static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
-    {2, 4, "reduce_layer2"},
-    {3, 2, "reduce_layer3"},
-    {4, 1, "reduce_layer4"},
-    {4, 0, "reduce_avgpool"},
+    {2, 4, "reduce_layer2"}, {3, 2, "reduce_layer3"}, {4, 1, "reduce_layer4"}, {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
 
@@ -2642,18 +2540,13 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
     return p->buffer_count++;
 }
 
-/* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
-   p->overflow makes reid__plan_build fail. */
+/* A new operation that reads buffer `in`. Past the limit the last one is used again, and p->overflow is set. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
-    if (p->op_count == REID__MAX_OPS) {
-        p->overflow = 1;
-        p->op_count--;
-    }
+    if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
     memset(op, 0, sizeof *op);
     snprintf(op->name, sizeof op->name, "%s", name);
-    op->kind = kind;
-    op->in = in;
+    op->kind = kind, op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
@@ -2664,39 +2557,36 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
 /* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
    the odd pixel of padding at the end), otherwise `pad` on both sides. */
 static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
-    if (same) {
-        int out = reid__ceil_div(in, stride);
-        *pad_before = reid__max(0, (out - 1) * stride + k - in) / 2;
-        return out;
-    }
-    *pad_before = pad;
-    return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    int out = same ? reid__ceil_div(in, stride) : in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    *pad_before = same ? reid__max(0, (out - 1) * stride + k - in) / 2 : pad;
+    return out;
+}
+
+/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels larger. */
+static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
+    op->kh = op->kw = k, op->stride = stride;
+    op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
+    op->ow = reid__output_size(op->iw + more, k, stride, pad, p->arch->same_padding, &op->pad_x);
+    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
+    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
+    return op->out;
 }
 
 /* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
 static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
                           const char *block, const char *name, const char *bn) {
     reid__op *op = reid__add_op(p, kind, in, block);
-    int same = p->arch->same_padding;
     snprintf(op->name, sizeof op->name, "%s%s", block, name);
     snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
-    op->act = act;
-    op->kh = op->kw = k;
-    op->stride = stride;
-    op->oc = oc;
-    op->oh = reid__output_size(op->ih, k, stride, (k - 1) / 2, same, &op->pad_y);
-    op->ow = reid__output_size(op->iw, k, stride, (k - 1) / 2, same, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, oc);
-    return op->out;
+    op->act = act, op->oc = oc;
+    return reid__set_window(p, op, k, stride, (k - 1) / 2, 0);
 }
 
 static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
 
 static int reid__add_pool(reid__plan *p, int in, int bins) {
     reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
-    op->oh = op->ow = bins;
-    op->oc = op->ic;
+    op->oh = op->ow = bins, op->oc = op->ic;
     op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
@@ -2705,12 +2595,9 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
-    op->oh = op->ow = 1;
-    op->oc = oc;
-    op->out = out;
-    op->channel = channel;
-    op->seeded = seeded;
-    op->biased = 1;
+    op->oh = op->ow = 1, op->oc = oc;
+    op->out = out, op->channel = channel;
+    op->seeded = seeded, op->biased = 1;
 }
 
 /* A linear layer behind the pooled vector that was the embedding so far. */
@@ -2759,13 +2646,9 @@ static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, 
 
 static int reid__add_maxpool(reid__plan *p, int in) {
     reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
-    int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
-    op->kh = op->kw = 3, op->stride = 2, op->oc = op->ic;
-    op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
-    op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
-    return op->out;
+    int pad = p->arch->maxpool_pad;
+    op->oc = op->ic;
+    return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
 }
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
@@ -2795,11 +2678,11 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     p->embedding = reid__add_pool(p, x, 1);
     p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
+    int row = p->arch->reduce;
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
-    if (!p->arch->reduce) return;
-    int row = p->arch->reduce;
+    if (!row) return;
     reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
     linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
@@ -2822,19 +2705,16 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     x = reid__add_conv(p, REID__DEPTHWISE, x, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
-    int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
-    squeeze->ih = pixels_h, squeeze->iw = pixels_w;
+    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
-    int factors = squeeze->out;
 
-    part += 2;
-    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
-    reid__last_op(p)->scale = factors;
+    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part + 2], bns[part + 2]);
+    reid__last_op(p)->scale = squeeze->out;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
 }
@@ -2907,11 +2787,7 @@ static size_t reid__place_buffers(const reid__buffer *buffers, int count, const 
     return end;
 }
 
-/* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
-static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
-
-/* Runs of neighbouring inputs under a kernel, and their length. The stem's channels are not padded, so that a whole row
-   of its kernel is one run. */
+/* Runs of neighbouring inputs under a kernel, and their length. The stem has no padded channels: a row is one run. */
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
 
@@ -2934,9 +2810,7 @@ static size_t reid__narrow_depth(const reid__op *op, int stem) {
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
 static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS / 2 : op->kh * op->kw; }
 
-static int reid__winograd_tiles(const reid__op *op) {
-    return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
-}
+static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4); }
 
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
@@ -2970,39 +2844,22 @@ static reid__want *reid__want_add(reid__want *want, const char *prefix, const ch
     return want + 1;
 }
 
-static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
-    w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
-    return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
-}
-
 /* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
 static int reid__wants(const reid__op *op, reid__want *want) {
+    static const char *const norm[] = {".weight", ".bias", ".running_mean", ".running_var"};
     reid__want *w = want;
-    switch (op->kind) {
-    case REID__CONV:
-    case REID__DEPTHWISE:
-    case REID__LINEAR:
-        if (op->kind == REID__LINEAR)
-            w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        else w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__POOL:
-        if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__SQUEEZE:
+    if (op->kind == REID__CONV) w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
+    if (op->kind == REID__DEPTHWISE) w = reid__want_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
+    if (op->kind == REID__LINEAR) w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+    if (op->kind == REID__SQUEEZE) {
         w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
         w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__MAXPOOL:
-    case REID__NORMALISE: break;
     }
+    if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+    if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
+    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__want_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
     return (int)(w - want);
 }
 
@@ -3037,30 +2894,25 @@ static void reid__assign_offsets(reid__plan *p) {
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
         if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
-        op->weight = at, at += reid__matrix(k, n);
+        op->weight = at, at += k * (size_t)reid__padded(n); /* K rows of output channels */
         op->bias = at, at += (size_t)reid__padded(n);
         if (reid__makes_bytes(p->buffers, op)) op->scales = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->exponent = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
-            op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
+            op->weight2 = at, at += (size_t)op->hidden * (size_t)reid__padded(op->oc);
             op->bias2 = at, at += (size_t)reid__padded(op->oc);
         }
         p->weight_floats = at;
     }
 }
 
-/* Expands a network for one input size. head is resolved already: NONE, FILE or SEEDED. Returns 0 if the input is too
-   small for it. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head) {
     memset(p, 0, sizeof *p);
-    p->arch = arch;
-    p->height = height, p->width = width;
-    p->last_stride = last_stride;
-    if (arch->family == REID__RESNET)
-        reid__expand_resnet(p, head == REID_HEAD_SEEDED);
-    else
-        reid__expand_efficientnet(p, head);
+    p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
+    if (arch->family == REID__RESNET) reid__expand_resnet(p, head == REID_HEAD_SEEDED);
+    else reid__expand_efficientnet(p, head);
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
@@ -3136,12 +2988,10 @@ static int64_t reid__op_parameters(const reid__op *op) {
 /* Activations in and out per image plus the operation's weights once, FP32. */
 static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
     const int touched[4] = {op->in, op->residual, op->scale, op->sums};
+    const reid__buffer *b = p->buffers;
     int64_t values = (int64_t)op->oh * op->ow * reid__padded(op->oc) + reid__op_parameters(op);
-    for (int i = 0; i < 4; i++) {
-        if (touched[i] == REID__NONE) continue;
-        const reid__buffer *b = &p->buffers[touched[i]];
-        values += (int64_t)b->floats * 4 / b->bytes;
-    }
+    for (int i = 0; i < 4; i++)
+        if (touched[i] != REID__NONE) values += (int64_t)b[touched[i]].floats * 4 / b[touched[i]].bytes;
     return 4 * values;
 }
 
@@ -3188,8 +3038,7 @@ static void reid__team_share(reid__team *team, int index) {
 }
 
 /* Blocks until the generation differs from `seen`. The sleeper announces itself before it looks again, the waker
-   changes the generation before it looks for sleepers, both sequentially consistent: one of them always sees the
-   other. */
+   changes the generation before it looks for sleepers, both sequentially consistent: one always sees the other. */
 static unsigned reid__team_wait(reid__team *team, unsigned seen) {
     unsigned now;
     for (int i = 0; i < team->spins; i++) {
@@ -3284,18 +3133,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         return REID_ERR_SYSTEM;
     }
     team->members = members; /* from here on there is something to stop */
-    if (team->parallel_fn) {
-        team->size = size;
-        return REID_OK;
-    }
     /* Members read team->size only after the first job is signalled, when it is final. */
-    for (int i = 1; i < size; i++) {
+    for (int i = 1; i < size && !team->parallel_fn; i++) {
         reid__member *member = &members[i];
         member->team = team, member->index = i;
         if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
     }
-    team->size = team->started + 1;
+    team->size = team->parallel_fn ? size : team->started + 1;
     return REID_OK;
 }
 
@@ -3314,12 +3159,10 @@ static void reid__team_stop(reid__team *team, int forked) {
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
    set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
-/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
-   multiplies those. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs have the type that the convolution multiplies. */
 typedef struct reid__tile {
-    /* Inputs. The table `a` holds a pointer for each row and kernel position, or `matrix` says where they are without a
-       table: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds
-       those of step i of a run i * step further. */
+    /* Inputs. The table `a` has a pointer for each row and kernel position; without it, row r's inputs of run `tap` are
+       at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds step i of a run i * step further. */
     const void *const *a;      /* [rows][taps]; it counts where `matrix` is NULL */
     const char *matrix;        /* the inputs of row 0, or NULL */
     const ptrdiff_t *tap_at;   /* [taps]: bytes from a row's first run to each of its runs */
@@ -3327,8 +3170,7 @@ typedef struct reid__tile {
     int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
     int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
                                   a line and the last line of an image are no pixels, and are not stored */
-    int places;                /* an image has so many places */
-    int x;                     /* the place that row 0 stands for */
+    int places, x;             /* the places of an image; the one that row 0 stands for */
 
     /* Weights of the panel. */
     const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
@@ -3444,13 +3286,13 @@ typedef struct reid__kernels {
 #else
 #define REID__UNROLLED _Pragma("GCC unroll 16")
 #endif
+#define REID__EACH(i, count) REID__UNROLL for (int i = 0; i < (count); i++)
 
 #ifndef REID_SELF
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, and once more for vectors of 16: see over_sigmoid in
-   >>kernels. */
+/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, once more for vectors of 16: see over_sigmoid of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
@@ -3478,11 +3320,8 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
     return sum;
 }
 
-/* Adding it to a number of -2^22 ... 2^22 rounds that to an integer, to nearest even, which then stands in the low bits
-   of the pattern. */
+/* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
-
-static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + REID__MAGIC); }
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
@@ -3497,10 +3336,11 @@ static uint16_t reid__to_half(float x) {
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
 
-/* What a pass of >>kernels needs: these macros are defined, REID_SELF is included, and >>kernels undefines them at its
-   end, but for those of the vectors if REID__KEEP is defined. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
+/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them after the
+   pass, or after the last one of its instruction set. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
+       REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
        REID__W               all       floats in a vector
@@ -3508,7 +3348,7 @@ static uint16_t reid__to_half(float x) {
        REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
        REID__RUN             all       output pixels that a depthwise convolution computes side by side
-       REID__UNROLL          all       the pragma before loops that have to be unrolled, or nothing
+       REID__UNROLL          all       the pragma before loops that have to be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
@@ -3516,12 +3356,11 @@ static uint16_t reid__to_half(float x) {
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
-       REID__BASE            INT8      the FP32 pass whose functions it shares
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
        REID__QUOTIENT        bf16      a / b
-       REID__AMX_DOT         narrow    the same product of AMX's tiles; only passes that AMX has have it
+       REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
    The intrinsics beside + - * and / have the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
@@ -3540,8 +3379,11 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
 REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
 REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
 REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
+REID__INLINE int32_t reid__scalar_cvtepu8_epi32(uint8_t x) { return x; }
+REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 
 #define REID__PASS scalar
+#define REID__BASE scalar
 #define REID__PREFIX reid__scalar
 #define REID__V float
 #define REID__W 1
@@ -3555,44 +3397,30 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 /* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
 #ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
-#define REID__BASE scalar
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
 #define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
-#define REID__BYTES(p) ((float)*(p))
-#define REID__SIGNED(p) reid__from_byte(*(p), 1)
-#define REID__PUT(p, v) (*(p) = reid__low_byte(v))
+#define REID__OCTETS(p) (*(p))
+#define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
-#undef REID__PASS
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #endif
 
 #ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-/* Four pixels of four bytes to four of three. Writes 16 bytes. */
-#define REID__ITIGHT(to, p)                                                                                            \
-    _mm_storeu_si128((__m128i *)(void *)(to),                                                                          \
-                     _mm_shuffle_epi8(REID__ILOAD4(p),                                                                 \
-                                      _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)))
 /* Code for CPUs that have these extensions. */
 #define REID__PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
-#define REID__TARGET(names) \
-    REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
+#define REID__TARGET(names) REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
 #define REID__TARGET_END REID__PRAGMA(clang attribute pop)
 #else
 #define REID__TARGET(names) REID__PRAGMA(GCC push_options) REID__PRAGMA(GCC target(names))
@@ -3600,6 +3428,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #endif
 
 #define REID__PASS avx2
+#define REID__BASE avx2
 #define REID__PREFIX _mm256
 #define REID__V __m256
 #define REID__I __m256i
@@ -3611,7 +3440,6 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* of 16 none is left */
-/* A NaN stays one. */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
@@ -3635,30 +3463,22 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 #ifndef REID_NO_NARROW
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
-#define REID__BASE avx2
 #define REID__INT8
 #define REID__DOT(a, b, c)                                                                                             \
-    _mm256_add_epi32(                                                                                                  \
-        _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                             \
-                                              _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),                         \
-        _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+    _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
+                                                           _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
+                     _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
             _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
-#undef REID__PASS
 #endif
 REID__TARGET_END
 
@@ -3668,6 +3488,7 @@ REID__TARGET_END
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #define REID__PASS avx512
+#define REID__BASE avx512
 #define REID__PREFIX _mm512
 #define REID__V __m512
 #define REID__I __m512i
@@ -3697,13 +3518,8 @@ REID__TARGET_END
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #ifndef REID_NO_NARROW
@@ -3718,21 +3534,19 @@ REID__TARGET_END
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define REID__AMX amx_bf16
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
-#define REID__KEEP
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
-#define REID__BASE avx512
 #define REID__INT8
 #define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
+#define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
@@ -3741,7 +3555,6 @@ REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     return c;
 }
 #include REID_SELF
-#undef REID__PASS
 REID__TARGET_END
 #endif /* REID_NO_NARROW */
 #ifndef __clang__
@@ -3754,26 +3567,22 @@ REID__TARGET_END
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 }
-#endif
 
-#ifdef REID__VECTORS
 /* Bits that __builtin_cpu_supports of some compilers has no name for. */
-static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
+static inline int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     unsigned r[4];
     reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
-#ifndef REID_NO_NARROW
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
-static int reid__amx_allowed(void) {
+static inline int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
     return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
 #else
     return 0;
 #endif
 }
-#endif
 #endif
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
@@ -3799,16 +3608,17 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-#ifndef REID_NO_NARROW
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
-    if (!reid__kernels_for(isa)) return NULL;
+    const reid__kernels *kernels = reid__kernels_for(isa);
+#ifndef REID_NO_NARROW
+    if (kernels == &reid__kernels_scalar) return &reid__kernels_scalar_int8;
 #ifdef REID__VECTORS
-    if (isa == REID_ISA_AVX2) return &reid__kernels_avx2_int8;
+    if (kernels == &reid__kernels_avx2) return &reid__kernels_avx2_int8;
 #endif
-    return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
+#endif
+    return kernels;
 }
-#endif
 
 /* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
@@ -3831,18 +3641,13 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
         if (isa != REID_ISA_AUTO && isa != each) continue;
-#ifndef REID_NO_NARROW
         *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
-#else
-        *out = computes ? reid__kernels_for(each) : NULL;
-#endif
         if (*out) return REID_OK;
-        if (isa == each && !computes)
-            return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
-                              kind);
-        if (isa == each)
+        if (isa == REID_ISA_AUTO) continue;
+        if (computes)
             return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
                               rows[i].name);
+        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name, kind);
     }
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
 }
@@ -3850,7 +3655,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into panels of reid__kernels.nr output channels, one behind the other. See >>narrow for bf16 and INT8.
+   cut into panels of reid__kernels.nr output channels, one behind the other, of FP32, bf16 or INT8.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
@@ -3885,13 +3690,77 @@ typedef struct reid__loader {
     const reid__preset *preset;
 } reid__loader;
 
-/* What >>narrow packs: described there. */
+/* FP32 to bf16, to nearest even. */
+static uint16_t reid__to_bf16(float x) {
+    uint32_t bits = reid__bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* INT8: a channel's `count` weights times batch norm's factor become -127 ... 127. Returns what 1 stands for. */
+static double reid__quantise(const float *row, int count, double factor, double *inverse) {
+    double most = 0;
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    *inverse = most > 0 ? 127 / most : 0;
+    return most / 127;
+}
+
+/* A panel of bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale);
+                              reid__element element, const double *factors, float *scale) {
+    size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
+    size_t w = (size_t)width;
+    double inverse = 1;
+    char *out = (char *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
+        for (int t = 0; t < taps; t++) {
+            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
+            for (int i = 0; i < ic; i++, k++) {
+                double value = row[i * taps + t] * factors[j];
+                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
+                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
+                else out[at] = (char)(int)rint(value * inverse);
+            }
+        }
+    }
+}
+
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order and
+   by whatever instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias);
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
+/* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e);
+                                    reid_error *e) {
+    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double out = reid__byte_step(&l->buffers[op->out]);
+    for (int c = 0; c < op->oc; c++) {
+        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
+        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+    }
+    return REID_OK;
+}
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
    from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
@@ -3911,14 +3780,12 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 /* Elements [first, first + count) of one tensor, into its digest too. */
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__want *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
-    if (op->seeded) {
-        reid__generate(l->seed, want->name, first, count, (size_t)op->ic * (size_t)op->kh * (size_t)op->kw, out);
-    } else {
-        reid_result r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
-        if (r != REID_OK) return r;
-    }
-    reid__digest_update(digest, out, count * sizeof *out);
-    return REID_OK;
+    size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
+    reid_result r = REID_OK;
+    if (op->seeded) reid__generate(l->seed, want->name, first, count, inputs, out);
+    else r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
+    if (r == REID_OK) reid__digest_update(digest, out, count * sizeof *out);
+    return r;
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
@@ -3937,8 +3804,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width,
-                                         packed + (size_t)at * (size_t)ic * (size_t)reid__taps(op));
+            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element, factors + at, scale + at);
@@ -3963,8 +3829,8 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
     return r;
 }
 
-/* Batch norm in inference is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, both
-   in double. wants[0 … 3] are gamma, beta, mean, var. */
+/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double.
+   wants[0 … 3] are gamma, beta, mean, var. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
@@ -4067,12 +3933,11 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cpu
-   The CPU executor in FP32. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of
-   the batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
-   each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack).
-
-   Where reid__winograd_pays, a 3x3 convolution is computed by >>winograd instead; >>depthwise has the other kind of
-   convolution, >>narrow what bf16 and INT8 do differently.
+   The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
+   batch, N output channels, K = kernel positions x input channels. A is never built but for AMX: a table of pointers
+   says where each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack). In bf16 and
+   INT8 it is the same parts, blocks, panels and tiles of other elements. Where reid__winograd_pays, a 3x3 convolution
+   is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
    is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
@@ -4161,12 +4026,6 @@ struct reid__job {
 static void reid__winograd_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_grid(reid__job *j);
-static int reid__grid_pixels(const reid__op *op, int c);
-static int reid__uses_grid(const reid__op *op, int c);
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t);
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t);
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block);
 
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
@@ -4187,10 +4046,8 @@ static const reid__gemm *reid__gemm_of(const reid__job *j) {
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
     memset(&j, 0, sizeof j);
-    j.net = net, j.team = &lane->team, j.scratch = lane->scratch;
-    j.early = lane->arena;
-    j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
-    j.room = net->batch;
+    j.net = net, j.team = &lane->team, j.scratch = lane->scratch, j.room = net->batch;
+    j.early = lane->arena, j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
     return j;
 }
 
@@ -4202,14 +4059,6 @@ static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, 
     *to = count * (index + 1) / parts;
 }
 
-static void reid__run_part(const reid__job *j, int index, int thread) {
-    reid__part p;
-    p.thread = thread;
-    reid__share(j->count, j->parts_m, index / j->parts_n, &p.from, &p.to);
-    reid__share(j->panels, j->parts_n, index % j->parts_n, &p.first, &p.last);
-    j->part(j, &p);
-}
-
 /* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
    slow core, or one that the system has taken away, does not hold up the team. */
 static void reid__member_parts(void *task, int index) {
@@ -4219,7 +4068,12 @@ static void reid__member_parts(void *task, int index) {
         ptrdiff_t from, to, part;
         int owner = (index + i) % members, *taken = &j->scratch[owner].taken;
         reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
-        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) reid__run_part(j, (int)part, index);
+        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) {
+            reid__part p = {index, 0, 0, 0, 0};
+            reid__share(j->count, j->parts_m, (int)part / j->parts_n, &p.from, &p.to);
+            reid__share(j->panels, j->parts_n, (int)part % j->parts_n, &p.first, &p.last);
+            j->part(j, &p);
+        }
     }
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
@@ -4288,6 +4142,86 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
     for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
 }
 
+/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
+   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
+   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
+   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
+   pixels. That reads an input once where gathering copies it for every window that it is in.
+
+   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
+   image, and the last window's. */
+static int reid__grid_pixels(const reid__op *op, int c) {
+    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
+    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
+}
+
+static int reid__uses_grid(const reid__op *op, int c) {
+    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
+           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
+           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
+           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
+}
+
+/* The place of a pixel; both counted from the same image on. */
+static int reid__place_of(const reid__op *op, int pixel) {
+    int line = pixel / op->ow;
+    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
+}
+
+/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
+    const reid__op *op = j->op;
+    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
+    const char *from = NULL;
+    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
+    if (from && op->stride == 1) {
+        memset(to, 0, pixel);
+        memcpy(to + pixel, from, (size_t)op->iw * pixel);
+        return;
+    }
+    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
+        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
+        else memset(to, 0, pixel);
+}
+
+/* Those copies, for `count` pixels from m on. Returns how many places they take. */
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t) {
+    const reid__op *op = j->op;
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
+    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
+    for (int phase = 0; phase < stride * stride; phase++)
+        for (int i = 0; i < lines; i++) {
+            int at = (top + i) % (op->oh + 1);
+            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
+                            block + (phase * lines + i) * line);
+        }
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
+    t->matrix = block + from % grid * pixel, t->row = pixel;
+    for (int tap = 0; tap < 9; tap++) {
+        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
+        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
+    }
+    return to - from + 1;
+}
+
+/* The same for other windows, whose inputs are put side by side. */
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
+    int c = j->net->plan->buffers[j->op->in].c;
+    int words = reid__pad_run(t->kc, j->op->element) / reid__per_word(j->op->element);
+    t->matrix = (const char *)block;
+    if (j->op->scale != REID__NONE) { /* they are */
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
+        return;
+    }
+    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+    t->row = REID__STEP_BYTES, t->step = t->row * count;
+    for (int tap = 0; tap < t->taps; tap++) s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
+}
+
 /* A tile with what is the same for all pixels of an operation; reid__inputs adds the rest. */
 static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     const reid__op *op = j->op;
@@ -4299,8 +4233,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     return t;
 }
 
-/* Tells t where the inputs of `count` output pixels from m on lie. Returns the rows that this takes: more than `count`
-   where some rows are no pixels, see reid__copy_grid. */
+/* Tells t where the inputs of `count` pixels from m on lie. Returns the rows that this takes, with those in vain. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
@@ -4329,9 +4262,8 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
     return pixels;
 }
 
-/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. The tiles have equal heights, give or
-   take one row; those of AMX have the full height, for fewer rows would take as long. Each tile fetches its share of
-   the `size` bytes at `next`, which are wanted next. */
+/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
+   row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
                             size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
@@ -4353,8 +4285,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     }
 }
 
-/* Sets t's weights to those of a panel of output channels, and t->ahead to those of the next panel. Returns the bytes
-   of a panel. */
+/* Sets t's weights to those of a panel of output channels, t->ahead to the next panel's. Returns a panel's bytes. */
 static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -4370,10 +4301,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
-    if (t->factors) {
-        k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
-        t->b = t->scaled;
-    }
+    if (t->factors) k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled), t->b = t->scaled;
     return floats * sizeof *t->b;
 }
 
@@ -4381,6 +4309,18 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
+}
+
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
+    reid__conv_panel(j, rows, panel, t);
+    for (int r = 0; r < rows; r++, block += width)
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -4463,8 +4403,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several for each member, so that one that is slower than the others leaves some to them. AMX
-   would put inputs side by side for each again. */
+/* Parts of a convolution: several for each member, so that a slow one leaves some to others. AMX copies inputs anew. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -4708,8 +4647,7 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
 }
 
 /* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
-   fetches its share. */
+   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
 static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
                                     float *products) {
     const reid__op *op = j->op;
@@ -4804,8 +4742,6 @@ typedef struct reid__source {
     int turn, turns;    /* times that lines are computed, those passed and all */
     const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
     size_t later_bytes;
-    const char *next;   /* what the row in hand asks for */
-    size_t size;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
@@ -4819,8 +4755,7 @@ static void reid__fetch_window(const reid__job *j, int panel) {
         for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
 }
 
-/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
-   thread waits for them. */
+/* The weights behind a depthwise convolution, the squeeze's and the projection's, would come while a thread waits. */
 static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
     const reid__plan *plan = j->net->plan;
     const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
@@ -4846,48 +4781,33 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     reid__find_later(j, panel, from);
 }
 
-/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
-   a few lines at a time, for most of many at once are lost. */
-static void reid__look_ahead(reid__source *from) {
-    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
-    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
-    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
-}
-
 /* Where the pixels of input line y begin in a ring. */
 static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
+/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
+   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
+   most of many at once are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
-    int nr = j->net->kernels->nr, pixels = lines * op->iw;
+    int nr = j->net->kernels->nr, pixels = lines * op->iw, turn = from->turn++, later = turn % 2;
+    size_t size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max((from->turns + !later) / 2, 1);
+    const char *next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * size;
     reid__tile *t = &from->tile;
     reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
     t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
-    reid__look_ahead(from);
-    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, next, size);
     if (lines == 1) return;
     size_t floats = (size_t)op->iw * (size_t)nr;
     for (int i = 0; i < lines; i++)
         memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
 }
 
-/* Line y where the input is there already. */
-static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int c = j->net->plan->buffers[op->in].c;
-    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
-    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
-}
-
 /* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
-static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
-                                  reid__thread_memory *s) {
+static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel, reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
@@ -4904,7 +4824,9 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
         for (next = reid__max(next, top); next < bottom; next += lines) {
             lines = reid__min(together, end - next);
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else reid__ring_load(j, image, next, panel, width, ring);
+            else
+                k->load(reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column), c, op->iw, width,
+                        reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
@@ -4919,9 +4841,8 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
-    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
     int oh = op->oh, count;
-    /* The borders of all lines, too, which nothing else is written to. */
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
         int image = (int)(from / oh), y = (int)(from % oh);
@@ -4945,178 +4866,6 @@ static void reid__depthwise_grid(reid__job *j) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------------
-   >>narrow
-   What bf16 and INT8 do differently: how weights are packed, and, last, how inputs are laid out for AMX. Everything
-   else of such a convolution is that of >>cpu: the same parts, blocks, panels and tiles of other elements.
-   ------------------------------------------------------------------------------------------------------------------ */
-/* FP32 to bf16, to nearest even. */
-static uint16_t reid__to_bf16(float x) {
-    uint32_t bits = reid__bits(x);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
-   what 1 stands for. */
-static double reid__quantise(const float *row, int count, double factor, double *inverse) {
-    double most = 0;
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
-    *inverse = most > 0 ? 127 / most : 0;
-    return most / 127;
-}
-
-/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
-static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale) {
-    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
-    size_t each = (size_t)reid__per_word(element);
-    double inverse = 1;
-    char *out = (char *)panel;
-    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
-    for (int j = 0; j < columns; j++) {
-        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
-        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
-        for (int t = 0; t < taps; t++) {
-            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
-            for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
-                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
-            }
-        }
-    }
-}
-
-/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
-   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
-   3, taps). */
-static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias) {
-    for (int j = 0; j < columns; j++, rows += 3 * taps) {
-        double most = 0, sum = 0, rest = 0, one;
-        for (int i = 0; i < 3 * taps; i++) {
-            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
-            most = fmax(most, fabs(w * p->scale));
-            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
-            rest += w * (level * p->scale - p->mean[i / taps]);
-        }
-        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
-        for (int i = 0; i < 3 * taps && one > 0; i++)
-            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
-        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
-    }
-}
-
-/* INT8: scales and biases become those in steps of the output. */
-static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e) {
-    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
-    double out = reid__byte_step(&l->buffers[op->out]);
-    for (int c = 0; c < op->oc; c++) {
-        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
-        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
-            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
-    }
-    return REID_OK;
-}
-
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
-/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
-   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
-   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
-   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
-   pixels. That reads an input once where gathering copies it for every window that it is in. */
-
-/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
-   last window's. */
-static int reid__grid_pixels(const reid__op *op, int c) {
-    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
-    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
-}
-
-static int reid__uses_grid(const reid__op *op, int c) {
-    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
-           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
-           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
-           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
-}
-
-/* The place of a pixel; both counted from the same image on. */
-static int reid__place_of(const reid__op *op, int pixel) {
-    int line = pixel / op->ow;
-    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
-}
-
-/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
-static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
-    const reid__op *op = j->op;
-    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
-    const char *from = NULL;
-    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
-    if (from && op->stride == 1) {
-        memset(to, 0, pixel);
-        memcpy(to + pixel, from, (size_t)op->iw * pixel);
-        return;
-    }
-    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
-        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
-        else memset(to, 0, pixel);
-}
-
-/* Those copies, for `count` pixels from m on. Returns how many places they take. */
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t) {
-    const reid__op *op = j->op;
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
-    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
-    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
-    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
-    for (int phase = 0; phase < stride * stride; phase++)
-        for (int i = 0; i < lines; i++) {
-            int at = (top + i) % (op->oh + 1);
-            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
-                            block + (phase * lines + i) * line);
-        }
-    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
-    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
-    t->matrix = block + from % grid * pixel, t->row = pixel;
-    for (int tap = 0; tap < 9; tap++) {
-        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
-        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
-    }
-    return to - from + 1;
-}
-
-/* The same for other windows, whose inputs are put side by side. */
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
-    int c = j->net->plan->buffers[j->op->in].c, words = reid__pad_run(t->kc, j->op->element);
-    words /= reid__per_word(j->op->element);
-    t->matrix = (const char *)block;
-    if (j->op->scale != REID__NONE) { /* they are */
-        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
-        return;
-    }
-    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
-    t->row = REID__STEP_BYTES, t->step = t->row * count;
-    for (int tap = 0; tap < t->taps; tap++)
-        s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
-}
-
 #endif /* REID_IMPLEMENTATION */
 #else /* REID__PASS */
 
@@ -5138,11 +4887,11 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#if REID__W > 1
+#define REID__OWN(name) NULL /* what INT8's networks do not need */
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
-#endif
 #else
+#define REID__OWN(name) REID__F(name)
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
 #define REID__WEIGHTS(p) REID__LOAD(p)
@@ -5163,12 +4912,6 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
 #endif
 
 #ifdef REID__INT8
-/* To what a byte can be: 0 ... 255, or -128 ... 127. */
-REID__INLINE REID__V REID__F(clamp)(REID__V v, int is_signed) {
-    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f));
-    return REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f));
-}
-
 /* Finished sums to `out`: INT8's definition. All is in steps of the output, and a ReLU is what clamping does. added: 0,
    or what lies at `residual` counts, as bytes (1) or signed ones (2). */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
@@ -5176,7 +4919,8 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
     if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
-    REID__PUT(out, REID__F(clamp)(v, is_signed));
+    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to what a byte can be */
+    REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
 
 /* Which of three kinds a tile is; there are no signed ones that add. */
@@ -5246,13 +4990,11 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
-    const ptrdiff_t padding =
-        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
+    const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
+    REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
-        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
+        REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
                 if (t->fetch_divisor <= REID__FEW_TILES) __builtin_prefetch((const void *)ahead, 0, 3);
@@ -5262,40 +5004,33 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
             const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
             for (; k < end; k += step, b += nv * REID__W) {
                 REID__SUM w[REID__NV];
-                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
-                REID__UNROLL for (int r = 0; r < mr; r++) {
+                REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
+                REID__EACH(r, mr) {
                     REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                    REID__EACH(j, nv) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
                 }
             }
         }
     }
 #ifdef REID__INT8
     const int added = REID__F(added)(t), is_signed = t->is_signed;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) {
-            const int at = j * REID__W;
-            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
-            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
-                          REID__SET1(t->residual_scale), added, is_signed,
-                          (uint8_t *)t->out + r * t->out_stride + at);
-        }
+    REID__EACH(r, mr) REID__EACH(j, nv) {
+        const int at = j * REID__W;
+        const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
+        REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
+                      REID__SET1(t->residual_scale), added, is_signed, (uint8_t *)t->out + r * t->out_stride + at);
+    }
 }
 #else
     if (t->residual)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] += REID__F(residual)(t, r, j * REID__W);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
     else if (t->act == REID__RELU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
-    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
+    REID__EACH(r, mr)
         if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
-        else
-            REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
+        else REID__EACH(j, nv) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
 }
 #endif
 
@@ -5316,28 +5051,26 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
                                          const float *weight, const float *bias, REID__T *out, REID__V *sums,
                                          const int nv, const int k, const int stride, const int count) {
     REID__V acc[REID__NV][REID__RUN];
-    REID__UNROLL for (int v = 0; v < nv; v++)
-        REID__UNROLL for (int i = 0; i < count; i++) acc[v][i] = REID__LOAD(bias + v * REID__W);
+    REID__EACH(v, nv) REID__EACH(i, count) acc[v][i] = REID__LOAD(bias + v * REID__W);
     REID__UNROLL for (int ky = 0; ky < k; ky++, weight += k * c) {
         const float *in = rows[ky] + at;
-        REID__UNROLL for (int j = 0; j < nv * stride; j++) {
+        REID__EACH(j, nv * stride) {
             const int v = j / stride, first = j % stride, inputs = count + (k - 1 - first) / stride;
             REID__V x[REID__RUN + REID__MAX_KERNEL - 1];
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
-            REID__UNROLL for (int i = 0; i < inputs; i++) {
+            REID__EACH(i, inputs) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
                 REID__IN_REGISTER(x[i]);
             }
             REID__UNROLL for (int kx = first; kx < k; kx += stride) {
                 REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
                 REID__IN_REGISTER(w);
-                REID__UNROLL for (int i = 0; i < count; i++)
-                    acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
+                REID__EACH(i, count) acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
     }
     REID__UNROLL for (int i = 0; i < count; i++, out += c)
-        REID__UNROLL for (int v = 0; v < nv; v++) {
+        REID__EACH(v, nv) {
             acc[v][i] = REID__F(act)(acc[v][i], act);
             REID__PUT(out + v * REID__W, acc[v][i]);
             sums[v] += acc[v][i];
@@ -5349,13 +5082,13 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
     REID__V sum[REID__NV];
-    REID__UNROLL for (int v = 0; v < nv; v++) sum[v] = REID__SET1(0.0f);
+    REID__EACH(v, nv) sum[v] = REID__SET1(0.0f);
     int ox = 0;
     for (; ox + REID__RUN <= op->ow; ox += REID__RUN, at += REID__RUN * stride * REID__PANEL, out += REID__RUN * c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, REID__RUN);
     for (; ox < op->ow; ox++, at += stride * REID__PANEL, out += c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, 1);
-    REID__UNROLL for (int v = 0; v < nv; v++) REID__STORE(sums + v * REID__W, sum[v]);
+    REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
 /* The same of all vectors of a panel, or one after the other in the half of one. */
@@ -5369,12 +5102,11 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or
-   2: there are no others in reid__efficientnet. */
+   and sums (width): of this row, left to right. Weights are (kh, kw, c), 3x3 or 5x5, strides 1 or 2: there are no
+   others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
-#define REID__ROW(k, stride)                                                                                           \
-    REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
+#define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
     if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
     else if (op->kw == 3) REID__ROW(3, 2);
     else if (op->stride == 1) REID__ROW(5, 1);
@@ -5382,6 +5114,13 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 #undef REID__ROW
 }
 
+/* One pixel times its image's squeeze-excite factors. */
+static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
+    for (int v = 0; v < c; v += REID__W)
+        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
+    if (REID__STEP > 1 && reid__pad_run(c, REID__ELEMENT) > c) /* see reid__scaled_floats */
+        REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
+}
 #endif
 
 /* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
@@ -5442,34 +5181,19 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
-#ifndef REID__INT8
-/* One pixel times its image's squeeze-excite factors. */
-static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
-    for (int v = 0; v < c; v += REID__W)
-        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
-#ifdef REID__BF16
-    /* See reid__scaled_floats. */
-    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
-#endif
-}
-
-#ifndef REID__BF16
+#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* Rows of a panel of weights, each times its own factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
             REID__STORE(out, REID__LOAD(in) * REID__SET1(factors[r]));
 }
-#endif
-#endif
 
-#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* out (n) += x[k] * matrix[k] of `count` rows of n numbers. */
 REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
     for (int v = 0; v < n; v += REID__W) {
         REID__V sum = REID__LOAD(out + v);
-        REID__UNROLL for (int k = 0; k < count; k++)
-            sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
+        REID__EACH(k, count) sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
         REID__STORE(out + v, sum);
     }
 }
@@ -5482,8 +5206,7 @@ static void REID__F(layer)(const float *x, int k_count, const float *matrix, int
     for (; k < k_count; k++) REID__F(add_rows)(x + k, matrix + (ptrdiff_t)k * n, n, out, 1);
 }
 
-/* Squeeze-excite factors of one image: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c).
-   scratch: c + padded hidden floats. */
+/* Squeeze-excite factors: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c). scratch: c + hidden. */
 static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch,
                              float *out) {
     float *mean = scratch, *hidden = scratch + c;
@@ -5503,8 +5226,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to its six points, but for their factors of 1/4, -1/6, -1/6, 1/24, 1/24 and 1;
-   winograd_outputs has 24 times these. */
+/* G g on one axis: a filter of three to six points, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1): winograd_outputs
+   has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -5522,47 +5245,39 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
     for (ptrdiff_t at = 0; at < count; at += REID__W)
         for (int x = 0; x < 3; x++) {
             REID__V g[3], u[6];
-            REID__UNROLL for (int y = 0; y < 3; y++) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
+            REID__EACH(y, 3) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
             REID__F(winograd_taps)(g, u);
             float *to = out + (at / width * 3 + x) * width + at % width;
-            REID__UNROLL for (int y = 0; y < 6; y++) REID__STORE(to + 3 * y * count, u[y]);
+            REID__EACH(y, 6) REID__STORE(to + 3 * y * count, u[y]);
         }
 }
 
-/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made in registers
-   of three numbers each. */
+/* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
     const int width = t->width, lines = t->lines;
     uintptr_t ahead = t->ahead;
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__SET1(0.0f);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
             REID__V u[REID__POINT_VECTORS][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
-            REID__UNROLL for (int j = 0; j < nv; j++) {
+            REID__EACH(j, nv) {
                 REID__V g[3];
-                REID__UNROLL for (int x = 0; x < 3; x++) g[x] = REID__LOAD(w + x * width + j * REID__W);
+                REID__EACH(x, 3) g[x] = REID__LOAD(w + x * width + j * REID__W);
                 REID__F(winograd_taps)(g, u[j]); /* the compiler leaves out the other three points */
             }
-            REID__UNROLL for (int p = 0; p < 3; p++)
-                REID__UNROLL for (int r = 0; r < rows; r++) {
-                    REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
-                    REID__UNROLL for (int j = 0; j < nv; j++)
-                        sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
-                }
+            REID__EACH(p, 3) REID__EACH(r, rows) {
+                REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
+                REID__EACH(j, nv) sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
+            }
         }
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv)
+        REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
-/* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
-   contract anything else. */
+/* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
@@ -5586,40 +5301,37 @@ REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
     y[3] = REID__FMA(REID__SET1(24.0f), m[5], REID__FMA(REID__SET1(8.0f), difference2, difference));
 }
 
-/* B' d B: 6x6 input pixels of c channels to the points: those of tile `tile` in [12][c / W][3][REID__TILES][W], twelve
-   times three points. */
+/* B' d B: 6x6 input pixels of c channels to the points: tile `tile` of [12][c / W][3][REID__TILES][W]. */
 static void REID__F(winograd_in)(const float *const *in, int c, int tile, float *out) {
     const ptrdiff_t three = reid__three_points(c);
     out += tile * REID__W;
     for (int at = 0; at < c; at += REID__W, out += 3 * REID__TILES * REID__W) {
         REID__V d[6], column[6], v[6][6];
-        REID__UNROLL for (int x = 0; x < 6; x++) {
-            REID__UNROLL for (int y = 0; y < 6; y++) d[y] = REID__LOAD(in[y * 6 + x] + at);
+        REID__EACH(x, 6) {
+            REID__EACH(y, 6) d[y] = REID__LOAD(in[y * 6 + x] + at);
             REID__F(winograd_points)(d, column);
-            REID__UNROLL for (int y = 0; y < 6; y++) v[y][x] = column[y];
+            REID__EACH(y, 6) v[y][x] = column[y];
         }
-        REID__UNROLL for (int y = 0; y < 6; y++) {
+        REID__EACH(y, 6) {
             REID__F(winograd_points)(v[y], d);
-            REID__UNROLL for (int x = 0; x < 6; x++)
-                REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
+            REID__EACH(x, 6) REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
         }
     }
 }
 
-/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie inside of the image. 576 is 24
-   for columns times 24 for rows. */
+/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie in the image. 576 is 24 * 24. */
 static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
                                   ptrdiff_t pixel, int rows, int columns, reid__act act) {
     for (int at = 0; at < width; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
-        REID__UNROLL for (int j = 0; j < 6; j++) {
-            REID__UNROLL for (int i = 0; i < 6; i++) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+        REID__EACH(j, 6) {
+            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
             REID__F(winograd_outputs)(m, column);
-            REID__UNROLL for (int i = 0; i < 4; i++) y[i][j] = column[i];
+            REID__EACH(i, 4) y[i][j] = column[i];
         }
-        REID__UNROLL for (int i = 0; i < 4; i++) {
+        REID__EACH(i, 4) {
             REID__F(winograd_outputs)(y[i], m);
-            REID__UNROLL for (int j = 0; j < 4; j++)
+            REID__EACH(j, 4)
                 if (i < rows && j < columns)
                     REID__STORE(out + i * row + j * pixel + at,
                                 REID__F(act)(REID__FMA(REID__SET1(1.0f / 576), m[j], REID__LOAD(bias + at)), act));
@@ -5649,8 +5361,9 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     int32_t sums[REID__LANES];
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
+    const __m128i three_of_four = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     int i = 0;
-    REID__UNROLL for (int t = 0; t < REID__LOADED / 2; t++) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
@@ -5658,7 +5371,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             const int16_t *taps = w->taps + 2 * k;
             const uint8_t *from[REID__W / 4];
             REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
-            REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
+            REID__EACH(j, REID__W / 4) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
                 const REID__I pixels = REID__IBLOCKS(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
@@ -5670,7 +5383,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
         REID__ROUND(rounded, sums);
-        REID__ITIGHT(out, rounded);
+        _mm_storeu_si128((__m128i *)(void *)out, _mm_shuffle_epi8(REID__ILOAD4(rounded), three_of_four));
     }
     return i;
 }
@@ -5696,17 +5409,16 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* The inner products of one row with n queries. A row is read once, from memory that is larger than every cache, so it
-   is asked for early. */
+/* The inner products of one row with n queries. Rows are read once, from memory, and therefore asked for early. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
     REID__V acc[4][2];
     float lanes[REID__W];
     int k = 0;
-    REID__UNROLL for (int q = 0; q < n; q++) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
+    REID__EACH(q, n) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
     for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
         REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
         REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
-        REID__UNROLL for (int q = 0; q < n; q++) {
+        REID__EACH(q, n) {
             const float *query = queries + (ptrdiff_t)q * dim + k;
             acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
             acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
@@ -5744,12 +5456,12 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
-#define REID__TILE_ROWS(rows)                                                                                          \
+#define REID__DEFINE_TILE(rows)                                                                                        \
     static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
         else REID__F(tile)(t, rows, REID__NV);                                                                         \
     }
-REID__ROWS(REID__TILE_ROWS)
+REID__ROWS(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
@@ -5770,7 +5482,6 @@ static void REID__F(winograd_product)(const reid__points *t, int rows) {
         REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
     products[rows - 1](t);
 }
-#undef REID__THREE_POINTS
 #endif
 
 static void REID__F(product)(const reid__tile *t, int rows) {
@@ -5778,33 +5489,6 @@ static void REID__F(product)(const reid__tile *t, int rows) {
     static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
     tiles[rows - 1](t);
 }
-#undef REID__TILE_NAME
-#undef REID__TILE_ROWS
-
-#define REID__STRING2(x) #x
-#define REID__STRING(x) REID__STRING2(x)
-#if REID__STEP == 1
-static const reid__kernels REID__F(kernels) = {
-    /* name */ REID__STRING(REID__PASS), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,
-    /* fp32 */ {REID__MR, REID__F(product), NULL, NULL},
-    /* narrow */ {0, NULL, NULL, NULL},
-    /* load */ REID__F(load),
-    /* store */ NULL,
-    /* depthwise */ REID__F(depthwise),
-    /* maxpool */ REID__F(maxpool),
-    /* pool */ REID__F(pool),
-    /* squeeze */ REID__F(squeeze),
-    /* scale */ REID__F(scale),
-    /* scale_rows */ REID__F(scale_rows),
-    /* winograd_filters */ REID__F(winograd_filters),
-    /* winograd_in */ REID__F(winograd_in),
-    /* winograd_product */ REID__F(winograd_product),
-    /* winograd_out */ REID__F(winograd_out),
-    /* lines */ {REID__F(add_line), REID__F(round_line), REID__F(columns)},
-    /* widen */ REID__F(widen),
-    /* dots */ REID__F(dots),
-    /* maxima */ REID__F(maxima)};
-#endif
 
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
@@ -5816,9 +5500,7 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
-#endif
-
-#ifdef REID__INT8
+#elif defined(REID__INT8)
 /* FP32 sums to bytes, a multiple of REID__LANES values. */
 static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
     for (int v = 0; v < count; v += REID__W)
@@ -5842,19 +5524,19 @@ static void reid__product_fused(const reid__tile *t, int rows) {
         }
 }
 #define REID__FP32_PRODUCT reid__product_fused
-#else
-#define REID__FP32_PRODUCT REID__JOIN(reid__product, REID__BASE)
 #endif
+#endif
+#ifndef REID__FP32_PRODUCT
+#define REID__FP32_PRODUCT REID__SHARED(product)
 #endif
 
-#ifdef REID__AMX_DOT
+#ifdef REID__AMX
 /* --- AMX ---
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
    inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 weights, 16 groups of them by 16 channels. One
-   instruction adds the product of two tiles to a third; in bf16, for each sum the even inputs and the odd ones in a
-   chain each, and both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS
-   and TDPBUSD). */
+   instruction adds the product of two tiles to a third; in bf16 the even inputs and the odd ones in a chain each, and
+   both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS, TDPBUSD). */
 #ifdef REID__BF16
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
@@ -5863,8 +5545,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
-/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster,
-   and setting up anew for every height is slow. */
+/* Sets up all registers, as the manual has it. Fewer rows would not be faster, and setting up for each height slow. */
 static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
@@ -5994,80 +5675,32 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 }
 #endif
 
-#ifdef REID__BF16
-#define REID__BF16_KERNELS(table, mr, tile, gather, release)                                                           \
-    static const reid__kernels reid__kernels_##table = {                                                               \
-        /* name */ #table, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                          \
-        /* fp32 */ {REID__MR, reid__product_avx512, NULL, NULL},                                                       \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ REID__F(load),                                                                                      \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ REID__F(depthwise),                                                                            \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze */ reid__squeeze_avx512,                                                                            \
-        /* scale */ REID__F(scale),                                                                                    \
-        /* scale_rows, winograd: FP32 only */ NULL, NULL, NULL, NULL, NULL,                                            \
-        /* lines */ {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                            \
-        /* widen */ reid__widen_avx512,                                                                                \
-        /* dots */ reid__dots_avx512,                                                                                  \
-        /* maxima */ reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
-#undef REID__BF16_KERNELS
-#undef REID__BF16
-#undef REID__QUOTIENT
-#endif
-
-#ifdef REID__INT8
-#define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
+#define REID__STRING2(x) #x
+#define REID__STRING(x) REID__STRING2(x)
+#define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
+/* The table of a pass, which ends with `narrow`. What does not depend on the type of activations is the FP32 pass's. */
+#define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
-        /* name */ name, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                            \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ NULL,                                                                                               \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ NULL,                                                                                          \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze, scale, scale_rows, winograd: not in INT8 */ NULL, NULL, NULL, NULL, NULL, NULL, NULL,              \
-        /* lines */ {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                 \
-                     REID__JOIN(reid__columns, REID__BASE)},                                                           \
-        /* widen */ REID__JOIN(reid__widen, REID__BASE),                                                               \
-        /* dots */ REID__JOIN(reid__dots, REID__BASE),                                                                 \
-        /* maxima */ REID__JOIN(reid__maxima, REID__BASE)}
-#ifdef REID__AMX_DOT
-REID__INT8_KERNELS(reid__kernels_avx512_vnni, "avx512_vnni", REID__MR, REID__F(product), NULL, NULL);
-REID__INT8_KERNELS(reid__kernels_amx_int8, "amx_int8", 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather),
-                   reid__amx_release);
+        REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, /* narrow */ {__VA_ARGS__},                             \
+        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
+        REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
+        REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
+        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
+        REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+#if REID__STEP == 1
+REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
+#elif defined(REID__AMX)
+REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__JOIN(reid__kernels, REID__AMX), REID__AMX, REID__F(store), 2 * REID__AMX_ROWS, REID__F(amx_tile),
+            REID__F(amx_gather), reid__amx_release);
 #else
-REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
 #endif
-#undef REID__INT8_KERNELS
-#undef REID__FP32_PRODUCT
-#undef REID__INT8
-#undef REID__BASE
-#undef REID__FLOATS
-#undef REID__BYTES
-#undef REID__SIGNED
-#endif
-#undef REID__STRING
-#undef REID__STRING2
-#undef REID__AMX_DOT
-#undef REID__SUM
-#undef REID__START
-#undef REID__WEIGHTS
-#undef REID__T
-#undef REID__GET
-#undef REID__PUT
-#undef REID__ELEMENT
-#undef REID__STEP
-#undef REID__INPUT
-#undef REID__DOT
-#undef REID__QUOTIENT
-#undef REID__EXP2_EIGHTHS
 
-#ifndef REID__KEEP
+/* Macros that have the same text in all passes stay defined. */
+#if defined(REID__INT8) || defined(REID_NO_NARROW) /* the last pass of an instruction set */
+#undef REID__BASE
 #undef REID__PREFIX
 #undef REID__V
 #undef REID__I
@@ -6090,6 +5723,24 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__ROUND
 #undef REID__HALVES
 #endif
+#undef REID__BF16
+#undef REID__INT8
+#undef REID__AMX
+#undef REID__AMX_DOT
+#undef REID__FP32_PRODUCT
+#undef REID__OWN
+#undef REID__SUM
+#undef REID__START
+#undef REID__WEIGHTS
+#undef REID__T
+#undef REID__GET
+#undef REID__PUT
+#undef REID__ELEMENT
+#undef REID__STEP
+#undef REID__INPUT
+#undef REID__DOT
+#undef REID__QUOTIENT
+#undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -12059,3 +11710,4 @@ REID_API void reid_queue_destroy(reid_queue *q, int ms) { (void)q, (void)ms; }
 REID_API uint64_t reid_latency_bound(int index) { return (void)index, 0; }
 #endif /* REID_NO_QUEUE */
 #endif /* REID__FINISHED */
+#undef REID__PASS
