@@ -10,9 +10,8 @@
        #define REID_IMPLEMENTATION     in exactly one .c or .cpp file, before any system header
        #include "reid.h"               (or compile that file with -D_GNU_SOURCE)
 
-   and include reid.h without the define everywhere else. A one-file program may also define REID_STATIC: every function
-   becomes static. Compile with -O2 and link with -lm -lpthread, before glibc 2.34 also with -ldl. -ffast-math is
-   refused.
+   and include reid.h without the define everywhere else. Compile with -O2, without -ffast-math, which is refused, and
+   link with -lm -lpthread, before glibc 2.34 also with -ldl.
 
    CONTENTS        grep -n '>>' reid.h
        >>api         declarations, each with its contract
@@ -26,10 +25,9 @@
        >>threads     the team of a lane                              |
        >>isa         what an instruction set provides                |
        >>pack        weights to the order in which they are read     |
-       >>cpu         the list to loops, in FP32                      |
+       >>cpu         the list to loops                               |
        >>winograd    3x3 convolutions by fewer multiplications       |
        >>depthwise   convolutions of each channel by itself          |
-       >>narrow      bf16 and INT8, and AMX                          |
        >>kernels     inner loops, once per instruction set           /
        >>cuda_load   the GPU's driver, found at run time
        >>cuda_jit    kernels: NVRTC, the cache on disk, packs
@@ -57,7 +55,7 @@
 
    OPTIONS         macros, defined before the include
        REID_IMPLEMENTATION   compile the implementation here
-       REID_STATIC           all functions static, for one-file programs
+       REID_STATIC           makes every function static, for one-file programs
        REID_API              your own declaration specifier, e.g. for a DLL; default `extern`
        REID_SELF             the name of this file, should you rename it; it includes itself once per instruction set
        REID_KERNELS_FILE     "reid_kernels.cu": compiles the text of the GPU kernels into the program (#embed, or the
@@ -76,49 +74,42 @@
        What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
        bytes of code and constants in the object):
 
-           left out                              seconds     bytes
-           nothing                                  18.2   649 832
-           REID_NO_CUDA                             15.1   569 554
-           REID_NO_SEARCH                           16.8   630 067
-           REID_NO_QUEUE                            17.4   639 741
-           REID_NO_NARROW                           10.5   431 176
-           REID_NO_VECTORS                           5.9   245 632
-           CUDA, search, queue and narrow            8.4   328 347
-           all five                                  3.2   132 223
+           left out           seconds     bytes        left out                         seconds     bytes
+           nothing               18.2   649 832        REID_NO_NARROW                      10.5   431 176
+           REID_NO_CUDA          15.1   569 554        REID_NO_VECTORS                      5.9   245 632
+           REID_NO_SEARCH        16.8   630 067        CUDA, search, queue and narrow       8.4   328 347
+           REID_NO_QUEUE         17.4   639 741        all five                             3.2   132 223
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
        comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
        INT8. AMX is a permission that Linux gives to a whole process: it is asked for when such a handle is created.
-       REID_CACHE_DIR, REID_NVRTC      see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
-       REID_WGMMA=0                    on Hopper: convolutions with the instructions of older chips, for comparison
-       REID_CLUSTERS=0                 on Hopper: no blocks that share the weights that they load
-       REID_PDL=0                      on Hopper and later: no kernel begins before the one in front of it is over (the
-                                       embeddings are the same to the bit)
-       REID_SYNC=1                     on a GPU: every kernel is waited for, at most 20 seconds, before the next one is
-                                       launched, and the operation that failed or did not end is named (slow; the
-                                       embeddings are the same to the bit)
-       REID_TILE=1...18                on Hopper: this tile for every convolution that it fits, 0: the model's, whatever
-                                       was measured; for `reid bench --tune`
+       REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
+       REID_WGMMA=0       on Hopper: convolutions with the instructions of older chips, for comparison
+       REID_CLUSTERS=0    on Hopper: no blocks that share the weights that they load
+       REID_PDL=0         on Hopper and later: no kernel begins before the one in front of it is over (with equal bits)
+       REID_SYNC=1        on a GPU: every kernel is waited for, at most 20 seconds, before the next one is launched, and
+                          the operation that failed or did not end is named (slow; with equal bits)
+       REID_TILE=1...18   on Hopper: this tile wherever it fits; 0: the model's, measured or not (`reid bench --tune`)
 
    CUDA
        REID_DEVICE_AUTO takes a GPU if it can be used and says in the log why not; REID_DEVICE_CUDA takes it or fails,
        with everything that was tried in the error. Needed are a GPU from Turing (sm_75) on, NVIDIA's driver for CUDA
        11.4 or later, the text of reid_kernels.cu (desc.kernels_src, desc.kernels_path, or compiled in) and NVRTC 11.2
-       or later, of no later major version than the driver's. No CUDA header or library is needed to build.
-       libcuda.so.1 is loaded from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*,
-       Conda's and Python's folders. reid_query_gpu tells what was found.
+       or later, of no later major version than the driver's; to build, no CUDA header or library. libcuda.so.1 comes
+       from the loader's path; NVRTC from there, from $CUDA_PATH, $CUDA_HOME, /usr/local/cuda*, Conda's and Python's
+       folders. reid_query_gpu tells what was found.
        Kernels are compiled for the exact shapes of a network at its first start on a chip, by up to 8 threads, and kept
        in a cache ($XDG_CACHE_HOME/reid or ~/.cache/reid), which may be deleted at any time. A cache that cannot be
        used costs a warning. On Hopper a model of the chip chooses how convolutions are cut into tiles; `reid bench
        --tune` measures them, and `tiles` in the cache corrects the model from then on, without changing a bit.
-       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on
-       another machine. Caches and packs hold machine code: a folder that others may write to is refused.
+       Where there is no NVRTC, desc.kernels_pack names a file that reid_pack_kernels wrote on another machine. Caches
+       and packs hold machine code: a folder that others may write to is refused.
        The default precision is FP16: FP16 weights and activations; sums, biases, pooled features, heads and
        normalisation in FP32. FP32 means FP32, never TF32. For INT8 see there. The largest batch is a power of two, at
        most 256 (default 64); a batch for which the GPU has no memory is halved. The device's primary context is used,
-       and the caller's current one left as it is found.
-       After an error of the GPU that stays (a lost device, an illegal address) every call on the handle fails.
+       and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
+       address) every call on the handle fails.
 
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
@@ -169,8 +160,7 @@
            preset           resize        network input   filter     normalisation
            torchvision-v1   short 256     224 x 224       bilinear   ImageNet      (resnet50's default)
            torchvision-v2   short 232     224 x 224       bilinear   ImageNet
-           effnet-b0        short 256     224 x 224       bicubic    ImageNet      (b1: 256, 240; b2: 288, 288;
-                                                                                    b3: 320, 300)
+           effnet-b0        short 256     224 x 224       bicubic    ImageNet (b1: 256, 240; b2: 288, 288; b3: 320, 300)
            torchreid        straight      256 x 128       bilinear   ImageNet      (also strongbaseline)
            fastreid         straight      256 x 128       bicubic    ImageNet
            tao              straight      256 x 128       bilinear   std 0.226 in every channel
@@ -200,8 +190,7 @@
                                          and batch norm, `bottleneck.*`; resnet50-fastreid-gem-512: with that pool
            resnet50-layumi         512   linear layer and batch norm, `classifier.add_block.0.*` and `.1.*`
            resnet50-fc512          512   the same and ReLU, `fc.0.*` and `fc.1.*` (torchreid)
-       resnet50-fastreid and the tf_ networks have the tensors of others: they have to be named, by desc.network or in
-       the file.
+       resnet50-fastreid and the tf_ networks have others' tensors: they have to be named, by desc.network or the file.
        A cosine means nothing before it is calibrated on known pairs: even trained networks can put strangers
        at 0.9. desc.flip averages with the mirrored image before normalisation.
 
@@ -284,8 +273,8 @@
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999. (For the GPU's kernels
-       see MEASURED ON A GPU.)
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
+       GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990.
@@ -313,13 +302,7 @@
        differ within the tolerances above. What an embedding is a function of cannot change without the fingerprint's
        first line, "reid fingerprint 1".
        Weight files and ranges stay readable by later versions. A version that needs other kernels fills its cache
-       again, and packs have to be written again. The files of the `reid` command carry versions of their own.
-
-   REVISION HISTORY        CHANGELOG.md has it at length
-       unreleased    reid_op_info names the operations that it reads, instead of flags, and both paddings; reid_info has
-                     the preset's numbers; the queue; REID_NO_SEARCH, REID_NO_QUEUE, REID_NO_NARROW and
-                     REID_NO_VECTORS; REID_SYNC
-       0.1.0         the first: ResNet-50, multi-scale ResNet-50, EfficientNet; on the CPU and through CUDA; search */
+       again, and packs have to be written again. The files of the `reid` command carry versions of their own. */
 
 #ifndef REID__PASS
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
@@ -343,11 +326,7 @@
 
 #ifndef REID_API
 #ifdef REID_STATIC
-#if defined(__GNUC__)
 #define REID_API static __attribute__((unused))
-#else
-#define REID_API static
-#endif
 #else
 #define REID_API extern
 #endif
@@ -458,9 +437,7 @@ typedef struct reid_error {
 } reid_error;
 
 /* Integer pixels, origin top left. Clipped to the image; nothing left is REID_ERR_BOX. */
-typedef struct reid_box {
-    int x, y, width, height;
-} reid_box;
+typedef struct reid_box { int x, y, width, height; } reid_box;
 
 /* One picture, or one detection in it. Neither pixels nor box are copied or kept. */
 typedef struct reid_image {
@@ -502,15 +479,13 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16 is the CPU's, where it has it; INT8 is a
-                                 ResNet's */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: a CPU's that has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
     int threads;              /* per lane, the caller's thread counted; 0: affinity mask capped by the cgroup quota */
-    int lanes;                /* calls that can compute at once, each with its own activations and `threads`; 0: 1 on
-                                 the CPU, 2 on CUDA */
+    int lanes;                /* calls that compute at once, each with activations and `threads`; 0: CPU 1, CUDA 2 */
     size_t memory_limit;      /* bytes, host and device together; 0: none. The batch shrinks to fit */
 
     /* The text of reid_kernels.cu, which CUDA needs; both NULL: the one compiled in, if any (see OPTIONS). */
@@ -518,8 +493,7 @@ typedef struct reid_desc {
     const char *kernels_path; /* … or the file that holds it */
     const char *kernels_pack; /* a file that reid_pack_kernels wrote: what it holds is not compiled again */
     const char *nvrtc_path;   /* libnvrtc.so; NULL: REID_NVRTC in the environment, else searched for */
-    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, else
-                                 $XDG_CACHE_HOME/reid, else ~/.cache/reid */
+    const char *cache_dir;    /* of compiled kernels; "": none; NULL: REID_CACHE_DIR in the environment, or see CUDA */
 
     /* Both or neither, aligned as malloc's. Called on the caller's thread, never during reid_embed. */
     void *(*alloc_fn)(size_t size, void *user);
@@ -549,8 +523,7 @@ typedef struct reid_info {
     int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
-    char isa[16];           /* "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8", or the
-                               GPU's "sm_90" */
+    char isa[16];           /* as in REID_CPU_ISA, "avx512", or the GPU's "sm_90" */
     char precision[8];      /* "fp32", "bf16", "fp16", "int8" */
     int batch, threads, lanes;
     int64_t parameters;     /* trunk and head, batch-norm statistics not counted */
@@ -565,8 +538,7 @@ typedef struct reid_ctx reid_ctx;
 
 #define REID_OP_NONE (-1)
 
-/* One operation of the plan, for printing and for audits: examples/plain.c computes any plan from nothing else. Shapes
-   are of one image, NHWC. */
+/* One operation of the plan, for audits: examples/plain.c computes any plan from nothing else. Of one image, NHWC. */
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
@@ -585,8 +557,7 @@ typedef struct reid_op_info {
     int64_t bytes;          /* activations read and written per image plus weights read once, FP32 */
     int computed_by;        /* the operation whose loop or launch computes this one, and takes its time too: a later
                                one, to which the result does not go by memory, or itself */
-    const char *kernel;     /* what computes the largest batch on the GPU, "reid_conv_f16 128x64"; on the CPU
-                               "winograd" or "" */
+    const char *kernel;     /* on the GPU, for the largest batch: "reid_conv_f16 128x64"; on the CPU "winograd" or "" */
 } reid_op_info;
 
 /* Bytes that a handle holds. */
@@ -618,9 +589,8 @@ typedef struct reid_gpu_info {
    Thread safety   any thread; handles are independent of each other. */
 REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out);
 
-/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this handle may be running. */
+/* Frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread safety: no other call on
+   this handle may be running. */
 REID_API void reid_destroy(reid_ctx *ctx);
 
 /* Computes embeddings.
@@ -647,12 +617,9 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became. info is zeroed first. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED.
-   Thread safety: any thread. */
+/* What the zeros of the desc became; the bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
+   answer is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
-
-/* The bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED (memory is zeroed). Thread safety: any
-   thread. */
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 
 /* Which GPU, driver, NVRTC and cache folder reid_create would use.
@@ -843,11 +810,11 @@ typedef struct reid_merge {
 
    Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
                    has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first
-                   rows. merges: [count], or NULL: the joins, those of must_links first, then from the highest score
-                   down. merged: how many they are; NULL if merges is. Zeroed on failure.
+                   rows. merges: [count], or NULL: the joins, those of must_links first and in their order, the others
+                   from the highest score down. merged: how many they are; NULL if merges is. Zeroed on failure.
    Errors          those of reid_index_create and reid_search; REID_ERR_EMBEDDING also for a row of zeros;
-                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the links
-                   from the one to the other; REID_ERR_CANCELLED.
+                   REID_ERR_CONTRADICTION: must_links join two rows that are to stay apart, and merges then are the
+                   links from the one to the other; REID_ERR_CANCELLED.
    Thread safety   any thread. Allocates; takes minutes for 100,000 rows. */
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
                                 uint32_t *out, reid_merge *merges, size_t *merged);
@@ -899,8 +866,7 @@ typedef struct reid_queue_stats {
     uint64_t queue_ns;                 /* over the images in `computed`: from submission to the start of their batch */
     uint64_t compute_ns;               /* over `batches`: how long they took */
     uint64_t latency_ns;               /* over `requests`: from submission to their end ... */
-    uint64_t latencies[REID_LATENCIES]; /* ... and how many took less than reid_latency_bound(i), but not less than
-                                           the bound before */
+    uint64_t latencies[REID_LATENCIES]; /* ... how many took less than reid_latency_bound(i), not than that of i - 1 */
     int waiting, computing;            /* images, now */
     int lanes, batch, limit;           /* what the zeros of the desc became */
 } reid_queue_stats;
@@ -948,14 +914,11 @@ REID_API uint64_t reid_latency_bound(int index);
    Thread safety   any thread but the queue's own; others may submit and wait meanwhile. */
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms);
 
-/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory.
-
-   Thread safety   no other call on this queue may be running; where threads still submit, drain first, end them, then
-                   destroy. */
+/* reid_queue_drain, and frees everything. NULL is allowed. After a fork, in the child, it only frees memory. Thread
+   safety: no other call on it may be running; where threads still submit, drain first, end them, then destroy. */
 REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms);
 
-/* IEEE half precision: rounded to nearest even, too large becomes infinite; and back, exactly. Thread safety: any
-   thread. */
+/* IEEE half precision: to nearest even, too large becomes infinite; and back, exactly. Thread safety: any thread. */
 REID_API void reid_to_halves(const float *in, uint16_t *out, size_t count);
 REID_API void reid_from_halves(const uint16_t *in, float *out, size_t count);
 
@@ -1049,12 +1012,8 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is the x86 reset value: round to nearest, denormals kept, exceptions
-   masked. */
-typedef struct reid__caller {
-    int error;
-    unsigned fp;
-} reid__caller;
+   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps. */
+typedef struct reid__caller { int error; unsigned fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
     reid__caller caller = {errno, 0};
@@ -1100,7 +1059,7 @@ static int reid__cpu_count(void) {
         if (reid__read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us", text, sizeof text)) period = strtol(text, NULL, 10);
     }
 #endif
-    if (quota > 0 && period > 0) n = reid__min(n, (int)reid__max(1, (int)(quota / period)));
+    if (quota > 0 && period > 0) n = reid__min(n, (int)(quota / period));
     return reid__max(n, 1);
 }
 
@@ -1109,8 +1068,7 @@ static int reid__cpu_count(void) {
    ------------------------------------------------------------------------------------------------------------------ */
 static const char *reid__result_text(int result, int name) {
     switch (result) {
-#define REID__CASE(id, value, text) \
-    case value: return name ? #id : text;
+#define REID__CASE(id, value, text) case value: return name ? #id : text;
         REID_RESULTS(REID__CASE)
 #undef REID__CASE
     default: return name ? "REID_ERR_UNKNOWN" : "unknown result";
@@ -1155,8 +1113,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has. Sizes are computed with reid__mul and reid__add, which say when they
-   overflow.
+   frees all that a handle or a failed attempt has. Sizes come from reid__mul and reid__add, which tell an overflow.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Stands before each block. */
 typedef struct reid__block {
@@ -1199,9 +1156,7 @@ static void reid__default_free(void *ptr, size_t size, void *user) {
 static reid_result reid__mem_init(reid__mem *mem, const reid_desc *desc) {
     mem->alloc_fn = desc->alloc_fn ? desc->alloc_fn : reid__default_alloc;
     mem->free_fn = desc->free_fn ? desc->free_fn : reid__default_free;
-    mem->user = desc->alloc_user;
-    mem->used = 0;
-    mem->newest = NULL;
+    mem->user = desc->alloc_user, mem->used = 0, mem->newest = NULL;
     if (!desc->alloc_fn == !desc->free_fn) return REID_OK;
     return reid__fail(desc->error, REID_ERR_INVALID_ARG, "desc.alloc_fn and desc.free_fn: both or neither");
 }
@@ -1252,10 +1207,7 @@ static void reid__free(reid__mem *mem, void *memory) {
 }
 
 /* Hands a block of memory out in aligned pieces. With base NULL they are only counted. */
-typedef struct reid__carver {
-    char *base;
-    size_t used;
-} reid__carver;
+typedef struct reid__carver { char *base; size_t used; } reid__carver;
 
 static size_t reid__aligned(size_t size) { return (size + REID__ALIGN - 1) & ~(size_t)(REID__ALIGN - 1); }
 
@@ -1272,7 +1224,7 @@ static void reid__release(reid__mem *mem, const reid__block *last) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>file
-   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data to the end of the file.
+   A safetensors file is: u64 little-endian header length, that many bytes of JSON, tensor data up to the file's end.
        {"fc.bias": {"dtype": "F32", "shape": [1000], "data_offsets": [0, 4000]}, "__metadata__": {"key": "value"}}
    There is one way in, reid__weights_open. What it lets through needs no second check: each range has the size that its
    shape and dtype ask for, the ranges cover the data exactly, and every name stands once.
@@ -1296,10 +1248,7 @@ typedef enum reid__dtype {
     REID__DTYPE_COUNT
 } reid__dtype;
 
-static const struct {
-    const char *name;
-    int bits;
-} reid__dtypes[] = {
+static const struct { const char *name; int bits; } reid__dtypes[] = {
 #define REID__ROW(id, bits) {#id, bits},
     REID__DTYPES(REID__ROW)
 #undef REID__ROW
@@ -1315,9 +1264,7 @@ typedef struct reid__tensor {
     uint64_t begin, end; /* bytes, from the start of the data */
 } reid__tensor;
 
-typedef struct reid__meta {
-    const char *key, *value;
-} reid__meta;
+typedef struct reid__meta { const char *key, *value; } reid__meta;
 
 typedef struct reid__weights {
     const char *path;            /* for messages; "weights_data" when the bytes are in memory */
@@ -1390,13 +1337,9 @@ static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, re
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
     struct stat st;
-    if (desc->weights_data) {
-        w->path = "weights_data";
-        w->memory = (const unsigned char *)desc->weights_data;
-        w->size = desc->weights_size;
-        return REID_OK;
-    }
-    w->path = desc->weights;
+    w->path = desc->weights_data ? "weights_data" : desc->weights;
+    w->memory = (const unsigned char *)desc->weights_data, w->size = desc->weights_size;
+    if (w->memory) return REID_OK;
     do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
     while (w->fd < 0 && errno == EINTR);
     if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
@@ -1435,10 +1378,7 @@ static const char *reid__mistaken_file(const unsigned char *p, size_t size) {
     static const char json[] = "JSON text, perhaps an index; give the .safetensors file that it belongs to";
     static const char other[] = "another model format (GGUF, HDF5, NumPy or ONNX); reid.h reads safetensors";
     static const char picture[] = "a picture; give the file with the network's weights";
-    static const struct {
-        size_t at;
-        const char *magic, *what;
-    } rows[] = {
+    static const struct { size_t at; const char *magic, *what; } rows[] = {
         {0, "PK\003\004", torch},        /* zip: torch 1.6 and later */
         {0, "\200\002\212\012", torch},  /* pickle of a long integer: before 1.6 */
         {257, "ustar", torch},           /* tar: before 0.2 */
@@ -1574,14 +1514,6 @@ static int reid__utf8_length(const char *text) {
     return n;
 }
 
-static char *reid__utf8_put(char *out, unsigned code) {
-    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0};
-    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3; /* continuation bytes */
-    *out++ = (char)(first[more] | code >> 6 * more);
-    while (more-- > 0) *out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
-    return out;
-}
-
 /* One UTF-16 unit, written as \uXXXX. */
 static int reid__json_unit(reid__json *j, unsigned *unit) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -1598,6 +1530,7 @@ static int reid__json_unit(reid__json *j, unsigned *unit) {
 
 static int reid__json_escape(reid__json *j) {
     static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+    static const unsigned char first[] = {0, 0xc0, 0xe0, 0xf0}; /* of UTF-8, by the number of bytes that follow it */
     const char *letter = j->at[1] ? strchr(letters, j->at[1]) : NULL;
     unsigned code, low;
     if (letter) {
@@ -1611,7 +1544,9 @@ static int reid__json_escape(reid__json *j) {
         code = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00) : 0xdc00;
     }
     if (code == 0 || (code >= 0xdc00 && code < 0xe000)) return reid__json_bad(j, "a NUL, or half a surrogate pair");
-    j->out = reid__utf8_put(j->out, code);
+    int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    *j->out++ = (char)(first[more] | code >> 6 * more);
+    while (more-- > 0) *j->out++ = (char)(0x80 | (code >> 6 * more & 0x3f));
     return 1;
 }
 
@@ -1859,9 +1794,7 @@ static uint32_t reid__element_bits(reid__dtype dtype, const unsigned char *p) {
 /* Not finite, told by the exponent bits: a comparison could be optimised away by a user's compiler flags. */
 static int reid__is_finite(float x) { return (reid__bits(x) & 0x7f800000u) != 0x7f800000u; }
 
-/* Returns the index of the first of n numbers that is infinite or NaN, or n if there is none. It looks at the bits
-   instead of calling isfinite, which a compiler option can remove.
-   Two at a time: 1 more carries an exponent of ones into the sign. */
+/* Index of the first of n numbers that is not finite, or n. In pairs: 1 more carries all ones into the sign bit. */
 static size_t reid__first_not_finite(const float *x, size_t n) {
     uint64_t sum = 0, two;
     size_t i = 0;
@@ -1933,13 +1866,12 @@ static void reid__digest_init(reid__digest *d) {
 static void reid__digest_stripes(reid__digest *d, const unsigned char *p, size_t stripes) {
     uint64_t lane[2][4];
     memcpy(lane, d->lane, sizeof lane);
-    for (; stripes > 0; stripes--, p += 32) {
+    for (; stripes > 0; stripes--, p += 32)
         for (int i = 0; i < 4; i++) {
             uint64_t word = reid__le64(p + 8 * i);
             lane[0][i] = reid__mix(lane[0][i], word);
             lane[1][i] = reid__mix(lane[1][i], word);
         }
-    }
     memcpy(d->lane, lane, sizeof lane);
 }
 
@@ -1978,8 +1910,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-__attribute__((format(printf, 2, 3)))
-static void reid__print_digest(reid__digest *d, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
     va_start(args, format);
@@ -1990,8 +1921,7 @@ static void reid__print_digest(reid__digest *d, const char *format, ...) {
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>image
-   From the caller's pixels to the network's input: check the description, crop to the box, resize, centre-crop,
-   normalise.
+   From the caller's pixels to the network's input: description checked, cropped to the box, resized, normalised.
 
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
@@ -2112,8 +2042,7 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
-    p->height = height;
-    p->width = width;
+    p->height = height, p->width = width;
     p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
@@ -2141,9 +2070,7 @@ static void reid__prep_normalise(const reid__prep *p, const uint8_t *rgb, float 
 }
 
 /* Bytes of a pixel, and where red, green and blue stand in it. */
-typedef struct reid__layout {
-    int bytes, r, g, b;
-} reid__layout;
+typedef struct reid__layout { int bytes, r, g, b; } reid__layout;
 
 static const reid__layout reid__layouts[] = {
     {3, 0, 1, 2}, /* REID_RGB8 */
@@ -2164,8 +2091,7 @@ static int reid__clip(int at, int length, int size, int *clipped_at, int *clippe
     return *clipped_length > 0;
 }
 
-/* Checks one description: afterwards every pixel of *roi, the part of the box that lies in the image, can be read.
-   `index` names the image in the message. */
+/* Checks description number `index`: then every pixel of *roi, what the image has of the box, can be read. */
 static reid_result reid__image_check(const reid_image *image, int index, reid_box *roi, reid_error *e) {
     int w = image->width, h = image->height, format = (int)image->format;
     reid_box all = {0, 0, w, h};
@@ -2217,7 +2143,6 @@ struct reid__axis {
     double shrink;          /* 1 / stretch: source pixels to the filter's argument */
     reid__window *windows;  /* (count), of the output lines asked for */
     int count;
-    int open;               /* windows before this one are complete */
     int lanes;              /* values in a line, a multiple of REID__LANES */
     int32_t *sums;          /* (count, lanes) */
     uint8_t picks[REID__LOADED / 2][16]; /* of 16 bytes: red, green, blue and nothing of two pixels, two bytes each */
@@ -2231,15 +2156,12 @@ static int64_t reid__resized(int side, int other, int edge) {
 
 static void reid__axis_init(reid__axis *a, reid__filter filter, int source, int64_t resized, int crop) {
     int64_t spare = resized - crop;
-    double stretch;
-    a->filter = filter;
-    a->source = source;
-    a->resized = resized;
+    a->filter = filter, a->source = source, a->resized = resized;
     /* CenterCrop: int(round(spare / 2.0)), Python rounding a half to the even neighbour. An image smaller than the crop
        gets (crop - resized) // 2 pixels of padding before it. */
     a->skipped = spare >= 0 ? spare / 2 + ((spare & 3) == 3) : -(-spare / 2);
     a->scale = (double)source / (double)resized;
-    stretch = a->scale < 1.0 ? 1.0 : a->scale;
+    double stretch = a->scale < 1.0 ? 1.0 : a->scale;
     a->support = (filter == REID__BICUBIC ? 2.0 : 1.0) * stretch;
     a->shrink = 1.0 / stretch;
 }
@@ -2278,22 +2200,6 @@ static int32_t reid__tap(const reid__axis *a, const reid__window *w, int at) {
 }
 
 static int32_t *reid__axis_sums(const reid__axis *a, int index) { return a->sums + (size_t)index * (size_t)a->lanes; }
-
-static void reid__axis_begin(reid__axis *a) {
-    size_t n = (size_t)a->count * (size_t)a->lanes;
-    for (size_t i = 0; i < n; i += REID__LANES)
-        for (int k = 0; k < REID__LANES; k++) a->sums[i + (size_t)k] = REID__HALF;
-    a->open = 0;
-}
-
-/* Adds source line `at`, which must lie before the end of the last window. */
-static void reid__axis_add(reid__axis *a, int at, const uint8_t *line) {
-    while (a->windows[a->open].end <= at) a->open++;
-    for (int i = a->open; i < a->count && a->windows[i].first <= at; i++) {
-        const reid__window *w = &a->windows[i];
-        a->lines.add(reid__axis_sums(a, i), line, reid__tap(a, w, at), a->lanes);
-    }
-}
 
 /* Along x, taps lie as vectors take them, which multiply pairs of 16 bits and add the two products: (groups of columns,
    pairs, low 15 bits and the rest, columns, 2). */
@@ -2407,13 +2313,17 @@ static void reid__resize_row(reid__resizer *r, int y) {
     }
 }
 
-/* All rows of the band, to the sums of its lines. */
+/* All rows of the band, to the sums of its lines. Windows before number `open` are complete. */
 static void reid__resize_rows(reid__resizer *r) {
-    int end = r->y.windows[r->y.count - 1].end;
-    reid__axis_begin(&r->y);
-    for (int y = r->y.windows[0].first; y < end; y++) {
+    const reid__axis *a = &r->y;
+    int n = a->count * a->lanes, end = a->windows[a->count - 1].end;
+    for (int i = 0; i < n; i += REID__LANES)
+        for (int k = 0; k < REID__LANES; k++) a->sums[i + k] = REID__HALF;
+    for (int y = a->windows[0].first, open = 0; y < end; y++) {
         reid__resize_row(r, y);
-        reid__axis_add(&r->y, y, r->row);
+        while (a->windows[open].end <= y) open++;
+        for (int i = open; i < a->count && a->windows[i].first <= y; i++)
+            a->lines.add(reid__axis_sums(a, i), r->row, reid__tap(a, &a->windows[i], y), a->lanes);
     }
 }
 
@@ -2445,11 +2355,9 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>arch
-   The networks, as tables. What looks alike but is not (where the stride sits, BN epsilon, padding) is a column here
-   and never an `if` in a kernel.
+   The networks as tables: what looks alike but is not (strides, epsilon, padding) is a column, no `if` in a kernel.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
-
 typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
 
 typedef struct reid__arch {
@@ -2496,31 +2404,21 @@ static const reid__arch reid__archs[] = {
 
 /* ResNet-50: He et al., "Deep Residual Learning for Image Recognition", table 1. */
 static const struct { int blocks, mid, out, stride; } reid__resnet50[4] = {
-    {3, 64, 256, 1},
-    {4, 128, 512, 2},
-    {6, 256, 1024, 2},
+    {3, 64, 256, 1}, {4, 128, 512, 2}, {6, 256, 1024, 2},
     {3, 512, 2048, 2}, /* re-ID trunks often use stride 1: desc.last_stride */
 };
 #define REID__SPLIT_LAYER 2 /* layer3: from here on weights outweigh activations, see reid__plan.split */
 
 /* EfficientNet-B0: Tan and Le, "EfficientNet", table 1. Squeeze width is a quarter of the block's input channels. */
 static const struct { int expand, kernel, stride, out, blocks; } reid__efficientnet[7] = {
-    {1, 3, 1, 16, 1},
-    {6, 3, 2, 24, 2},
-    {6, 5, 2, 40, 2},
-    {6, 3, 2, 80, 3},
-    {6, 5, 1, 112, 3},
-    {6, 5, 2, 192, 4},
-    {6, 3, 1, 320, 1},
+    {1, 3, 1, 16, 1},  {6, 3, 2, 24, 2},  {6, 5, 2, 40, 2},  {6, 3, 2, 80, 3},
+    {6, 5, 1, 112, 3}, {6, 5, 2, 192, 4}, {6, 3, 1, 320, 1},
 };
 
 /* The multi-scale head: adaptive average pool of a ResNet layer to bins x bins, flattened, linear to 128 each,
    concatenated in this order. The last two share one pooled vector (bins 0: the one before). */
 static const struct { int layer, bins; char name[16]; } reid__scales[4] = {
-    {2, 4, "reduce_layer2"},
-    {3, 2, "reduce_layer3"},
-    {4, 1, "reduce_layer4"},
-    {4, 0, "reduce_avgpool"},
+    {2, 4, "reduce_layer2"}, {3, 2, "reduce_layer3"}, {4, 1, "reduce_layer4"}, {4, 0, "reduce_avgpool"},
 };
 #define REID__SCALE_DIM 128
 
@@ -2642,18 +2540,13 @@ static int reid__add_buffer(reid__plan *p, int h, int w, int c) {
     return p->buffer_count++;
 }
 
-/* A new operation reading buffer `in`, with everything else unset. Past the limit the last one is used again, and
-   p->overflow makes reid__plan_build fail. */
+/* A new operation that reads buffer `in`. Past the limit the last one is used again, and p->overflow is set. */
 static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char *name) {
-    if (p->op_count == REID__MAX_OPS) {
-        p->overflow = 1;
-        p->op_count--;
-    }
+    if (p->op_count == REID__MAX_OPS) p->overflow = 1, p->op_count--;
     reid__op *op = &p->ops[p->op_count++];
     memset(op, 0, sizeof *op);
     snprintf(op->name, sizeof op->name, "%s", name);
-    op->kind = kind;
-    op->in = in;
+    op->kind = kind, op->in = in;
     op->residual = op->scale = op->sums = REID__NONE;
     op->ih = p->buffers[in].h, op->iw = p->buffers[in].w, op->ic = p->buffers[in].channels;
     op->kh = op->kw = op->stride = 1;
@@ -2664,39 +2557,36 @@ static reid__op *reid__add_op(reid__plan *p, reid__kind kind, int in, const char
 /* Sets a sliding window and its output size on one axis; `same` is TensorFlow's rule (output = ceil(input / stride),
    the odd pixel of padding at the end), otherwise `pad` on both sides. */
 static int reid__output_size(int in, int k, int stride, int pad, int same, int *pad_before) {
-    if (same) {
-        int out = reid__ceil_div(in, stride);
-        *pad_before = reid__max(0, (out - 1) * stride + k - in) / 2;
-        return out;
-    }
-    *pad_before = pad;
-    return in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    int out = same ? reid__ceil_div(in, stride) : in + 2 * pad < k ? 0 : (in + 2 * pad - k) / stride + 1;
+    *pad_before = same ? reid__max(0, (out - 1) * stride + k - in) / 2 : pad;
+    return out;
+}
+
+/* A square window of an operation that has its `oc`, and its output. The input counts as `more` pixels larger. */
+static int reid__set_window(reid__plan *p, reid__op *op, int k, int stride, int pad, int more) {
+    op->kh = op->kw = k, op->stride = stride;
+    op->oh = reid__output_size(op->ih + more, k, stride, pad, p->arch->same_padding, &op->pad_y);
+    op->ow = reid__output_size(op->iw + more, k, stride, pad, p->arch->same_padding, &op->pad_x);
+    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
+    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
+    return op->out;
 }
 
 /* Convolution + batch norm + activation; `block` begins their names. Returns the output buffer. */
 static int reid__add_conv(reid__plan *p, reid__kind kind, int in, int oc, int k, int stride, reid__act act,
                           const char *block, const char *name, const char *bn) {
     reid__op *op = reid__add_op(p, kind, in, block);
-    int same = p->arch->same_padding;
     snprintf(op->name, sizeof op->name, "%s%s", block, name);
     snprintf(op->bn, sizeof op->bn, "%s%s", block, bn);
-    op->act = act;
-    op->kh = op->kw = k;
-    op->stride = stride;
-    op->oc = oc;
-    op->oh = reid__output_size(op->ih, k, stride, (k - 1) / 2, same, &op->pad_y);
-    op->ow = reid__output_size(op->iw, k, stride, (k - 1) / 2, same, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, oc);
-    return op->out;
+    op->act = act, op->oc = oc;
+    return reid__set_window(p, op, k, stride, (k - 1) / 2, 0);
 }
 
 static reid__op *reid__last_op(reid__plan *p) { return &p->ops[p->op_count - 1]; }
 
 static int reid__add_pool(reid__plan *p, int in, int bins) {
     reid__op *op = reid__add_op(p, REID__POOL, in, "avgpool");
-    op->oh = op->ow = bins;
-    op->oc = op->ic;
+    op->oh = op->ow = bins, op->oc = op->ic;
     op->out = reid__add_buffer(p, bins, bins, op->oc);
     return op->out;
 }
@@ -2705,12 +2595,9 @@ static int reid__add_pool(reid__plan *p, int in, int bins) {
 static void reid__add_linear(reid__plan *p, int in, int out, int channel, int oc, const char *name, int seeded) {
     reid__op *op = reid__add_op(p, REID__LINEAR, in, name);
     op->kh = op->ih, op->kw = op->iw;
-    op->oh = op->ow = 1;
-    op->oc = oc;
-    op->out = out;
-    op->channel = channel;
-    op->seeded = seeded;
-    op->biased = 1;
+    op->oh = op->ow = 1, op->oc = oc;
+    op->out = out, op->channel = channel;
+    op->seeded = seeded, op->biased = 1;
 }
 
 /* A linear layer behind the pooled vector that was the embedding so far. */
@@ -2759,13 +2646,9 @@ static int reid__bottleneck(reid__plan *p, int x, int mid, int out, int stride, 
 
 static int reid__add_maxpool(reid__plan *p, int in) {
     reid__op *op = reid__add_op(p, REID__MAXPOOL, in, "maxpool");
-    int pad = p->arch->maxpool_pad, up = pad ? 0 : 1; /* without padding the output size is rounded up */
-    op->kh = op->kw = 3, op->stride = 2, op->oc = op->ic;
-    op->oh = reid__output_size(op->ih + up, 3, 2, pad, 0, &op->pad_y);
-    op->ow = reid__output_size(op->iw + up, 3, 2, pad, 0, &op->pad_x);
-    if (op->oh < 1 || op->ow < 1) p->overflow = 1;
-    op->out = reid__add_buffer(p, op->oh, op->ow, op->oc);
-    return op->out;
+    int pad = p->arch->maxpool_pad;
+    op->oc = op->ic;
+    return reid__set_window(p, op, 3, 2, pad, pad ? 0 : 1); /* without padding the output size is rounded up */
 }
 
 static void reid__expand_resnet(reid__plan *p, int seeded) {
@@ -2795,11 +2678,11 @@ static void reid__expand_resnet(reid__plan *p, int seeded) {
     p->embedding = reid__add_pool(p, x, 1);
     p->dim = p->buffers[x].channels;
     reid__op *pool = reid__last_op(p);
+    int row = p->arch->reduce;
     pool->gem = p->arch->gem;
     if (pool->gem) snprintf(pool->name, sizeof pool->name, "pool_layer");
     if (p->arch->neck) snprintf(pool->bn, sizeof pool->bn, "bottleneck");
-    if (!p->arch->reduce) return;
-    int row = p->arch->reduce;
+    if (!row) return;
     reid__add_head(p, REID__REDUCED_DIM, reid__reductions[row].name, 0);
     reid__op *linear = reid__last_op(p);
     linear->biased = reid__reductions[row].biased, linear->act = reid__reductions[row].act;
@@ -2822,19 +2705,16 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     x = reid__add_conv(p, REID__DEPTHWISE, x, mid, kernel, stride, REID__SILU, block, names[part], bns[part]);
     reid__op *depthwise = reid__last_op(p);
     depthwise->sums = reid__add_buffer(p, depthwise->oh, 1, mid);
-    int pixels_h = depthwise->oh, pixels_w = depthwise->ow;
 
     snprintf(name, sizeof name, "%s%d", block, part + 1);
     reid__op *squeeze = reid__add_op(p, REID__SQUEEZE, depthwise->sums, name);
-    squeeze->ih = pixels_h, squeeze->iw = pixels_w;
+    squeeze->ih = depthwise->oh, squeeze->iw = depthwise->ow;
     squeeze->oh = squeeze->ow = 1, squeeze->oc = mid;
     squeeze->hidden = reid__max(1, ic / 4);
     squeeze->out = reid__add_buffer(p, 1, 1, mid);
-    int factors = squeeze->out;
 
-    part += 2;
-    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part], bns[part]);
-    reid__last_op(p)->scale = factors;
+    x = reid__add_conv(p, REID__CONV, x, out, 1, 1, REID__LINEAR_ACT, block, names[part + 2], bns[part + 2]);
+    reid__last_op(p)->scale = squeeze->out;
     if (stride == 1 && ic == out) reid__last_op(p)->residual = input;
     return x;
 }
@@ -2907,11 +2787,7 @@ static size_t reid__place_buffers(const reid__buffer *buffers, int count, const 
     return end;
 }
 
-/* Floats that an operation's packed matrix takes: K rows of padded output channels (see reid__pack). */
-static size_t reid__matrix(size_t k, int n) { return k * (size_t)reid__padded(n); }
-
-/* Runs of neighbouring inputs under a kernel, and their length. The stem's channels are not padded, so that a whole row
-   of its kernel is one run. */
+/* Runs of neighbouring inputs under a kernel, and their length. The stem has no padded channels: a row is one run. */
 static int reid__runs(const reid__op *op, int stem) { return stem ? op->kh : op->kh * op->kw; }
 static int reid__run_length(const reid__op *op, int stem) { return stem ? op->kw * op->ic : op->ic; }
 
@@ -2934,9 +2810,7 @@ static size_t reid__narrow_depth(const reid__op *op, int stem) {
 /* Numbers that the CPU keeps for each pair of an input and an output channel. */
 static int reid__taps(const reid__op *op) { return op->winograd ? REID__POINTS / 2 : op->kh * op->kw; }
 
-static int reid__winograd_tiles(const reid__op *op) {
-    return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4);
-}
+static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->oh, 4) * reid__ceil_div(op->ow, 4); }
 
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
@@ -2970,39 +2844,22 @@ static reid__want *reid__want_add(reid__want *want, const char *prefix, const ch
     return want + 1;
 }
 
-static reid__want *reid__want_norm(reid__want *w, const reid__op *op) {
-    w = reid__want_add(w, op->bn, ".weight", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".bias", 1, op->oc, 0, 0, 0);
-    w = reid__want_add(w, op->bn, ".running_mean", 1, op->oc, 0, 0, 0);
-    return reid__want_add(w, op->bn, ".running_var", 1, op->oc, 0, 0, 0);
-}
-
 /* The tensors of one operation, in the order of the fingerprint. Returns how many, at most REID__WANTS. */
 static int reid__wants(const reid__op *op, reid__want *want) {
+    static const char *const norm[] = {".weight", ".bias", ".running_mean", ".running_var"};
     reid__want *w = want;
-    switch (op->kind) {
-    case REID__CONV:
-    case REID__DEPTHWISE:
-    case REID__LINEAR:
-        if (op->kind == REID__LINEAR)
-            w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
-        else w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->kind == REID__CONV ? op->ic : 1, op->kh, op->kw);
-        if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__POOL:
-        if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
-        if (op->bn[0]) w = reid__want_norm(w, op);
-        break;
-    case REID__SQUEEZE:
+    if (op->kind == REID__CONV) w = reid__want_add(w, op->name, ".weight", 4, op->oc, op->ic, op->kh, op->kw);
+    if (op->kind == REID__DEPTHWISE) w = reid__want_add(w, op->name, ".weight", 4, op->oc, 1, op->kh, op->kw);
+    if (op->kind == REID__LINEAR) w = reid__want_add(w, op->name, ".weight", 2, op->oc, op->ic * op->kh * op->kw, 0, 0);
+    if (op->kind == REID__SQUEEZE) {
         w = reid__want_add(w, op->name, ".fc1.weight", 4, op->hidden, op->ic, 1, 1);
         w = reid__want_add(w, op->name, ".fc1.bias", 1, op->hidden, 0, 0, 0);
         w = reid__want_add(w, op->name, ".fc2.weight", 4, op->oc, op->hidden, 1, 1);
         w = reid__want_add(w, op->name, ".fc2.bias", 1, op->oc, 0, 0, 0);
-        break;
-    case REID__MAXPOOL:
-    case REID__NORMALISE: break;
     }
+    if (op->biased) w = reid__want_add(w, op->name, ".bias", 1, op->oc, 0, 0, 0);
+    if (op->gem) w = reid__want_add(w, op->name, ".p", 1, 1, 0, 0, 0);
+    for (int i = 0; i < 4 && op->bn[0]; i++) w = reid__want_add(w, op->bn, norm[i], 1, op->oc, 0, 0, 0);
     return (int)(w - want);
 }
 
@@ -3037,30 +2894,25 @@ static void reid__assign_offsets(reid__plan *p) {
         int n = op->kind == REID__SQUEEZE ? op->hidden : op->oc;
         size_t k = op->kind == REID__DEPTHWISE || op->kind == REID__POOL ? taps : taps * (size_t)op->ic;
         if (reid__is_narrow(op)) k = reid__narrow_depth(op, reid__is_stem(p, op));
-        op->weight = at, at += reid__matrix(k, n);
+        op->weight = at, at += k * (size_t)reid__padded(n); /* K rows of output channels */
         op->bias = at, at += (size_t)reid__padded(n);
         if (reid__makes_bytes(p->buffers, op)) op->scales = at, at += (size_t)reid__padded(n);
         if (op->kind == REID__POOL) op->exponent = at, at += REID__LANES;
         if (op->kind == REID__SQUEEZE) {
-            op->weight2 = at, at += reid__matrix((size_t)op->hidden, op->oc);
+            op->weight2 = at, at += (size_t)op->hidden * (size_t)reid__padded(op->oc);
             op->bias2 = at, at += (size_t)reid__padded(op->oc);
         }
         p->weight_floats = at;
     }
 }
 
-/* Expands a network for one input size. head is resolved already: NONE, FILE or SEEDED. Returns 0 if the input is too
-   small for it. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
                             reid_head head) {
     memset(p, 0, sizeof *p);
-    p->arch = arch;
-    p->height = height, p->width = width;
-    p->last_stride = last_stride;
-    if (arch->family == REID__RESNET)
-        reid__expand_resnet(p, head == REID_HEAD_SEEDED);
-    else
-        reid__expand_efficientnet(p, head);
+    p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
+    if (arch->family == REID__RESNET) reid__expand_resnet(p, head == REID_HEAD_SEEDED);
+    else reid__expand_efficientnet(p, head);
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
@@ -3136,12 +2988,10 @@ static int64_t reid__op_parameters(const reid__op *op) {
 /* Activations in and out per image plus the operation's weights once, FP32. */
 static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
     const int touched[4] = {op->in, op->residual, op->scale, op->sums};
+    const reid__buffer *b = p->buffers;
     int64_t values = (int64_t)op->oh * op->ow * reid__padded(op->oc) + reid__op_parameters(op);
-    for (int i = 0; i < 4; i++) {
-        if (touched[i] == REID__NONE) continue;
-        const reid__buffer *b = &p->buffers[touched[i]];
-        values += (int64_t)b->floats * 4 / b->bytes;
-    }
+    for (int i = 0; i < 4; i++)
+        if (touched[i] != REID__NONE) values += (int64_t)b[touched[i]].floats * 4 / b[touched[i]].bytes;
     return 4 * values;
 }
 
@@ -3188,8 +3038,7 @@ static void reid__team_share(reid__team *team, int index) {
 }
 
 /* Blocks until the generation differs from `seen`. The sleeper announces itself before it looks again, the waker
-   changes the generation before it looks for sleepers, both sequentially consistent: one of them always sees the
-   other. */
+   changes the generation before it looks for sleepers, both sequentially consistent: one always sees the other. */
 static unsigned reid__team_wait(reid__team *team, unsigned seen) {
     unsigned now;
     for (int i = 0; i < team->spins; i++) {
@@ -3284,18 +3133,14 @@ static reid_result reid__team_start(reid__team *team, reid__mem *mem, int size, 
         return REID_ERR_SYSTEM;
     }
     team->members = members; /* from here on there is something to stop */
-    if (team->parallel_fn) {
-        team->size = size;
-        return REID_OK;
-    }
     /* Members read team->size only after the first job is signalled, when it is final. */
-    for (int i = 1; i < size; i++) {
+    for (int i = 1; i < size && !team->parallel_fn; i++) {
         reid__member *member = &members[i];
         member->team = team, member->index = i;
         if (!reid__thread_start(&member->thread, REID__STACK, reid__member_main, member)) break;
         team->started++;
     }
-    team->size = team->started + 1;
+    team->size = team->parallel_fn ? size : team->started + 1;
     return REID_OK;
 }
 
@@ -3314,12 +3159,10 @@ static void reid__team_stop(reid__team *team, int forked) {
    What an instruction set provides. >>kernels has the inner loops once; they are compiled here for each instruction
    set, and a table of functions, reid__kernels, comes out of each pass. reid__kernels_choose picks one at run time.
    ------------------------------------------------------------------------------------------------------------------ */
-/* One tile: some pixels times one panel. Inputs, residual and outputs are FP32, or bf16 or bytes where the convolution
-   multiplies those. */
+/* One tile: some pixels times one panel. Inputs, residual and outputs have the type that the convolution multiplies. */
 typedef struct reid__tile {
-    /* Inputs. The table `a` holds a pointer for each row and kernel position, or `matrix` says where they are without a
-       table: row r's inputs of run `tap` are at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds
-       those of step i of a run i * step further. */
+    /* Inputs. The table `a` has a pointer for each row and kernel position; without it, row r's inputs of run `tap` are
+       at matrix + tap_at[tap] + r * row. AMX, which knows no other rows, finds step i of a run i * step further. */
     const void *const *a;      /* [rows][taps]; it counts where `matrix` is NULL */
     const char *matrix;        /* the inputs of row 0, or NULL */
     const ptrdiff_t *tap_at;   /* [taps]: bytes from a row's first run to each of its runs */
@@ -3327,8 +3170,7 @@ typedef struct reid__tile {
     int taps, kc;              /* a row has `taps` runs of kc inputs, so that K = taps * kc */
     int grid;                  /* 0, or the rows are places in lines of so many, see reid__copy_grid; the last place of
                                   a line and the last line of an image are no pixels, and are not stored */
-    int places;                /* an image has so many places */
-    int x;                     /* the place that row 0 stands for */
+    int places, x;             /* the places of an image; the one that row 0 stands for */
 
     /* Weights of the panel. */
     const float *b;            /* [K][panel width]; in bf16 and INT8 words of weights, see reid__pack_narrow */
@@ -3444,13 +3286,13 @@ typedef struct reid__kernels {
 #else
 #define REID__UNROLLED _Pragma("GCC unroll 16")
 #endif
+#define REID__EACH(i, count) REID__UNROLL for (int i = 0; i < (count); i++)
 
 #ifndef REID_SELF
 #define REID_SELF "reid.h" /* this file, which includes itself once per instruction set */
 #endif
 
-/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, and once more for vectors of 16: see over_sigmoid in
-   >>kernels. */
+/* The patterns of 2^(i/8) for i = 0 ... 7, less i << 20, once more for vectors of 16: see over_sigmoid of >>kernels. */
 static const uint32_t reid__eighths[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
@@ -3478,11 +3320,8 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
     return sum;
 }
 
-/* Adding it to a number of -2^22 ... 2^22 rounds that to an integer, to nearest even, which then stands in the low bits
-   of the pattern. */
+/* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
-
-static inline uint8_t reid__low_byte(float x) { return (uint8_t)reid__bits(x + REID__MAGIC); }
 
 static inline float reid__half(uint16_t half) { return reid__float(reid__half_bits(half)); }
 
@@ -3497,10 +3336,11 @@ static uint16_t reid__to_half(float x) {
     return (uint16_t)(sign | (size - 0x38000000) >> 13);
 }
 
-/* What a pass of >>kernels needs: these macros are defined, REID_SELF is included, and >>kernels undefines them at its
-   end, but for those of the vectors if REID__KEEP is defined. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
+/* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them after the
+   pass, or after the last one of its instruction set. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
+       REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
        REID__W               all       floats in a vector
@@ -3508,7 +3348,7 @@ static uint16_t reid__to_half(float x) {
        REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
        REID__RUN             all       output pixels that a depthwise convolution computes side by side
-       REID__UNROLL          all       the pragma before loops that have to be unrolled, or nothing
+       REID__UNROLL          all       the pragma before loops that have to be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
@@ -3516,12 +3356,11 @@ static uint16_t reid__to_half(float x) {
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
-       REID__BASE            INT8      the FP32 pass whose functions it shares
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
        REID__QUOTIENT        bf16      a / b
-       REID__AMX_DOT         narrow    the same product of AMX's tiles; only passes that AMX has have it
+       REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
    The intrinsics beside + - * and / have the same names behind each instruction set's prefix. */
 #define REID__OF(name) REID__JOIN(REID__PREFIX, name)
@@ -3540,8 +3379,11 @@ REID__INLINE float reid__scalar_max_ps(float a, float b) { return a > b ? a : b;
 REID__INLINE float reid__scalar_min_ps(float a, float b) { return a < b ? a : b; }
 REID__INLINE int32_t reid__scalar_set1_epi32(int32_t x) { return x; }
 REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
+REID__INLINE int32_t reid__scalar_cvtepu8_epi32(uint8_t x) { return x; }
+REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 
 #define REID__PASS scalar
+#define REID__BASE scalar
 #define REID__PREFIX reid__scalar
 #define REID__V float
 #define REID__W 1
@@ -3555,44 +3397,30 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__EXP2_EIGHTHS(t) reid__exp2_eighths(t)
 #define REID__CLAMP(x, limit) ((x) > (limit) ? (limit) : (x) < -(limit) ? -(limit) : (x))
 #define REID__HALVES(p) reid__half(*(p))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 /* INT8. What is FP32 in it takes the vectors' multiply-adds, so that all instruction sets give the same bits. */
 #ifndef REID_NO_NARROW
 #define REID__PASS scalar_int8
-#define REID__BASE scalar
 #define REID__INT8
 #undef REID__FMA
 #define REID__FMA(a, b, c) fmaf(a, b, c)
 #define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
-#define REID__BYTES(p) ((float)*(p))
-#define REID__SIGNED(p) reid__from_byte(*(p), 1)
-#define REID__PUT(p, v) (*(p) = reid__low_byte(v))
+#define REID__OCTETS(p) (*(p))
+#define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
-#undef REID__PASS
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #endif
 
 #ifdef REID__VECTORS
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
-/* Four pixels of four bytes to four of three. Writes 16 bytes. */
-#define REID__ITIGHT(to, p)                                                                                            \
-    _mm_storeu_si128((__m128i *)(void *)(to),                                                                          \
-                     _mm_shuffle_epi8(REID__ILOAD4(p),                                                                 \
-                                      _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1)))
 /* Code for CPUs that have these extensions. */
 #define REID__PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
-#define REID__TARGET(names) \
-    REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
+#define REID__TARGET(names) REID__PRAGMA(clang attribute push(__attribute__((target(names))), apply_to = function))
 #define REID__TARGET_END REID__PRAGMA(clang attribute pop)
 #else
 #define REID__TARGET(names) REID__PRAGMA(GCC push_options) REID__PRAGMA(GCC target(names))
@@ -3600,6 +3428,7 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #endif
 
 #define REID__PASS avx2
+#define REID__BASE avx2
 #define REID__PREFIX _mm256
 #define REID__V __m256
 #define REID__I __m256i
@@ -3611,7 +3440,6 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
 #define REID__RUN 7
 #define REID__UNROLL REID__UNROLLED
 #define REID__IN_REGISTER(v) /* of 16 none is left */
-/* A NaN stays one. */
 #define REID__CLAMP(x, limit) _mm256_min_ps(limit, _mm256_max_ps(_mm256_setzero_ps() - (limit), x))
 #define REID__ILOAD(p) _mm256_loadu_si256((const __m256i *)(const void *)(p))
 #define REID__ISTORE(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), v)
@@ -3635,30 +3463,22 @@ REID__INLINE float reid__scalar_cvtepi32_ps(int32_t x) { return (float)x; }
     } while (0)
 #define REID__HALVES(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(p)))
 REID__TARGET("avx2,fma,f16c")
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 
 #ifndef REID_NO_NARROW
 /* Products of even and of odd bytes, added in pairs to 32 bits. */
 #define REID__PASS avx2_int8
-#define REID__BASE avx2
 #define REID__INT8
 #define REID__DOT(a, b, c)                                                                                             \
-    _mm256_add_epi32(                                                                                                  \
-        _mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                             \
-                                              _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),                         \
-        _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+    _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
+                                                           _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
+                     _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
             _mm256_shuffle_epi8((__m256i)((v) + _mm256_set1_ps(REID__MAGIC)),                                          \
                                 _mm256_set1_epi32(0x0c080400)), _mm256_setr_epi32(0, 4, 0, 4, 0, 4, 0, 4))))
 #include REID_SELF
-#undef REID__PASS
 #endif
 REID__TARGET_END
 
@@ -3668,6 +3488,7 @@ REID__TARGET_END
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #define REID__PASS avx512
+#define REID__BASE avx512
 #define REID__PREFIX _mm512
 #define REID__V __m512
 #define REID__I __m512i
@@ -3697,13 +3518,8 @@ REID__TARGET_END
                      _mm512_cvtusepi32_epi8(_mm512_max_epi32(                                                          \
                          _mm512_srai_epi32(REID__ILOAD(sums), REID__TAP_BITS), _mm512_setzero_si512())))
 #define REID__HALVES(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
-#ifndef REID_NO_NARROW
-#define REID__KEEP /* these macros, for the next pass */
-#endif
 REID__TARGET("avx512f,avx512dq,avx512bw,avx2,fma")
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #ifndef REID_NO_NARROW
@@ -3718,21 +3534,19 @@ REID__TARGET_END
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
+#define REID__AMX amx_bf16
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 #define REID__QUOTIENT(a, b) ((a) * _mm512_rcp14_ps(b)) /* to 2^-14: a division takes twice as long */
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512bf16,avx2,fma")
-#define REID__KEEP
 #include REID_SELF
-#undef REID__PASS
-#undef REID__KEEP
 REID__TARGET_END
 
 #define REID__PASS avx512_vnni
-#define REID__BASE avx512
 #define REID__INT8
 #define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
+#define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
 /* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
@@ -3741,7 +3555,6 @@ REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     return c;
 }
 #include REID_SELF
-#undef REID__PASS
 REID__TARGET_END
 #endif /* REID_NO_NARROW */
 #ifndef __clang__
@@ -3754,26 +3567,22 @@ REID__TARGET_END
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
 }
-#endif
 
-#ifdef REID__VECTORS
 /* Bits that __builtin_cpu_supports of some compilers has no name for. */
-static int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
+static inline int reid__cpu_has(unsigned leaf, unsigned subleaf, int part, int bit) {
     unsigned r[4];
     reid__cpuid(leaf, subleaf, r);
     return (int)(r[part] >> bit & 1);
 }
 
-#ifndef REID_NO_NARROW
 /* AMX's tiles are 8 KiB more to save for a thread: Linux wants to be asked, once in a process. */
-static int reid__amx_allowed(void) {
+static inline int reid__amx_allowed(void) {
 #ifdef SYS_arch_prctl
     return syscall(SYS_arch_prctl, 0x1023 /* ARCH_REQ_XCOMP_PERM */, 18 /* tile data */) == 0;
 #else
     return 0;
 #endif
 }
-#endif
 #endif
 
 /* The kernels of one instruction set, or NULL if this CPU (or this build) lacks it. */
@@ -3799,16 +3608,17 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
 
-#ifndef REID_NO_NARROW
 /* The same for convolutions in INT8. */
 static const reid__kernels *reid__kernels_for_int8(reid_isa isa) {
-    if (!reid__kernels_for(isa)) return NULL;
+    const reid__kernels *kernels = reid__kernels_for(isa);
+#ifndef REID_NO_NARROW
+    if (kernels == &reid__kernels_scalar) return &reid__kernels_scalar_int8;
 #ifdef REID__VECTORS
-    if (isa == REID_ISA_AVX2) return &reid__kernels_avx2_int8;
+    if (kernels == &reid__kernels_avx2) return &reid__kernels_avx2_int8;
 #endif
-    return isa == REID_ISA_SCALAR ? &reid__kernels_scalar_int8 : reid__kernels_for(isa);
+#endif
+    return kernels;
 }
-#endif
 
 /* desc.cpu_isa, else REID_CPU_ISA, else the best there is for convolutions in FP32, bf16 or INT8. */
 static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, const reid__kernels **out,
@@ -3831,18 +3641,13 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
         reid_isa each = (reid_isa)(REID_ISA_SCALAR + i);
         int computes = int8 ? rows[i].int8 : bf16 ? rows[i].bf16 : rows[i].fp32;
         if (isa != REID_ISA_AUTO && isa != each) continue;
-#ifndef REID_NO_NARROW
         *out = !computes ? NULL : int8 ? reid__kernels_for_int8(each) : reid__kernels_for(each);
-#else
-        *out = computes ? reid__kernels_for(each) : NULL;
-#endif
         if (*out) return REID_OK;
-        if (isa == each && !computes)
-            return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name,
-                              kind);
-        if (isa == each)
+        if (isa == REID_ISA_AUTO) continue;
+        if (computes)
             return reid__fail(e, REID_ERR_ISA, "%s was asked for, and this CPU or build does not have it",
                               rows[i].name);
+        return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name, kind);
     }
     return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
 }
@@ -3850,7 +3655,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
 /* --------------------------------------------------------------------------------------------------------------------
    >>pack
    Weights from the file to the order in which the inner loops read them: batch norm folded in double precision, then
-   cut into panels of reid__kernels.nr output channels, one behind the other. See >>narrow for bf16 and INT8.
+   cut into panels of reid__kernels.nr output channels, one behind the other, of FP32, bf16 or INT8.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PACKED 32 /* input channels at a time: the lines of a panel that they fill stay in L1 */
 
@@ -3885,13 +3690,77 @@ typedef struct reid__loader {
     const reid__preset *preset;
 } reid__loader;
 
-/* What >>narrow packs: described there. */
+/* FP32 to bf16, to nearest even. */
+static uint16_t reid__to_bf16(float x) {
+    uint32_t bits = reid__bits(x);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* INT8: a channel's `count` weights times batch norm's factor become -127 ... 127. Returns what 1 stands for. */
+static double reid__quantise(const float *row, int count, double factor, double *inverse) {
+    double most = 0;
+    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
+    *inverse = most > 0 ? 127 / most : 0;
+    return most / 127;
+}
+
+/* A panel of bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
+   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale);
+                              reid__element element, const double *factors, float *scale) {
+    size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
+    size_t w = (size_t)width;
+    double inverse = 1;
+    char *out = (char *)panel;
+    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
+    for (int j = 0; j < columns; j++) {
+        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
+        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
+        for (int t = 0; t < taps; t++) {
+            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
+            for (int i = 0; i < ic; i++, k++) {
+                double value = row[i * taps + t] * factors[j];
+                size_t at = (k / each * w + (size_t)j) * each + k % each;
+                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
+                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
+                else out[at] = (char)(int)rint(value * inverse);
+            }
+        }
+    }
+}
+
+/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order and
+   by whatever instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias);
+                              float *scale, float *bias) {
+    for (int j = 0; j < columns; j++, rows += 3 * taps) {
+        double most = 0, sum = 0, rest = 0, one;
+        for (int i = 0; i < 3 * taps; i++) {
+            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
+            most = fmax(most, fabs(w * p->scale));
+            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
+            rest += w * (level * p->scale - p->mean[i / taps]);
+        }
+        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
+        for (int i = 0; i < 3 * taps && one > 0; i++)
+            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
+        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
+    }
+}
+
+/* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e);
+                                    reid_error *e) {
+    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double out = reid__byte_step(&l->buffers[op->out]);
+    for (int c = 0; c < op->oc; c++) {
+        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
+        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
+            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
+    }
+    return REID_OK;
+}
 
 /* Generated head weights: value i of a tensor is uniform in ±1/sqrt(inputs) (PyTorch's default for linear layers),
    from the top 24 bits of splitmix64 (Steele et al., 2014) of seed, name (FNV-1a) and i. */
@@ -3911,14 +3780,12 @@ static void reid__generate(uint64_t seed, const char *name, size_t first, size_t
 /* Elements [first, first + count) of one tensor, into its digest too. */
 static reid_result reid__fetch(const reid__loader *l, const reid__op *op, const reid__want *want, size_t first,
                                size_t count, float *out, reid__digest *digest, reid_error *e) {
-    if (op->seeded) {
-        reid__generate(l->seed, want->name, first, count, (size_t)op->ic * (size_t)op->kh * (size_t)op->kw, out);
-    } else {
-        reid_result r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
-        if (r != REID_OK) return r;
-    }
-    reid__digest_update(digest, out, count * sizeof *out);
-    return REID_OK;
+    size_t inputs = (size_t)op->ic * (size_t)op->kh * (size_t)op->kw;
+    reid_result r = REID_OK;
+    if (op->seeded) reid__generate(l->seed, want->name, first, count, inputs, out);
+    else r = reid__weights_read(l->file, reid__weights_find(l->file, want->name), first, count, out, e);
+    if (r == REID_OK) reid__digest_update(digest, out, count * sizeof *out);
+    return r;
 }
 
 /* Packs one matrix of N rows (ic, taps) panel by panel. */
@@ -3937,8 +3804,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width,
-                                         packed + (size_t)at * (size_t)ic * (size_t)reid__taps(op));
+            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element, factors + at, scale + at);
@@ -3963,8 +3829,8 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
     return r;
 }
 
-/* Batch norm in inference is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, both
-   in double. wants[0 … 3] are gamma, beta, mean, var. */
+/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double.
+   wants[0 … 3] are gamma, beta, mean, var. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
@@ -4067,12 +3933,11 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>cpu
-   The CPU executor in FP32. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of
-   the batch, N output channels, K = kernel positions x input channels. A is never built: a table of pointers says where
-   each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack).
-
-   Where reid__winograd_pays, a 3x3 convolution is computed by >>winograd instead; >>depthwise has the other kind of
-   convolution, >>narrow what bf16 and INT8 do differently.
+   The CPU executor. A convolution is a matrix product C[M x N] = A[M x K] B[K x N]: M pixels of all images of the
+   batch, N output channels, K = kernel positions x input channels. A is never built but for AMX: a table of pointers
+   says where each pixel's inputs lie (reid__rows). B was packed once into panels of `nr` columns (>>pack). In bf16 and
+   INT8 it is the same parts, blocks, panels and tiles of other elements. Where reid__winograd_pays, a 3x3 convolution
+   is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
    is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
@@ -4161,12 +4026,6 @@ struct reid__job {
 static void reid__winograd_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_part(const reid__job *j, const reid__part *p);
 static void reid__depthwise_grid(reid__job *j);
-static int reid__grid_pixels(const reid__op *op, int c);
-static int reid__uses_grid(const reid__op *op, int c);
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t);
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t);
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block);
 
 /* Image i of a buffer. Early ones hold one image. */
 static float *reid__at(const reid__job *j, int buffer, int i) {
@@ -4187,10 +4046,8 @@ static const reid__gemm *reid__gemm_of(const reid__job *j) {
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
     memset(&j, 0, sizeof j);
-    j.net = net, j.team = &lane->team, j.scratch = lane->scratch;
-    j.early = lane->arena;
-    j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
-    j.room = net->batch;
+    j.net = net, j.team = &lane->team, j.scratch = lane->scratch, j.room = net->batch;
+    j.early = lane->arena, j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
     return j;
 }
 
@@ -4202,14 +4059,6 @@ static void reid__share(ptrdiff_t count, int parts, int index, ptrdiff_t *from, 
     *to = count * (index + 1) / parts;
 }
 
-static void reid__run_part(const reid__job *j, int index, int thread) {
-    reid__part p;
-    p.thread = thread;
-    reid__share(j->count, j->parts_m, index / j->parts_n, &p.from, &p.to);
-    reid__share(j->panels, j->parts_n, index % j->parts_n, &p.first, &p.last);
-    j->part(j, &p);
-}
-
 /* A member does its own share of the parts, whose inputs may be in its cache, and then what is left of the others': a
    slow core, or one that the system has taken away, does not hold up the team. */
 static void reid__member_parts(void *task, int index) {
@@ -4219,7 +4068,12 @@ static void reid__member_parts(void *task, int index) {
         ptrdiff_t from, to, part;
         int owner = (index + i) % members, *taken = &j->scratch[owner].taken;
         reid__share((ptrdiff_t)j->parts_m * j->parts_n, members, owner, &from, &to);
-        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) reid__run_part(j, (int)part, index);
+        while ((part = from + __atomic_fetch_add(taken, 1, __ATOMIC_RELAXED)) < to) {
+            reid__part p = {index, 0, 0, 0, 0};
+            reid__share(j->count, j->parts_m, (int)part / j->parts_n, &p.from, &p.to);
+            reid__share(j->panels, j->parts_n, (int)part % j->parts_n, &p.first, &p.last);
+            j->part(j, &p);
+        }
     }
     if (j->net->kernels->narrow.release) j->net->kernels->narrow.release(&j->scratch[index].in_use);
 }
@@ -4288,6 +4142,86 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
     for (int ky = 0; ky < op->kh; ky++) s->tap_at[ky] = ky * row * in->bytes;
 }
 
+/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
+   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
+   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
+   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
+   pixels. That reads an input once where gathering copies it for every window that it is in.
+
+   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
+   image, and the last window's. */
+static int reid__grid_pixels(const reid__op *op, int c) {
+    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
+    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
+}
+
+static int reid__uses_grid(const reid__op *op, int c) {
+    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
+           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
+           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
+           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
+}
+
+/* The place of a pixel; both counted from the same image on. */
+static int reid__place_of(const reid__op *op, int pixel) {
+    int line = pixel / op->ow;
+    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
+}
+
+/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
+static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
+    const reid__op *op = j->op;
+    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
+    const char *from = NULL;
+    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
+    if (from && op->stride == 1) {
+        memset(to, 0, pixel);
+        memcpy(to + pixel, from, (size_t)op->iw * pixel);
+        return;
+    }
+    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
+        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
+        else memset(to, 0, pixel);
+}
+
+/* Those copies, for `count` pixels from m on. Returns how many places they take. */
+static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
+                           reid__tile *t) {
+    const reid__op *op = j->op;
+    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
+    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
+    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
+    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
+    for (int phase = 0; phase < stride * stride; phase++)
+        for (int i = 0; i < lines; i++) {
+            int at = (top + i) % (op->oh + 1);
+            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
+                            block + (phase * lines + i) * line);
+        }
+    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
+    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
+    t->matrix = block + from % grid * pixel, t->row = pixel;
+    for (int tap = 0; tap < 9; tap++) {
+        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
+        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
+    }
+    return to - from + 1;
+}
+
+/* The same for other windows, whose inputs are put side by side. */
+static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
+    int c = j->net->plan->buffers[j->op->in].c;
+    int words = reid__pad_run(t->kc, j->op->element) / reid__per_word(j->op->element);
+    t->matrix = (const char *)block;
+    if (j->op->scale != REID__NONE) { /* they are */
+        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
+        return;
+    }
+    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
+    t->row = REID__STEP_BYTES, t->step = t->row * count;
+    for (int tap = 0; tap < t->taps; tap++) s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
+}
+
 /* A tile with what is the same for all pixels of an operation; reid__inputs adds the rest. */
 static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     const reid__op *op = j->op;
@@ -4299,8 +4233,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     return t;
 }
 
-/* Tells t where the inputs of `count` output pixels from m on lie. Returns the rows that this takes: more than `count`
-   where some rows are no pixels, see reid__copy_grid. */
+/* Tells t where the inputs of `count` pixels from m on lie. Returns the rows that this takes, with those in vain. */
 static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, float *block,
                         reid__tile *t) {
     const reid__op *op = j->op;
@@ -4329,9 +4262,8 @@ static int reid__tile_pixels(const reid__tile *t, int rows) {
     return pixels;
 }
 
-/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. The tiles have equal heights, give or
-   take one row; those of AMX have the full height, for fewer rows would take as long. Each tile fetches its share of
-   the `size` bytes at `next`, which are wanted next. */
+/* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
+   row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
                             size_t size) {
     int tiles = reid__ceil_div(count, gemm->mr);
@@ -4353,8 +4285,7 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     }
 }
 
-/* Sets t's weights to those of a panel of output channels, and t->ahead to those of the next panel. Returns the bytes
-   of a panel. */
+/* Sets t's weights to those of a panel of output channels, t->ahead to the next panel's. Returns a panel's bytes. */
 static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
@@ -4370,10 +4301,7 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
     t->ahead = (uintptr_t)(t->b + floats);
-    if (t->factors) {
-        k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled);
-        t->b = t->scaled;
-    }
+    if (t->factors) k->scale_rows(t->b, t->factors, (int)depth, width, t->scaled), t->b = t->scaled;
     return floats * sizeof *t->b;
 }
 
@@ -4381,6 +4309,18 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
 static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
     size_t bytes = reid__panel_weights(j, panel, t);
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
+}
+
+/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
+static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
+    const reid__op *op = j->op;
+    const reid__buffer *out = &j->net->plan->buffers[op->out];
+    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
+    const float *bias = j->net->weights + op->bias + column;
+    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
+    reid__conv_panel(j, rows, panel, t);
+    for (int r = 0; r < rows; r++, block += width)
+        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
 }
 
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
@@ -4463,8 +4403,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
 
 #define REID__PART_MACS 4e6 /* multiply-adds of a part, at least: some 50 microseconds */
 
-/* Parts of a convolution: several for each member, so that one that is slower than the others leaves some to them. AMX
-   would put inputs side by side for each again. */
+/* Parts of a convolution: several for each member, so that a slow one leaves some to others. AMX copies inputs anew. */
 static int reid__part_count(const reid__job *j) {
     int threads = reid__threads(j);
     double parts = (double)reid__op_macs(j->op) * j->n / REID__PART_MACS;
@@ -4708,8 +4647,7 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
 }
 
 /* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read by twice as many passes as there are groups of tiles; of those of the next row each
-   fetches its share. */
+   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
 static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
                                     float *products) {
     const reid__op *op = j->op;
@@ -4804,8 +4742,6 @@ typedef struct reid__source {
     int turn, turns;    /* times that lines are computed, those passed and all */
     const char *later;  /* a panel's share of what the squeeze behind reads, and the first panel of the projection */
     size_t later_bytes;
-    const char *next;   /* what the row in hand asks for */
-    size_t size;
 } reid__source;
 
 static int reid__expands(const reid__job *j) { return j->op > j->net->plan->ops && j->op[-1].fused; }
@@ -4819,8 +4755,7 @@ static void reid__fetch_window(const reid__job *j, int panel) {
         for (int at = 0; at < nr; at += REID__LANES) __builtin_prefetch(weights + at, 0, 2);
 }
 
-/* The weights behind a depthwise convolution, the squeeze's and then the projection's, would come from memory while one
-   thread waits for them. */
+/* The weights behind a depthwise convolution, the squeeze's and the projection's, would come while a thread waits. */
 static void reid__find_later(const reid__job *j, int panel, reid__source *from) {
     const reid__plan *plan = j->net->plan;
     const reid__op *squeeze = j->op + 1, *projection = j->op + 2;
@@ -4846,48 +4781,33 @@ static void reid__source_init(const reid__job *j, int panel, int rows, reid__thr
     reid__find_later(j, panel, from);
 }
 
-/* What the next row asks for: a share of the next panel's weights, or, every other row, of what comes later. It does so
-   a few lines at a time, for most of many at once are lost. */
-static void reid__look_ahead(reid__source *from) {
-    int turn = from->turn++, later = turn % 2, turns = (from->turns + !later) / 2;
-    from->size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max(turns, 1);
-    from->next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * from->size;
-}
-
 /* Where the pixels of input line y begin in a ring. */
 static float *reid__ring_line(const reid__job *j, float *ring, int y) {
     int nr = j->net->kernels->nr, depth = reid__ring_depth(j->net->plan, j->op);
     return ring + y % depth * reid__ring_row(j->op, nr) + j->op->pad_x * nr;
 }
 
-/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first. */
+/* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
+   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
+   most of many at once are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
-    int nr = j->net->kernels->nr, pixels = lines * op->iw;
+    int nr = j->net->kernels->nr, pixels = lines * op->iw, turn = from->turn++, later = turn % 2;
+    size_t size = (later ? from->later_bytes : from->bytes) / (size_t)reid__max((from->turns + !later) / 2, 1);
+    const char *next = (later ? from->later : (const char *)from->tile.b + from->bytes) + (size_t)(turn / 2) * size;
     reid__tile *t = &from->tile;
     reid__inputs(&from->expands, ((ptrdiff_t)image * op->ih + y) * op->iw, pixels, s, from->block, t);
     t->out = lines > 1 ? from->lines : reid__ring_line(j, ring, y);
-    reid__look_ahead(from);
-    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, from->next, from->size);
+    reid__tile_rows(reid__gemm_of(&from->expands), t, pixels, from->bytes, next, size);
     if (lines == 1) return;
     size_t floats = (size_t)op->iw * (size_t)nr;
     for (int i = 0; i < lines; i++)
         memcpy(reid__ring_line(j, ring, y + i), from->lines + (size_t)i * floats, floats * sizeof *ring);
 }
 
-/* Line y where the input is there already. */
-static void reid__ring_load(const reid__job *j, int image, int y, int panel, int width, float *ring) {
-    const reid__op *op = j->op;
-    const reid__kernels *k = j->net->kernels;
-    int c = j->net->plan->buffers[op->in].c;
-    const void *from = reid__value_at(j, op->in, image, (ptrdiff_t)y * op->iw * c + panel * k->nr);
-    k->load(from, c, op->iw, width, reid__ring_line(j, ring, y));
-}
-
 /* Output rows [from, to) of one image and one panel. s->block begins with zeros, where the ring is not filled. */
-static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel,
-                                  reid__thread_memory *s) {
+static void reid__depthwise_panel(const reid__job *j, int image, int from, int to, int panel, reid__thread_memory *s) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
     int c = j->net->plan->buffers[op->out].c, column = panel * k->nr, width = reid__min(k->nr, c - column);
@@ -4904,7 +4824,9 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
         for (next = reid__max(next, top); next < bottom; next += lines) {
             lines = reid__min(together, end - next);
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
-            else reid__ring_load(j, image, next, panel, width, ring);
+            else
+                k->load(reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column), c, op->iw, width,
+                        reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
             int y = top + ky;
@@ -4919,9 +4841,8 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
-    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1;
+    size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
     int oh = op->oh, count;
-    /* The borders of all lines, too, which nothing else is written to. */
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
         int image = (int)(from / oh), y = (int)(from % oh);
@@ -4945,178 +4866,6 @@ static void reid__depthwise_grid(reid__job *j) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------------
-   >>narrow
-   What bf16 and INT8 do differently: how weights are packed, and, last, how inputs are laid out for AMX. Everything
-   else of such a convolution is that of >>cpu: the same parts, blocks, panels and tiles of other elements.
-   ------------------------------------------------------------------------------------------------------------------ */
-/* FP32 to bf16, to nearest even. */
-static uint16_t reid__to_bf16(float x) {
-    uint32_t bits = reid__bits(x);
-    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-/* INT8: an output channel's `count` weights times batch norm's factor become -127 ... 127, the largest one 127. Returns
-   what 1 stands for. */
-static double reid__quantise(const float *row, int count, double factor, double *inverse) {
-    double most = 0;
-    for (int i = 0; i < count; i++) most = fmax(most, fabs(row[i] * factor));
-    *inverse = most > 0 ? 127 / most : 0;
-    return most / 127;
-}
-
-/* The same in bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
-static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
-                              reid__element element, const double *factors, float *scale) {
-    size_t depth = (size_t)reid__pad_run(ic * merged, element), w = (size_t)width;
-    size_t each = (size_t)reid__per_word(element);
-    double inverse = 1;
-    char *out = (char *)panel;
-    memset(panel, 0, (size_t)(taps / merged) * depth / each * w * sizeof *panel);
-    for (int j = 0; j < columns; j++) {
-        const float *row = rows + (size_t)j * (size_t)ic * (size_t)taps;
-        if (element == REID__ELEMENT_INT8) scale[j] = (float)reid__quantise(row, ic * taps, factors[j], &inverse);
-        for (int t = 0; t < taps; t++) {
-            size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
-            for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
-                size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
-                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
-            }
-        }
-    }
-}
-
-/* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24): they are the same in whatever
-   order and with whatever instruction they are added up. `bias` takes what rounding the mean has left. rows: (columns,
-   3, taps). */
-static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
-                              float *scale, float *bias) {
-    for (int j = 0; j < columns; j++, rows += 3 * taps) {
-        double most = 0, sum = 0, rest = 0, one;
-        for (int i = 0; i < 3 * taps; i++) {
-            double level = reid__mean_level(p, i / taps), w = rows[i] * factors[j] / p->std[i / taps];
-            most = fmax(most, fabs(w * p->scale));
-            sum += fabs(w * p->scale) * fmax(fabs(level), fabs(255 - level));
-            rest += w * (level * p->scale - p->mean[i / taps]);
-        }
-        one = fmax(most / 2048, sum / (16777216 - 384 * taps)); /* rounding adds up to a half to each of 3 * taps */
-        for (int i = 0; i < 3 * taps && one > 0; i++)
-            rows[i] = (float)rint(rows[i] * factors[j] / p->std[i / taps] * p->scale / one);
-        scale[j] = (float)one, bias[j] = (float)(bias[j] + rest);
-    }
-}
-
-/* INT8: scales and biases become those in steps of the output. */
-static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
-                                    reid_error *e) {
-    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
-    double out = reid__byte_step(&l->buffers[op->out]);
-    for (int c = 0; c < op->oc; c++) {
-        scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
-        if (!reid__is_finite(scale[c]) || !reid__is_finite(bias[c]))
-            return reid__fail(e, REID_ERR_RANGES, "%s, channel %d: weights and ranges too far apart", op->name, c);
-    }
-    return REID_OK;
-}
-
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
-/* AMX multiplies rows of inputs that are equally far apart. For 3x3 windows they are so in a copy with a zero line
-   above each image and a zero before each line, which serve as what lies below and behind, too: place (y, x) of
-   (oh + 1) x (ow + 1) stands for the output whose window begins there. The last line and the last place of a line are
-   computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
-   pixels. That reads an input once where gathering copies it for every window that it is in. */
-
-/* Outputs whose copies fit in a block, with two lines that it begins and ends in, one in vain for each image, and the
-   last window's. */
-static int reid__grid_pixels(const reid__op *op, int c) {
-    int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
-    return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
-}
-
-static int reid__uses_grid(const reid__op *op, int c) {
-    return op->kh == 3 && op->kw == 3 && op->stride <= 2 && op->pad_y == 1 && op->pad_x == 1 &&
-           op->oh == reid__ceil_div(op->ih, op->stride) && op->ow == reid__ceil_div(op->iw, op->stride) &&
-           2 * (op->oh + 1) * (op->ow + 1) <= 3 * op->oh * op->ow && reid__pad_run(c, op->element) == c &&
-           reid__grid_pixels(op, c) > REID__AMX_BEHIND;
-}
-
-/* The place of a pixel; both counted from the same image on. */
-static int reid__place_of(const reid__op *op, int pixel) {
-    int line = pixel / op->ow;
-    return (line + line / op->oh) * (op->ow + 1) + pixel % op->ow;
-}
-
-/* Every stride-th pixel of line y of an image, from number `phase` - 1 on, to a line of a copy. */
-static void reid__copy_line(const reid__job *j, int image, int y, int phase, char *to) {
-    const reid__op *op = j->op;
-    size_t pixel = (size_t)(j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element));
-    const char *from = NULL;
-    if (y >= 0 && y < op->ih) from = reid__value_at(j, op->in, image, 0) + (size_t)(y * op->iw) * pixel;
-    if (from && op->stride == 1) {
-        memset(to, 0, pixel);
-        memcpy(to + pixel, from, (size_t)op->iw * pixel);
-        return;
-    }
-    for (int x = phase - 1; x < (op->ow + 1) * op->stride - 1; x += op->stride, to += pixel)
-        if (from && x >= 0 && x < op->iw) memcpy(to, from + (size_t)x * pixel, pixel);
-        else memset(to, 0, pixel);
-}
-
-/* Those copies, for `count` pixels from m on. Returns how many places they take. */
-static int reid__copy_grid(const reid__job *j, ptrdiff_t m, int count, reid__thread_memory *s, char *block,
-                           reid__tile *t) {
-    const reid__op *op = j->op;
-    int pixels = op->oh * op->ow, image = (int)(m / pixels), grid = op->ow + 1, stride = op->stride;
-    int from = reid__place_of(op, (int)(m % pixels)), to = reid__place_of(op, (int)(m % pixels) + count - 1);
-    int top = from / grid, lines = to / grid - top + 1 + 2 / stride;
-    ptrdiff_t pixel = j->net->plan->buffers[op->in].c * 4 / reid__per_word(op->element), line = grid * pixel;
-    for (int phase = 0; phase < stride * stride; phase++)
-        for (int i = 0; i < lines; i++) {
-            int at = (top + i) % (op->oh + 1);
-            reid__copy_line(j, image + (top + i) / (op->oh + 1), at * stride + phase / stride - 1, phase % stride,
-                            block + (phase * lines + i) * line);
-        }
-    memset(block + stride * stride * lines * line, 0, (size_t)pixel); /* behind the last line */
-    t->grid = grid, t->places = (op->oh + 1) * grid, t->x = from;
-    t->matrix = block + from % grid * pixel, t->row = pixel;
-    for (int tap = 0; tap < 9; tap++) {
-        int y = tap / 3, x = tap % 3, phase = y % stride * stride + x % stride;
-        s->tap_at[tap] = (phase * lines + y / stride) * line + x / stride * pixel;
-    }
-    return to - from + 1;
-}
-
-/* The same for other windows, whose inputs are put side by side. */
-static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, float *block, reid__tile *t) {
-    int c = j->net->plan->buffers[j->op->in].c, words = reid__pad_run(t->kc, j->op->element);
-    words /= reid__per_word(j->op->element);
-    t->matrix = (const char *)block;
-    if (j->op->scale != REID__NONE) { /* they are */
-        t->row = (ptrdiff_t)(reid__scaled_floats(j->op, c) * sizeof *block), s->tap_at[0] = 0;
-        return;
-    }
-    j->net->kernels->narrow.gather(s->rows, count, t->taps, t->kc, block);
-    t->row = REID__STEP_BYTES, t->step = t->row * count;
-    for (int tap = 0; tap < t->taps; tap++)
-        s->tap_at[tap] = tap * t->step * (words * 4 / REID__STEP_BYTES);
-}
-
 #endif /* REID_IMPLEMENTATION */
 #else /* REID__PASS */
 
@@ -5138,11 +4887,11 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
-#if REID__W > 1
+#define REID__OWN(name) NULL /* what INT8's networks do not need */
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
-#endif
 #else
+#define REID__OWN(name) REID__F(name)
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
 #define REID__WEIGHTS(p) REID__LOAD(p)
@@ -5163,12 +4912,6 @@ static void reid__gather(const reid__job *j, int count, reid__thread_memory *s, 
 #endif
 
 #ifdef REID__INT8
-/* To what a byte can be: 0 ... 255, or -128 ... 127. */
-REID__INLINE REID__V REID__F(clamp)(REID__V v, int is_signed) {
-    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f));
-    return REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f));
-}
-
 /* Finished sums to `out`: INT8's definition. All is in steps of the output, and a ReLU is what clamping does. added: 0,
    or what lies at `residual` counts, as bytes (1) or signed ones (2). */
 REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const uint8_t *residual,
@@ -5176,7 +4919,8 @@ REID__INLINE void REID__F(emit)(REID__V sum, REID__V scale, REID__V bias, const 
     REID__V v = REID__FMA(sum, scale, bias);
     if (added == 1) v = REID__FMA(REID__BYTES(residual), residual_scale, v);
     if (added == 2) v = REID__FMA(REID__SIGNED(residual), residual_scale, v);
-    REID__PUT(out, REID__F(clamp)(v, is_signed));
+    v = REID__MIN(v, REID__SET1(is_signed ? 127.0f : 255.0f)); /* to what a byte can be */
+    REID__PUT(out, REID__MAX(v, REID__SET1(is_signed ? -128.0f : 0.0f)));
 }
 
 /* Which of three kinds a tile is; there are no signed ones that add. */
@@ -5246,13 +4990,11 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
     const int step = REID__STEP, turn = REID__FETCH * step * REID__NV / nv; /* reading as much of b in each */
     const uintptr_t pace = (uintptr_t)(REID__FETCH * REID__PANEL) * sizeof *b / (uintptr_t)t->fetch_divisor;
     int kc = t->kc, taps = t->taps, row = 0;
-    const ptrdiff_t padding =
-        REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__START(t->bias + j * REID__W);
+    const ptrdiff_t padding = REID__STEP == 1 ? 0 : (reid__pad_run(kc, REID__ELEMENT) - kc) / REID__STEP * nv * REID__W;
+    REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__START(t->bias + j * REID__W);
     for (int tap = 0; tap < taps; tap++, b += padding) {
         const REID__T *a[REID__MR];
-        REID__UNROLL for (int r = 0; r < mr; r++) a[r] = (const REID__T *)reid__run_at(t, r, tap);
+        REID__EACH(r, mr) a[r] = (const REID__T *)reid__run_at(t, r, tap);
         for (ptrdiff_t k = 0; k < kc;) {
             for (uintptr_t end = ahead + pace; ahead < end; ahead += 64) {
                 if (t->fetch_divisor <= REID__FEW_TILES) __builtin_prefetch((const void *)ahead, 0, 3);
@@ -5262,40 +5004,33 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
             const ptrdiff_t end = kc - k < 2 * turn ? kc : k + turn;
             for (; k < end; k += step, b += nv * REID__W) {
                 REID__SUM w[REID__NV];
-                REID__UNROLL for (int j = 0; j < nv; j++) w[j] = REID__WEIGHTS(b + j * REID__W);
-                REID__UNROLL for (int r = 0; r < mr; r++) {
+                REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
+                REID__EACH(r, mr) {
                     REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                    REID__EACH(j, nv) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
                 }
             }
         }
     }
 #ifdef REID__INT8
     const int added = REID__F(added)(t), is_signed = t->is_signed;
-    REID__UNROLL for (int r = 0; r < mr; r++)
-        REID__UNROLL for (int j = 0; j < nv; j++) {
-            const int at = j * REID__W;
-            const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
-            REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
-                          REID__SET1(t->residual_scale), added, is_signed,
-                          (uint8_t *)t->out + r * t->out_stride + at);
-        }
+    REID__EACH(r, mr) REID__EACH(j, nv) {
+        const int at = j * REID__W;
+        const uint8_t *residual = added ? (const uint8_t *)t->residual + r * t->residual_stride + at : NULL;
+        REID__F(emit)(REID__FLOATS(acc[r][j]), REID__LOAD(t->scale + at), REID__LOAD(t->bias + at), residual,
+                      REID__SET1(t->residual_scale), added, is_signed, (uint8_t *)t->out + r * t->out_stride + at);
+    }
 }
 #else
     if (t->residual)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                acc[r][j] += REID__F(residual)(t, r, j * REID__W);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
     else if (t->act == REID__RELU)
-        REID__UNROLL for (int r = 0; r < mr; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
-    REID__UNROLL for (int r = 0; r < mr; r++)
+        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(act)(acc[r][j], REID__RELU);
+    REID__EACH(r, mr)
         if (nv == 2) REID__F(emit_two)(t, r, acc[r][0], acc[r][1]);
-        else
-            REID__UNROLL for (int j = 0; j < nv; j++) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
+        else REID__EACH(j, nv) REID__F(emit)(t, r, j * REID__W, acc[r][j]);
 }
 #endif
 
@@ -5316,28 +5051,26 @@ REID__INLINE void REID__F(depthwise_run)(reid__act act, ptrdiff_t c, const float
                                          const float *weight, const float *bias, REID__T *out, REID__V *sums,
                                          const int nv, const int k, const int stride, const int count) {
     REID__V acc[REID__NV][REID__RUN];
-    REID__UNROLL for (int v = 0; v < nv; v++)
-        REID__UNROLL for (int i = 0; i < count; i++) acc[v][i] = REID__LOAD(bias + v * REID__W);
+    REID__EACH(v, nv) REID__EACH(i, count) acc[v][i] = REID__LOAD(bias + v * REID__W);
     REID__UNROLL for (int ky = 0; ky < k; ky++, weight += k * c) {
         const float *in = rows[ky] + at;
-        REID__UNROLL for (int j = 0; j < nv * stride; j++) {
+        REID__EACH(j, nv * stride) {
             const int v = j / stride, first = j % stride, inputs = count + (k - 1 - first) / stride;
             REID__V x[REID__RUN + REID__MAX_KERNEL - 1];
             __asm__("" : "+r"(in), "+r"(weight)); /* keeps gcc from sharing loads and addresses, for which it spills */
-            REID__UNROLL for (int i = 0; i < inputs; i++) {
+            REID__EACH(i, inputs) {
                 x[i] = REID__LOAD(in + (i * stride + first) * REID__PANEL + v * REID__W);
                 REID__IN_REGISTER(x[i]);
             }
             REID__UNROLL for (int kx = first; kx < k; kx += stride) {
                 REID__V w = REID__LOAD(weight + kx * c + v * REID__W);
                 REID__IN_REGISTER(w);
-                REID__UNROLL for (int i = 0; i < count; i++)
-                    acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
+                REID__EACH(i, count) acc[v][i] = REID__FMA(x[i + kx / stride], w, acc[v][i]);
             }
         }
     }
     REID__UNROLL for (int i = 0; i < count; i++, out += c)
-        REID__UNROLL for (int v = 0; v < nv; v++) {
+        REID__EACH(v, nv) {
             acc[v][i] = REID__F(act)(acc[v][i], act);
             REID__PUT(out + v * REID__W, acc[v][i]);
             sums[v] += acc[v][i];
@@ -5349,13 +5082,13 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
                                          const float *weight, const float *bias, REID__T *out, float *sums,
                                          const int nv, const int k, const int stride) {
     REID__V sum[REID__NV];
-    REID__UNROLL for (int v = 0; v < nv; v++) sum[v] = REID__SET1(0.0f);
+    REID__EACH(v, nv) sum[v] = REID__SET1(0.0f);
     int ox = 0;
     for (; ox + REID__RUN <= op->ow; ox += REID__RUN, at += REID__RUN * stride * REID__PANEL, out += REID__RUN * c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, REID__RUN);
     for (; ox < op->ow; ox++, at += stride * REID__PANEL, out += c)
         REID__F(depthwise_run)(op->act, c, rows, at, weight, bias, out, sum, nv, k, stride, 1);
-    REID__UNROLL for (int v = 0; v < nv; v++) REID__STORE(sums + v * REID__W, sum[v]);
+    REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
 /* The same of all vectors of a panel, or one after the other in the half of one. */
@@ -5369,12 +5102,11 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): the sum of this row, left to right. Weights are (kh, kw, c). Kernels are 3x3 or 5x5, strides 1 or
-   2: there are no others in reid__efficientnet. */
+   and sums (width): of this row, left to right. Weights are (kh, kw, c), 3x3 or 5x5, strides 1 or 2: there are no
+   others in reid__efficientnet. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
-#define REID__ROW(k, stride)                                                                                           \
-    REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
+#define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
     if (op->kw == 3 && op->stride == 1) REID__ROW(3, 1);
     else if (op->kw == 3) REID__ROW(3, 2);
     else if (op->stride == 1) REID__ROW(5, 1);
@@ -5382,6 +5114,13 @@ static void REID__F(depthwise)(const reid__op *op, int c, int width, const float
 #undef REID__ROW
 }
 
+/* One pixel times its image's squeeze-excite factors. */
+static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
+    for (int v = 0; v < c; v += REID__W)
+        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
+    if (REID__STEP > 1 && reid__pad_run(c, REID__ELEMENT) > c) /* see reid__scaled_floats */
+        REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
+}
 #endif
 
 /* Output row oy of a max pool; positions outside the input do not count. max forgets a NaN, so x * 0 is added up beside
@@ -5442,34 +5181,19 @@ static void REID__F(pool)(const reid__op *op, int c, int from, int to, const voi
     }
 }
 
-#ifndef REID__INT8
-/* One pixel times its image's squeeze-excite factors. */
-static void REID__F(scale)(const void *in, const float *factors, void *out, int c) {
-    for (int v = 0; v < c; v += REID__W)
-        REID__PUT((REID__T *)out + v, REID__GET((const REID__T *)in + v) * REID__LOAD(factors + v));
-#ifdef REID__BF16
-    /* See reid__scaled_floats. */
-    if (reid__pad_run(c, REID__ELEMENT) > c) REID__PUT((REID__T *)out + c, REID__SET1(0.0f));
-#endif
-}
-
-#ifndef REID__BF16
+#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* Rows of a panel of weights, each times its own factor. */
 static void REID__F(scale_rows)(const float *in, const float *factors, int rows, int width, float *out) {
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < width; v += REID__W, in += REID__W, out += REID__W)
             REID__STORE(out, REID__LOAD(in) * REID__SET1(factors[r]));
 }
-#endif
-#endif
 
-#if REID__STEP == 1 /* what has FP32 on both sides is there already for the other types */
 /* out (n) += x[k] * matrix[k] of `count` rows of n numbers. */
 REID__INLINE void REID__F(add_rows)(const float *x, const float *matrix, int n, float *out, const int count) {
     for (int v = 0; v < n; v += REID__W) {
         REID__V sum = REID__LOAD(out + v);
-        REID__UNROLL for (int k = 0; k < count; k++)
-            sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
+        REID__EACH(k, count) sum = REID__FMA(REID__SET1(x[k]), REID__LOAD(matrix + (ptrdiff_t)k * n + v), sum);
         REID__STORE(out + v, sum);
     }
 }
@@ -5482,8 +5206,7 @@ static void REID__F(layer)(const float *x, int k_count, const float *matrix, int
     for (; k < k_count; k++) REID__F(add_rows)(x + k, matrix + (ptrdiff_t)k * n, n, out, 1);
 }
 
-/* Squeeze-excite factors of one image: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c).
-   scratch: c + padded hidden floats. */
+/* Squeeze-excite factors: sums (rows, c) -> mean -> linear, SiLU -> linear, sigmoid -> out (c). scratch: c + hidden. */
 static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch,
                              float *out) {
     float *mean = scratch, *hidden = scratch + c;
@@ -5503,8 +5226,8 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to its six points, but for their factors of 1/4, -1/6, -1/6, 1/24, 1/24 and 1;
-   winograd_outputs has 24 times these. */
+/* G g on one axis: a filter of three to six points, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1): winograd_outputs
+   has 24 times these. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -5522,47 +5245,39 @@ static void REID__F(winograd_filters)(const float *filters, int ic, int width, f
     for (ptrdiff_t at = 0; at < count; at += REID__W)
         for (int x = 0; x < 3; x++) {
             REID__V g[3], u[6];
-            REID__UNROLL for (int y = 0; y < 3; y++) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
+            REID__EACH(y, 3) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
             REID__F(winograd_taps)(g, u);
             float *to = out + (at / width * 3 + x) * width + at % width;
-            REID__UNROLL for (int y = 0; y < 6; y++) REID__STORE(to + 3 * y * count, u[y]);
+            REID__EACH(y, 6) REID__STORE(to + 3 * y * count, u[y]);
         }
 }
 
-/* The products of `rows` tiles and nv vectors of output channels in three points, whose weights are made in registers
-   of three numbers each. */
+/* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
 REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
     const int width = t->width, lines = t->lines;
     uintptr_t ahead = t->ahead;
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++) sum[p][r][j] = REID__SET1(0.0f);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
         for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * width) {
             REID__V u[REID__POINT_VECTORS][6];
             for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
-            REID__UNROLL for (int j = 0; j < nv; j++) {
+            REID__EACH(j, nv) {
                 REID__V g[3];
-                REID__UNROLL for (int x = 0; x < 3; x++) g[x] = REID__LOAD(w + x * width + j * REID__W);
+                REID__EACH(x, 3) g[x] = REID__LOAD(w + x * width + j * REID__W);
                 REID__F(winograd_taps)(g, u[j]); /* the compiler leaves out the other three points */
             }
-            REID__UNROLL for (int p = 0; p < 3; p++)
-                REID__UNROLL for (int r = 0; r < rows; r++) {
-                    REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
-                    REID__UNROLL for (int j = 0; j < nv; j++)
-                        sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
-                }
+            REID__EACH(p, 3) REID__EACH(r, rows) {
+                REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
+                REID__EACH(j, nv) sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
+            }
         }
-    REID__UNROLL for (int p = 0; p < 3; p++)
-        REID__UNROLL for (int r = 0; r < rows; r++)
-            REID__UNROLL for (int j = 0; j < nv; j++)
-                REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
+    REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv)
+        REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
-/* B' d on one axis: six inputs to the six points. Products stand inside of multiply-adds only, so that no compiler can
-   contract anything else. */
+/* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
     REID__V even = REID__FMA(REID__SET1(-4.0f), d[2], d[4]), odd = REID__FMA(REID__SET1(-4.0f), d[1], d[3]);
@@ -5586,40 +5301,37 @@ REID__INLINE void REID__F(winograd_outputs)(const REID__V m[6], REID__V y[4]) {
     y[3] = REID__FMA(REID__SET1(24.0f), m[5], REID__FMA(REID__SET1(8.0f), difference2, difference));
 }
 
-/* B' d B: 6x6 input pixels of c channels to the points: those of tile `tile` in [12][c / W][3][REID__TILES][W], twelve
-   times three points. */
+/* B' d B: 6x6 input pixels of c channels to the points: tile `tile` of [12][c / W][3][REID__TILES][W]. */
 static void REID__F(winograd_in)(const float *const *in, int c, int tile, float *out) {
     const ptrdiff_t three = reid__three_points(c);
     out += tile * REID__W;
     for (int at = 0; at < c; at += REID__W, out += 3 * REID__TILES * REID__W) {
         REID__V d[6], column[6], v[6][6];
-        REID__UNROLL for (int x = 0; x < 6; x++) {
-            REID__UNROLL for (int y = 0; y < 6; y++) d[y] = REID__LOAD(in[y * 6 + x] + at);
+        REID__EACH(x, 6) {
+            REID__EACH(y, 6) d[y] = REID__LOAD(in[y * 6 + x] + at);
             REID__F(winograd_points)(d, column);
-            REID__UNROLL for (int y = 0; y < 6; y++) v[y][x] = column[y];
+            REID__EACH(y, 6) v[y][x] = column[y];
         }
-        REID__UNROLL for (int y = 0; y < 6; y++) {
+        REID__EACH(y, 6) {
             REID__F(winograd_points)(v[y], d);
-            REID__UNROLL for (int x = 0; x < 6; x++)
-                REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
+            REID__EACH(x, 6) REID__STORE(out + (2 * y + x / 3) * three + x % 3 * REID__TILES * REID__W, d[x]);
         }
     }
 }
 
-/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie inside of the image. 576 is 24
-   for columns times 24 for rows. */
+/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie in the image. 576 is 24 * 24. */
 static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
                                   ptrdiff_t pixel, int rows, int columns, reid__act act) {
     for (int at = 0; at < width; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
-        REID__UNROLL for (int j = 0; j < 6; j++) {
-            REID__UNROLL for (int i = 0; i < 6; i++) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+        REID__EACH(j, 6) {
+            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
             REID__F(winograd_outputs)(m, column);
-            REID__UNROLL for (int i = 0; i < 4; i++) y[i][j] = column[i];
+            REID__EACH(i, 4) y[i][j] = column[i];
         }
-        REID__UNROLL for (int i = 0; i < 4; i++) {
+        REID__EACH(i, 4) {
             REID__F(winograd_outputs)(y[i], m);
-            REID__UNROLL for (int j = 0; j < 4; j++)
+            REID__EACH(j, 4)
                 if (i < rows && j < columns)
                     REID__STORE(out + i * row + j * pixel + at,
                                 REID__F(act)(REID__FMA(REID__SET1(1.0f / 576), m[j], REID__LOAD(bias + at)), act));
@@ -5649,8 +5361,9 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     int32_t sums[REID__LANES];
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
+    const __m128i three_of_four = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     int i = 0;
-    REID__UNROLL for (int t = 0; t < REID__LOADED / 2; t++) picks[t] = REID__IREPEAT(x->picks[t]);
+    REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
         const reid__window *w = &x->windows[i];
         if (!w->taps || (ptrdiff_t)(w[REID__GROUP - 1].first + w->most) * bytes + 16 > readable) break;
@@ -5658,7 +5371,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             const int16_t *taps = w->taps + 2 * k;
             const uint8_t *from[REID__W / 4];
             REID__I low = REID__OF(set1_epi32)(REID__HALF), high = REID__OF(set1_epi32)(0);
-            REID__UNROLL for (int j = 0; j < REID__W / 4; j++) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
+            REID__EACH(j, REID__W / 4) from[j] = row + (ptrdiff_t)w[k + j].first * bytes;
             for (int t = 0; t < w->most * bytes; t += REID__LOADED * bytes) {
                 const REID__I pixels = REID__IBLOCKS(from, t);
                 REID__UNROLL for (int j = 0; j < REID__LOADED / 2; j++, taps += 2 * REID__HIGH_AT) {
@@ -5670,7 +5383,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
         REID__ROUND(rounded, sums);
-        REID__ITIGHT(out, rounded);
+        _mm_storeu_si128((__m128i *)(void *)out, _mm_shuffle_epi8(REID__ILOAD4(rounded), three_of_four));
     }
     return i;
 }
@@ -5696,17 +5409,16 @@ static void REID__F(widen)(const uint16_t *in, float *out, size_t count) {
     for (; i < count; i++) out[i] = reid__half(in[i]);
 }
 
-/* The inner products of one row with n queries. A row is read once, from memory that is larger than every cache, so it
-   is asked for early. */
+/* The inner products of one row with n queries. Rows are read once, from memory, and therefore asked for early. */
 REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queries, float *out, const int n) {
     REID__V acc[4][2];
     float lanes[REID__W];
     int k = 0;
-    REID__UNROLL for (int q = 0; q < n; q++) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
+    REID__EACH(q, n) acc[q][0] = acc[q][1] = REID__SET1(0.0f);
     for (; k + 2 * REID__W <= dim; k += 2 * REID__W) {
         REID__V a = REID__LOAD(row + k), b = REID__LOAD(row + k + REID__W);
         REID__UNROLL for (int j = 0; j < 2 * REID__W; j += 16) __builtin_prefetch(row + k + j + REID__DOTS_AHEAD, 0, 3);
-        REID__UNROLL for (int q = 0; q < n; q++) {
+        REID__EACH(q, n) {
             const float *query = queries + (ptrdiff_t)q * dim + k;
             acc[q][0] = REID__FMA(a, REID__LOAD(query), acc[q][0]);
             acc[q][1] = REID__FMA(b, REID__LOAD(query + REID__W), acc[q][1]);
@@ -5744,12 +5456,12 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *out) {
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
-#define REID__TILE_ROWS(rows)                                                                                          \
+#define REID__DEFINE_TILE(rows)                                                                                        \
     static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
         if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
         else REID__F(tile)(t, rows, REID__NV);                                                                         \
     }
-REID__ROWS(REID__TILE_ROWS)
+REID__ROWS(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
@@ -5770,7 +5482,6 @@ static void REID__F(winograd_product)(const reid__points *t, int rows) {
         REID__F(winograd_1), REID__F(winograd_2), REID__F(winograd_3), REID__F(winograd_4)};
     products[rows - 1](t);
 }
-#undef REID__THREE_POINTS
 #endif
 
 static void REID__F(product)(const reid__tile *t, int rows) {
@@ -5778,33 +5489,6 @@ static void REID__F(product)(const reid__tile *t, int rows) {
     static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__TILE_NAME)};
     tiles[rows - 1](t);
 }
-#undef REID__TILE_NAME
-#undef REID__TILE_ROWS
-
-#define REID__STRING2(x) #x
-#define REID__STRING(x) REID__STRING2(x)
-#if REID__STEP == 1
-static const reid__kernels REID__F(kernels) = {
-    /* name */ REID__STRING(REID__PASS), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,
-    /* fp32 */ {REID__MR, REID__F(product), NULL, NULL},
-    /* narrow */ {0, NULL, NULL, NULL},
-    /* load */ REID__F(load),
-    /* store */ NULL,
-    /* depthwise */ REID__F(depthwise),
-    /* maxpool */ REID__F(maxpool),
-    /* pool */ REID__F(pool),
-    /* squeeze */ REID__F(squeeze),
-    /* scale */ REID__F(scale),
-    /* scale_rows */ REID__F(scale_rows),
-    /* winograd_filters */ REID__F(winograd_filters),
-    /* winograd_in */ REID__F(winograd_in),
-    /* winograd_product */ REID__F(winograd_product),
-    /* winograd_out */ REID__F(winograd_out),
-    /* lines */ {REID__F(add_line), REID__F(round_line), REID__F(columns)},
-    /* widen */ REID__F(widen),
-    /* dots */ REID__F(dots),
-    /* maxima */ REID__F(maxima)};
-#endif
 
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
@@ -5816,9 +5500,7 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
         _mm256_mask_storeu_epi16((uint16_t *)out + v, mask, (__m256i)values);
     }
 }
-#endif
-
-#ifdef REID__INT8
+#elif defined(REID__INT8)
 /* FP32 sums to bytes, a multiple of REID__LANES values. */
 static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
     for (int v = 0; v < count; v += REID__W)
@@ -5842,19 +5524,19 @@ static void reid__product_fused(const reid__tile *t, int rows) {
         }
 }
 #define REID__FP32_PRODUCT reid__product_fused
-#else
-#define REID__FP32_PRODUCT REID__JOIN(reid__product, REID__BASE)
 #endif
+#endif
+#ifndef REID__FP32_PRODUCT
+#define REID__FP32_PRODUCT REID__SHARED(product)
 #endif
 
-#ifdef REID__AMX_DOT
+#ifdef REID__AMX
 /* --- AMX ---
 
    Eight registers hold tiles of 16 rows of 64 bytes: 0 … 3 are sums, of 2 x 16 pixels by 2 x 16 channels; 4 and 5 are
    inputs, of 16 pixels by 32 in bf16 and by 64 in INT8; 6 and 7 weights, 16 groups of them by 16 channels. One
-   instruction adds the product of two tiles to a third; in bf16, for each sum the even inputs and the odd ones in a
-   chain each, and both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS
-   and TDPBUSD). */
+   instruction adds the product of two tiles to a third; in bf16 the even inputs and the odd ones in a chain each, and
+   both to the sum (Intel, "Architecture Instruction Set Extensions Programming Reference", TDPBF16PS, TDPBUSD). */
 #ifdef REID__BF16
 #define REID__AMX_ROWS 16
 #define REID__AMX_READ(tile, from, stride)                                                                             \
@@ -5863,8 +5545,7 @@ static void reid__product_fused(const reid__tile *t, int rows) {
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" ::"r"(to), "r"((ptrdiff_t)(stride)) : "memory")
 #define REID__AMX_ZERO(tile) __asm__ volatile("tilezero %%tmm" #tile ::: "memory")
 
-/* Sets up all registers: palette, bytes of a row, rows, as the manual lays them out. Fewer rows would not be faster,
-   and setting up anew for every height is slow. */
+/* Sets up all registers, as the manual has it. Fewer rows would not be faster, and setting up for each height slow. */
 static void reid__amx_begin(int *in_use) {
     struct { uint8_t palette, start, none[14]; uint16_t bytes[16]; uint8_t rows[16]; } shape;
     memset(&shape, 0, sizeof shape);
@@ -5994,80 +5675,32 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 }
 #endif
 
-#ifdef REID__BF16
-#define REID__BF16_KERNELS(table, mr, tile, gather, release)                                                           \
-    static const reid__kernels reid__kernels_##table = {                                                               \
-        /* name */ #table, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                          \
-        /* fp32 */ {REID__MR, reid__product_avx512, NULL, NULL},                                                       \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ REID__F(load),                                                                                      \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ REID__F(depthwise),                                                                            \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze */ reid__squeeze_avx512,                                                                            \
-        /* scale */ REID__F(scale),                                                                                    \
-        /* scale_rows, winograd: FP32 only */ NULL, NULL, NULL, NULL, NULL,                                            \
-        /* lines */ {reid__add_line_avx512, reid__round_line_avx512, reid__columns_avx512},                            \
-        /* widen */ reid__widen_avx512,                                                                                \
-        /* dots */ reid__dots_avx512,                                                                                  \
-        /* maxima */ reid__maxima_avx512}
-REID__BF16_KERNELS(avx512_bf16, REID__MR, REID__F(product), NULL, NULL);
-REID__BF16_KERNELS(amx_bf16, 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather), reid__amx_release);
-#undef REID__BF16_KERNELS
-#undef REID__BF16
-#undef REID__QUOTIENT
-#endif
-
-#ifdef REID__INT8
-#define REID__INT8_KERNELS(table, name, mr, tile, gather, release)                                                     \
+#define REID__STRING2(x) #x
+#define REID__STRING(x) REID__STRING2(x)
+#define REID__SHARED(name) REID__JOIN(reid__##name, REID__BASE)
+/* The table of a pass, which ends with `narrow`. What does not depend on the type of activations is the FP32 pass's. */
+#define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
-        /* name */ name, /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                            \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
-        /* narrow */ {mr, tile, gather, release},                                                                      \
-        /* load */ NULL,                                                                                               \
-        /* store */ REID__F(store),                                                                                    \
-        /* depthwise */ NULL,                                                                                          \
-        /* maxpool */ REID__F(maxpool),                                                                                \
-        /* pool */ REID__F(pool),                                                                                      \
-        /* squeeze, scale, scale_rows, winograd: not in INT8 */ NULL, NULL, NULL, NULL, NULL, NULL, NULL,              \
-        /* lines */ {REID__JOIN(reid__add_line, REID__BASE), REID__JOIN(reid__round_line, REID__BASE),                 \
-                     REID__JOIN(reid__columns, REID__BASE)},                                                           \
-        /* widen */ REID__JOIN(reid__widen, REID__BASE),                                                               \
-        /* dots */ REID__JOIN(reid__dots, REID__BASE),                                                                 \
-        /* maxima */ REID__JOIN(reid__maxima, REID__BASE)}
-#ifdef REID__AMX_DOT
-REID__INT8_KERNELS(reid__kernels_avx512_vnni, "avx512_vnni", REID__MR, REID__F(product), NULL, NULL);
-REID__INT8_KERNELS(reid__kernels_amx_int8, "amx_int8", 2 * REID__AMX_ROWS, REID__F(amx_tile), REID__F(amx_gather),
-                   reid__amx_release);
+        REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, /* narrow */ {__VA_ARGS__},                             \
+        REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
+        REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
+        REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
+        /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
+        REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+#if REID__STEP == 1
+REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
+#elif defined(REID__AMX)
+REID__TABLE(REID__F(kernels), REID__PASS, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__JOIN(reid__kernels, REID__AMX), REID__AMX, REID__F(store), 2 * REID__AMX_ROWS, REID__F(amx_tile),
+            REID__F(amx_gather), reid__amx_release);
 #else
-REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F(product), NULL, NULL);
+REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(product), NULL, NULL);
 #endif
-#undef REID__INT8_KERNELS
-#undef REID__FP32_PRODUCT
-#undef REID__INT8
-#undef REID__BASE
-#undef REID__FLOATS
-#undef REID__BYTES
-#undef REID__SIGNED
-#endif
-#undef REID__STRING
-#undef REID__STRING2
-#undef REID__AMX_DOT
-#undef REID__SUM
-#undef REID__START
-#undef REID__WEIGHTS
-#undef REID__T
-#undef REID__GET
-#undef REID__PUT
-#undef REID__ELEMENT
-#undef REID__STEP
-#undef REID__INPUT
-#undef REID__DOT
-#undef REID__QUOTIENT
-#undef REID__EXP2_EIGHTHS
 
-#ifndef REID__KEEP
+/* Macros that have the same text in all passes stay defined. */
+#if defined(REID__INT8) || defined(REID_NO_NARROW) /* the last pass of an instruction set */
+#undef REID__BASE
 #undef REID__PREFIX
 #undef REID__V
 #undef REID__I
@@ -6090,6 +5723,24 @@ REID__INT8_KERNELS(REID__F(kernels), REID__STRING(REID__BASE), REID__MR, REID__F
 #undef REID__ROUND
 #undef REID__HALVES
 #endif
+#undef REID__BF16
+#undef REID__INT8
+#undef REID__AMX
+#undef REID__AMX_DOT
+#undef REID__FP32_PRODUCT
+#undef REID__OWN
+#undef REID__SUM
+#undef REID__START
+#undef REID__WEIGHTS
+#undef REID__T
+#undef REID__GET
+#undef REID__PUT
+#undef REID__ELEMENT
+#undef REID__STEP
+#undef REID__INPUT
+#undef REID__DOT
+#undef REID__QUOTIENT
+#undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -6157,8 +5808,7 @@ typedef uint64_t reid__address; /* of device memory */
     X(GraphExecDestroy, "cuGraphExecDestroy", (void *exec))                                                            \
     X(GraphDestroy, "cuGraphDestroy", (void *graph))
 
-/* CUtensorMap: how a tensor lies in memory and which boxes of it are copied, for Hopper's copies. Aligned as CUDA 13's
-   cuda.h has it; older drivers ask for 64. */
+/* CUtensorMap: a tensor in memory, and which boxes of it are copied. Aligned for CUDA 13; older drivers ask for 64. */
 typedef struct reid__tensor_map {
     uint64_t opaque[16];
 } __attribute__((aligned(128))) reid__tensor_map;
@@ -6166,9 +5816,7 @@ typedef struct reid__tensor_map {
 /* Numbers of cuda.h, by its enumerations. */
 enum {
     /* CUdevice_attribute */
-    REID__DEVICE_MULTIPROCESSORS = 16,
-    REID__DEVICE_MAJOR = 75,
-    REID__DEVICE_MINOR = 76,
+    REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
     REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
     /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
@@ -6177,10 +5825,7 @@ enum {
     REID__LAUNCH_CLUSTER = 4,
     REID__LAUNCH_OVERLAPS = 6, /* programmatic stream serialization */
     /* CUtensorMapDataType, CUtensorMapSwizzle, CUtensorMapL2promotion */
-    REID__MAP_U8 = 0,
-    REID__MAP_F16 = 6,
-    REID__MAP_SWIZZLE_64 = 2,
-    REID__MAP_SWIZZLE_128 = 3,
+    REID__MAP_U8 = 0, REID__MAP_F16 = 6, REID__MAP_SWIZZLE_64 = 2, REID__MAP_SWIZZLE_128 = 3,
     REID__MAP_L2_256 = 3, /* the cache fetches 256 bytes at once */
     /* CUstream_flags, CUevent_flags, CUstreamCaptureMode */
     REID__STREAM_APART = 1,   /* not ordered with the process's default stream */
@@ -6335,23 +5980,9 @@ static reid_result reid__driver_load(reid__device *d, reid_error *e) {
     return REID_OK;
 }
 
-/* Facts about the device. */
-static int reid__device_facts(reid__device *d) {
-    int major = 0, minor = 0;
-    int code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
-    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
-    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
-    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
-    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
-    d->arch = major * 10 + minor;
-    return code;
-}
-
 /* Finds the driver and the device and retains its context. What reid__device_close frees is complete at any time. */
 static reid_result reid__device_open(reid__device *d, const reid_desc *desc, reid_error *e) {
-    int count = 0;
+    int count = 0, major = 0, minor = 0;
     d->index = desc->device_index;
     reid_result r = reid__driver_load(d, e);
     if (r != REID_OK) return r;
@@ -6373,7 +6004,14 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (d->index < 0 || d->index >= count)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d was asked for, this process sees %d", d->index, count);
     code = d->cu.DeviceGet(&d->number, d->index);
-    if (!code) code = reid__device_facts(d);
+    if (!code) code = d->cu.DeviceGetAttribute(&major, REID__DEVICE_MAJOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
+    if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
+    if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
+    if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
+    d->arch = major * 10 + minor;
     if (code) return reid__gpu_check(d, code, "reading the device's attributes", e);
     if (d->arch < REID__OLDEST_ARCH)
         return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) is an sm_%d; sm_%d (Turing) or later is needed", d->index,
@@ -6602,8 +6240,7 @@ static const char *reid__env(const char *name) {
     return value ? value : "";
 }
 
-/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. Returns 0 if there
-   is none although one would be welcome. */
+/* Which folder: desc.cache_dir, REID_CACHE_DIR, $XDG_CACHE_HOME/reid, ~/.cache/reid; "" for none. 0: none is named. */
 static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     const char *given = desc->cache_dir ? desc->cache_dir : getenv("REID_CACHE_DIR");
     const char *caches = reid__env("XDG_CACHE_HOME"), *home = reid__env("HOME");
@@ -6615,8 +6252,7 @@ static int reid__cache_folder(const reid_desc *desc, char folder[REID__PATH]) {
     return folder[0] || (given && !*given);
 }
 
-/* Machine code is run from the cache: a folder or file of it must be this user's, and no other's to write. NULL if it
-   is, or is not there; else what is wrong. */
+/* Machine code is run from the cache: only this user may own or write to it. What is wrong; NULL: nothing, no file. */
 static const char *reid__cache_distrust(const char *path) {
     struct stat st;
     if (stat(path, &st) != 0) return NULL;
@@ -6641,11 +6277,9 @@ static const char *reid__cache_make(const char *folder) {
     struct stat st;
     const char *why;
     snprintf(path, sizeof path, "%s", folder);
-    for (char *at = path + 1; *at; at++) {
-        if (*at != '/') continue;
+    for (char *at = path; *at && (at = strchr(at + 1, '/')) != NULL; *at = '/') {
         *at = 0;
         mkdir(path, 0700); /* fails where it exists; the last one tells */
-        *at = '/';
     }
     if (mkdir(path, 0700) != 0 && errno != EEXIST) return "it cannot be made";
     if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode)) return "it is no folder";
@@ -6733,21 +6367,16 @@ static const unsigned char reid__kernel_text[] = {
     0};
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE) && defined(__has_embed)
-#ifdef __clang__
-#pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
-#else
 #pragma GCC diagnostic push
+#ifdef __clang__
+#pragma GCC diagnostic ignored "-Wc23-extensions" /* #embed in an older standard */
+#else
 #pragma GCC diagnostic ignored "-Wpedantic"
 #endif
 static const unsigned char reid__kernel_text[] = {
 #embed REID_KERNELS_FILE
     , 0};
-#ifdef __clang__
-#pragma clang diagnostic pop
-#else
 #pragma GCC diagnostic pop
-#endif
 #define REID__KERNEL_TEXT ((const char *)reid__kernel_text)
 #elif defined(REID_KERNELS_FILE)
 __asm__(".pushsection .rodata\nreid__kernel_text:\n.incbin \"" REID_KERNELS_FILE "\"\n.byte 0\n.popsection\n");
@@ -6763,27 +6392,16 @@ static reid_result reid__jit_text(reid__jit *j, reid_error *e) {
     size_t size;
     if (desc->kernels_src && desc->kernels_path)
         return reid__fail(e, REID_ERR_INVALID_ARG, "give either desc.kernels_src or desc.kernels_path");
+    j->text_from = desc->kernels_path ? "file" : desc->kernels_src ? "desc" : "built in";
+    j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
     if (desc->kernels_path) {
-        j->text_from = "file";
         reid_result r = reid__read_file(j->mem, desc->kernels_path, REID__MAX_TEXT, &block, &size, e);
         j->text = (const char *)block;
         if (r != REID_OK) return r;
-    } else {
-        j->text = desc->kernels_src ? desc->kernels_src : REID__KERNEL_TEXT;
-        j->text_from = desc->kernels_src ? "desc" : j->text ? "built in" : "";
     }
     if (j->text && *j->text) return REID_OK;
     return reid__fail(e, REID_ERR_NO_KERNELS, "give the text of reid_kernels.cu: desc.kernels_src, desc.kernels_path, "
                       "or REID_KERNELS_FILE when reid.h is compiled");
-}
-
-static reid_result reid__jit_pack(reid__jit *j, reid_error *e) {
-    const char *path = j->desc->kernels_pack;
-    if (!path) return REID_OK;
-    reid_result r = reid__read_file(j->mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
-    if (r == REID_OK && !reid__bundle_valid(j->pack, j->pack_size))
-        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
-    return r;
 }
 
 /* --- finding NVRTC --- */
@@ -6835,17 +6453,6 @@ static void reid__candidates(reid__jit *j) {
     }
 }
 
-/* NVRTC opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
-   loaded from beside the library before. */
-static void reid__load_builtins(const char *path, int version) {
-    char builtins[REID__PATH + 64];
-    const char *slash = strrchr(path, '/');
-    if (!slash) return;
-    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", (int)(slash - path), path, version / 1000,
-             version % 1000 / 10);
-    (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL); /* a missing one shows at the first compilation */
-}
-
 /* Loads one candidate. Returns what is wrong with it, or NULL. */
 static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     static const reid__symbol symbols[] = {
@@ -6853,6 +6460,7 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
         REID__NVRTC(REID__ROW)
 #undef REID__ROW
     };
+    char builtins[REID__PATH + 64];
     int major = 0, minor = 0;
     struct stat st;
     Dl_info where;
@@ -6867,7 +6475,12 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
     snprintf(j->rtc_path, sizeof j->rtc_path, "%s", symbol && dladdr(symbol, &where) ? where.dli_fname : path);
     j->rtc_version = major * 1000 + minor * 10;
     j->rtc_size = stat(j->rtc_path, &st) == 0 ? (uint64_t)st.st_size : 0;
-    reid__load_builtins(j->rtc_path, j->rtc_version);
+    /* It opens its builtins by their bare name when it first compiles, which fails outside the loader's path: they are
+       loaded from beside it before. A missing one shows at the first compilation. */
+    const char *slash = strrchr(j->rtc_path, '/');
+    int folder = slash ? (int)(slash - j->rtc_path) : 0;
+    snprintf(builtins, sizeof builtins, "%.*s/libnvrtc-builtins.so.%d.%d", folder, j->rtc_path, major, minor);
+    if (slash) (void)dlopen(builtins, RTLD_NOW | RTLD_GLOBAL);
     return NULL;
 }
 
@@ -6904,20 +6517,21 @@ static int reid__nvrtc_next(reid__jit *j) {
 
 /* --- compiling --- */
 
-/* Appends one option to a program's list. A list that is too long shows as length 0. */
+/* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
 __attribute__((format(printf, 2, 3)))
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
+    char *at = p->options + p->length;
     size_t left = sizeof p->options - p->length;
     va_start(args, format);
-    int n = vsnprintf(p->options + p->length, left, format, args);
+    int n = vsnprintf(at, left, format, args), fits = n >= 0 && (size_t)n < left;
     va_end(args);
-    if (n < 0 || (size_t)n + 1 > left || p->count >= REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
-    p->length += (size_t)(n + 1);
     p->count++;
+    for (int i = 0; i < n && fits; i++)
+        if (at[i] == ' ') at[i] = 0, p->count++;
+    if (!fits || p->count > REID__MAX_OPTIONS - 4) n = -1, p->length = 0;
+    p->length += (size_t)(n + 1);
 }
-
-static void reid__define(reid__program *p, const char *name, int value) { reid__option(p, "-D%s=%d", name, value); }
 
 /* Adds a program unless the same one is there. Returns its number, -1 if there is no room. */
 static int reid__program_add(reid__jit *j, const reid__program *p) {
@@ -7019,8 +6633,7 @@ static reid_result reid__program_collect(reid__jit *j, reid__program *p, reid_er
     if (p->result) return reid__program_fail(j, p, e);
     if (!j->is_ptx && (size < 4 || memcmp(p->block, "\177ELF", 4) != 0))
         return reid__fail(e, REID_ERR_KERNEL_COMPILE, "%.200s made no ELF file of %s", j->rtc_path, p->options);
-    p->cubin = p->block;
-    p->cubin_size = size;
+    p->cubin = p->block, p->cubin_size = size;
     return REID_OK;
 }
 
@@ -7093,7 +6706,10 @@ static reid_result reid__jit_init(reid__jit *j, reid__mem *mem, const reid_desc 
     j->mem = mem, j->before = mem->newest, j->desc = desc, j->arch = arch, j->most_version = most_version;
     j->no_folder = !reid__cache_folder(desc, j->cache);
     reid_result r = reid__jit_text(j, e);
-    if (r == REID_OK) r = reid__jit_pack(j, e);
+    const char *path = desc->kernels_pack;
+    if (r == REID_OK && path) r = reid__read_file(mem, path, REID__MAX_BUNDLE, &j->pack, &j->pack_size, e);
+    if (r == REID_OK && path && !reid__bundle_valid(j->pack, j->pack_size))
+        r = reid__fail(e, REID_ERR_KERNEL_PACK, "%.500s: it is no pack of kernels, or it is damaged", path);
     if (r != REID_OK) return r;
     j->candidates = (char(*)[REID__PATH])reid__alloc(mem, REID__MAX_CANDIDATES * sizeof *j->candidates);
     j->programs = (reid__program *)reid__alloc(mem, REID__MAX_PROGRAMS * sizeof *j->programs);
@@ -7144,10 +6760,7 @@ typedef struct reid__step {
 
 /* Launches that belong to no operation. */
 typedef enum reid__extra {
-    REID__EXTRA_TAPS,
-    REID__EXTRA_RESIZE_X,
-    REID__EXTRA_RESIZE_Y,
-    REID__EXTRA_INPUT,
+    REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
     REID__EXTRA_FOLD,
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
@@ -7402,13 +7015,11 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
 static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__tiles[] = {
     {1, 128, 128, 2, 2, 4, 80},
     {1, 128, 64, 2, 2, 4, 0}, {1, 64, 64, 2, 2, 4, 0}, {1, 32, 64, 1, 4, 4, 0}, {1, 64, 32, 2, 2, 4, 0},
-    {1, 32, 32, 2, 2, 4, 0},
-    {0, 64, 64, 0, 0, 0, 0},  {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
+    {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
 
-/* Multiprocessors that a chip of this kind usually has: the choice of a tile must not depend on the very device, for a
-   pack is made without one. */
+/* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
 static int reid__usual_processors(int arch) {
     static const struct { int arch, count; } rows[] = {{75, 40},  {80, 108},  {86, 82}, {89, 128},
                                                        {90, 132}, {100, 148}, {120, 170}};
@@ -7564,28 +7175,20 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     return waves * each + first + 2 * store;
 }
 
-/* Bytes that a launch with n images moves between the chip and its memory, where the activations of one launch are too
-   many to stay on the chip for the next. */
-static double reid__launch_bytes(const reid__gpu_plan *g, int index, int n, const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    int with = g->with[index];
-    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
-    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
-    if (with != REID__NONE) bytes += (double)g->size[g->plan->ops[with].in];
-    return bytes * n > p->l2_bytes ? bytes * n : 0;
-}
-
-/* Clocks of a launch, memory included: the larger of the two, as copies and products overlap. */
+/* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
+   overlap. Memory counts where the activations of one launch are too many to stay on the chip for the next. */
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
     double clocks = reid__wgmma_clocks(t, first, arch, n, p);
-    double memory = reid__launch_bytes(g, index, n, p) / p->dram_bytes_per_second * p->clocks_per_second;
+    double bytes = (double)g->size[first->in] + (double)g->size[last->out];
+    if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
+    if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
+    double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
     return clocks > memory ? clocks : memory;
 }
 
-/* The same of an image, over the batches that the tile is for. Of tiles that wait for memory alike the one with less
-   work is better. */
+/* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
 static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int large) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
     const reid__pace *p = &reid__pace_h200;
@@ -7595,8 +7198,7 @@ static double reid__wgmma_cost(const reid__gpu_plan *g, int index, const reid__w
     return cost;
 }
 
-/* "128x64": pixels by channels; "2*64x64": both warpgroups work on one; "pair,64x128": a cluster's two; "64x64/8": a
-   cluster cuts K into so many parts. */
+/* "128x64": pixels by channels; "2*64x64": both warpgroups on one; "pair,64x128": a cluster's two; "/8": parts of K. */
 static void reid__tile_name(int pair, int groups, int bm, int bn, int split, char name[40]) {
     int n = groups == 2 ? snprintf(name, 40, "%s2*%dx%d", pair ? "pair," : "", bm / 2, bn)
                         : snprintf(name, 40, "%s%dx%d", pair ? "pair," : "", bm, bn);
@@ -7669,32 +7271,26 @@ static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int ind
 /* INT8: what an operation stores. */
 static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
     const reid__buffer *buffers = g->plan->buffers;
-    if (!g->int8) return;
-    reid__define(p, "BYTES", 1), reid__define(p, "SIGNED", buffers[op->out].is_signed);
-    reid__define(p, "REST_SIGNED", op->residual != REID__NONE && buffers[op->residual].is_signed);
+    if (g->int8)
+        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[op->out].is_signed,
+                     op->residual != REID__NONE && buffers[op->residual].is_signed);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
                              reid__step *s) {
+    const reid__op *op = &g->plan->ops[index];
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     s->bm = t->bm, s->bn = t->bn, s->groups = t->groups, s->pair = t->pair, s->split = t->split;
-    s->threads = 384, s->shared = t->shared;
-    s->function = "reid_conv_wgmma";
-    reid__option(p, "-DREID_CONV_WGMMA");
-    reid__define(p, "BLOCKS_M", t->blocks), reid__define(p, "GROUPS", t->groups), reid__define(p, "BN", t->bn);
-    reid__define(p, "STAGES", t->stages), reid__define(p, "SLOTS", t->slots);
-    reid__define(p, "RESIDENT", t->resident), reid__define(p, "PAIR", t->pair);
-    reid__define(p, "SPLIT", t->split), reid__define(p, "LIGHT", t->light);
-    reid__define(p, "ROW_SUMS", g->per[g->plan->ops[index].out] > 1);
-    reid__define(p, "NEXT", t->passes * 128), reid__define(p, "STEM", t->stem);
-    reid__define_bytes(g, &g->plan->ops[index], p);
-    if (t->stem) {
-        const reid__op *pool = &g->plan->ops[index];
-        reid__define(p, "POOL_H", pool->oh), reid__define(p, "POOL_W", pool->ow);
-        reid__define(p, "POOL_PAD_Y", pool->pad_y), reid__define(p, "POOL_PAD_X", pool->pad_x);
-    }
-    reid__define(p, "MORE_C", with ? g->plan->buffers[with->in].c : 0);
-    reid__define(p, "MORE_STRIDE", with ? with->stride : 1);
+    s->threads = 384, s->shared = t->shared, s->function = "reid_conv_wgmma";
+    reid__option(p, "-DREID_CONV_WGMMA -DBLOCKS_M=%d -DGROUPS=%d -DBN=%d -DSTAGES=%d -DSLOTS=%d", t->blocks, t->groups,
+                 t->bn, t->stages, t->slots);
+    reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
+                 t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
+    reid__define_bytes(g, op, p);
+    if (t->stem) /* `op` is its max pool */
+        reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
+                     op->pad_x);
+    reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d", with ? g->plan->buffers[with->in].c : 0, with ? with->stride : 1);
 }
 
 static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -7707,33 +7303,28 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
     s->shared = (unsigned)(g->half ? reid__max(slices, 4 * s->bm * (s->bn + 4)) : slices);
-    reid__option(p, g->half ? "-DREID_CONV_F16" : "-DREID_CONV_F32");
-    reid__define(p, "OC", op->oc);
-    reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-    reid__define(p, "SCALE", op->scale != REID__NONE), reid__define(p, "SPLIT", s->split);
-    reid__define(p, "BM", s->bm), reid__define(p, "BN", s->bn);
-    reid__define(p, "BK", reid__is_narrow(op) ? 2 * bk : bk);
+    reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
+                 g->plan->buffers[op->out].c, op->channel);
+    reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
+                 reid__is_narrow(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
-    reid__define(p, "STAGES", stages), reid__define(p, "ROW_SUMS", g->per[op->out] > 1);
-    reid__define(p, "WARPS_M", reid__tiles[tile].warps_m), reid__define(p, "WARPS_N", reid__tiles[tile].warps_n);
-    if (!with) return;
-    reid__define(p, "MORE_C", g->plan->buffers[with->in].c), reid__define(p, "MORE_STRIDE", with->stride);
-    reid__define(p, "MORE_IH", with->ih), reid__define(p, "MORE_IW", with->iw);
+    reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
+                 reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
+    if (with)
+        reid__option(p, "-DMORE_C=%d -DMORE_STRIDE=%d -DMORE_IH=%d -DMORE_IW=%d", g->plan->buffers[with->in].c,
+                     with->stride, with->ih, with->iw);
 }
 
 /* What all convolution kernels want to know. */
 static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
     const reid__buffer *in = &g->plan->buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
-    reid__define(p, "IH", stem ? g->rows : in->h), reid__define(p, "IW", stem ? g->columns : in->w);
-    reid__define(p, "IC", stem ? 4 : in->c);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "OC_PADDED", reid__padded(op->oc));
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", stem ? g->stem_kw : op->kw);
-    reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", stem ? 0 : op->pad_y), reid__define(p, "PAD_X", stem ? 0 : op->pad_x);
-    reid__define(p, "ACT", (int)op->act), reid__define(p, "RESIDUAL", adds);
+    reid__option(p, "-DIH=%d -DIW=%d -DIC=%d -DOH=%d -DOW=%d -DOC_PADDED=%d", stem ? g->rows : in->h,
+                 stem ? g->columns : in->w, stem ? 4 : in->c, op->oh, op->ow, reid__padded(op->oc));
+    reid__option(p, "-DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d -DACT=%d -DRESIDUAL=%d", op->kh,
+                 stem ? g->stem_kw : op->kw, op->stride, stem ? 0 : op->pad_y, stem ? 0 : op->pad_x, (int)op->act,
+                 adds);
 }
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
@@ -7741,26 +7332,11 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
     return bm / g->per[op->out] * g->per[op->out];
 }
 
-/* Constants and launch of a convolution. */
-static void reid__conv_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p,
-                            reid__step *s) {
-    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)];
-    if (reid__takes_wgmma(g, first)) {
-        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
-        reid__wgmma_step(g, index, &t, p, s);
-    } else {
-        reid__mma_step(g, index, arch, large, p, s);
-    }
-    reid__define_conv(g, first, reid__adds(g, index), p);
-}
-
 /* Input, output and window of depthwise convolutions and pools. */
 static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__define(p, "IH", op->ih), reid__define(p, "IW", op->iw);
-    reid__define(p, "OH", op->oh), reid__define(p, "OW", op->ow);
-    reid__define(p, "C", g->plan->buffers[op->in].c);
-    reid__define(p, "KH", op->kh), reid__define(p, "KW", op->kw), reid__define(p, "STRIDE", op->stride);
-    reid__define(p, "PAD_Y", op->pad_y), reid__define(p, "PAD_X", op->pad_x);
+    reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
+                 op->ih, op->iw, op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw, op->stride, op->pad_y,
+                 op->pad_x);
 }
 
 /* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
@@ -7772,54 +7348,47 @@ static int reid__depthwise_spread(const reid__op *op) {
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
+    static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, convolutions apart */
+        {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
+        {"reid_squeeze", "-DREID_SQUEEZE"}, {"reid_pool", "-DREID_POOL"}, {"reid_linear", "-DREID_LINEAR"}};
     const reid__op *op = &g->plan->ops[index];
+    const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
+    int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
     reid__op pooled = *op;
     pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
-    switch (op->kind) {
-    case REID__CONV: reid__conv_step(g, index, arch, large, p, s); break;
-    case REID__DEPTHWISE:
-        s->function = "reid_depthwise", s->bn = large ? 0 : reid__depthwise_spread(op);
+    if (op->kind == REID__NORMALISE) return; /* REID__EXTRA_UNIT: after both passes of a flip */
+    if (conv && reid__takes_wgmma(g, first)) {
+        reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
+        reid__wgmma_step(g, index, &t, p, s);
+    } else if (conv) {
+        reid__mma_step(g, index, arch, large, p, s);
+    } else {
+        s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
+    }
+    if (conv) reid__define_conv(g, first, reid__adds(g, index), p);
+    if (op->kind == REID__DEPTHWISE) {
+        s->bn = large ? 0 : reid__depthwise_spread(op);
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__option(p, "-DREID_DEPTHWISE");
         reid__define_window(g, op, p);
-        reid__define(p, "ACT", (int)op->act);
-        if (s->bn) reid__define(p, "SPREAD", s->bn);
-        break;
-    case REID__MAXPOOL:
-        if (g->inner[index] != REID__NONE) {
-            reid__conv_step(g, index, arch, large, p, s);
-            break;
-        }
-        s->function = "reid_maxpool";
-        reid__option(p, "-DREID_MAXPOOL");
+        reid__option(p, "-DACT=%d", (int)op->act);
+        if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
+    } else if (op->kind == REID__MAXPOOL && !conv) {
         reid__define_window(g, op, p);
-        break;
-    case REID__POOL:
-        s->function = "reid_pool";
-        reid__option(p, "-DREID_POOL");
+    } else if (op->kind == REID__POOL) {
         reid__define_window(g, &pooled, p);
-        reid__define(p, "PER", g->per[op->in]);
-        reid__define(p, "GEM", op->gem), reid__define(p, "NORM", op->bn[0] != 0);
-        break;
-    case REID__SQUEEZE:
-        s->function = "reid_squeeze", s->split = g->wgmma == 2 && !large ? 8 : 0;
-        s->threads = s->split ? 256 : 1024;
-        s->shared = (unsigned)(g->plan->buffers[op->out].c + op->hidden) * 4;
-        reid__option(p, "-DREID_SQUEEZE");
-        reid__define(p, "C", g->plan->buffers[op->out].c), reid__define(p, "CHANNELS", op->ic);
-        reid__define(p, "HIDDEN", op->hidden), reid__define(p, "OH", op->ih), reid__define(p, "OW", op->iw);
-        if (s->split) reid__define(p, "SPLIT", s->split);
-        break;
-    case REID__LINEAR:
-        s->function = "reid_linear", s->shared = g->latency ? 128 : 0;
-        reid__option(p, "-DREID_LINEAR");
-        if (g->latency) reid__define(p, "SPLIT", 8);
-        reid__define(p, "K", reid__gpu_depth(g, op)), reid__define(p, "OC", op->oc);
-        reid__define(p, "OUT_STRIDE", g->plan->buffers[op->out].c), reid__define(p, "CHANNEL", op->channel);
-        reid__define(p, "ACT", (int)op->act);
-        break;
-    case REID__NORMALISE: return; /* REID__EXTRA_UNIT: after both passes of a flip */
+        reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
+    } else if (op->kind == REID__SQUEEZE) {
+        s->split = g->wgmma == 2 && !large ? 8 : 0;
+        s->threads = s->split ? 256 : 1024, s->shared = (unsigned)(out_stride + op->hidden) * 4;
+        reid__option(p, "-DC=%d -DCHANNELS=%d -DHIDDEN=%d -DOH=%d -DOW=%d", out_stride, op->ic, op->hidden, op->ih,
+                     op->iw);
+        if (s->split) reid__option(p, "-DSPLIT=%d", s->split);
+    } else if (op->kind == REID__LINEAR) {
+        s->shared = g->latency ? 128 : 0;
+        if (g->latency) reid__option(p, "-DSPLIT=8");
+        reid__option(p, "-DK=%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d -DACT=%d", reid__gpu_depth(g, op), op->oc,
+                     out_stride, op->channel, (int)op->act);
     }
     char name[40] = "";
     if (s->bm) reid__tile_name(s->pair, s->groups, s->bm, s->bn, s->split, name);
@@ -7831,26 +7400,19 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
                                                         "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
-    s->function = functions[which];
-    s->threads = 256;
+    s->function = functions[which], s->threads = 256;
     if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
-    if (which == REID__EXTRA_INPUT) {
-        reid__option(p, "-DREID_INPUT");
-        reid__define(p, "H", g->plan->height), reid__define(p, "W", g->plan->width);
-        reid__define(p, "ROWS", g->rows), reid__define(p, "COLUMNS", g->columns);
-        reid__define(p, "BORDER_Y", image->border_y), reid__define(p, "BORDER_X", image->border_x);
-    }
-    if (which == REID__EXTRA_UNIT) {
-        s->shared = 2048;
-        reid__option(p, "-DREID_NORMALISE");
-        reid__define(p, "DIM", g->plan->dim), reid__define(p, "RAW", g->raw), reid__define(p, "FLIP", g->flip);
-    }
+    s->shared = which == REID__EXTRA_UNIT ? 2048 : 0;
+    if (which == REID__EXTRA_INPUT)
+        reid__option(p, "-DREID_INPUT -DH=%d -DW=%d -DROWS=%d -DCOLUMNS=%d -DBORDER_Y=%d -DBORDER_X=%d",
+                     g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
+    if (which == REID__EXTRA_UNIT)
+        reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
     if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
-/* Adds the programs of a network for one chip: for each operation the one for small batches and, if the batch is large
-   enough, the one for large ones. */
+/* Adds a network's programs for one chip: for each operation that for small batches and, if needed, for large ones. */
 static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_error *e) {
     const reid__plan *plan = g->plan;
     int ok = 1;
@@ -7897,8 +7459,7 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
-    g->latency = latency;
-    g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    g->latency = latency, g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -7949,19 +7510,6 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     return c;
 }
 
-/* How many of a kernel's clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one
-   have to lie in one of the chip's parts, of which some are smaller than others. */
-static reid_result reid__step_clusters(reid__device *d, reid__step *s, reid_error *e) {
-    reid__launch_attribute more[2];
-    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
-    if (!s->pair && s->split < 2) return REID_OK;
-    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
-    int code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
-    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
-    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
-                      "does without", d->index, d->name, c.grid[0], s->function);
-}
-
 static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
@@ -7971,8 +7519,16 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
     if (!code && s->shared > 48 * 1024)
         code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
-    if (code) return reid__gpu_check(d, code, s->function, e);
-    return reid__step_clusters(d, s, e);
+    if (code || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
+       to lie in one of the chip's parts, of which some are smaller than others. */
+    reid__launch_attribute more[2];
+    reid__launch_config c = reid__launch_of(s, 0, NULL, more);
+    c.grid[0] = s->pair ? 2 : (unsigned)s->split;
+    code = d->cu.OccupancyMaxActiveClusters(&s->clusters, s->handle, &c);
+    if (code || s->clusters > 0) return reid__gpu_check(d, code, "cuOccupancyMaxActiveClusters", e);
+    return reid__fail(e, REID_ERR_DEVICE, "GPU %d (%s) has no room for a cluster of %u blocks of %s; REID_CLUSTERS=0 "
+                      "does without", d->index, d->name, c.grid[0], s->function);
 }
 
 /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
@@ -8005,8 +7561,7 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
 
 /* --- launching --- */
 
-/* REID_SYNC=1: waits for the launch, so that its error has its name. Behind a kernel that does not end nothing can be
-   used any more. */
+/* REID_SYNC=1: waits for the launch, so that its error has its name. One that does not end leaves nothing usable. */
 static reid_result reid__settle(reid__gpu *g, const reid__step *s, void *stream, reid_error *e) {
     const int not_ready = 600, timeout = 702;
     const struct timespec a_little = {0, 1000000};
@@ -8069,8 +7624,7 @@ static int reid__map_input(const reid__gpu *g, const reid__gpu_lane *l, const re
                                      REID__MAP_L2_256, 0);
 }
 
-/* Pooled rows that a warpgroup of the stem computes one after the other, so that the busiest one has the fewest rows of
-   outputs. Never changes the bits. */
+/* Pooled rows that a warpgroup of the stem takes at a time: the busiest one has least to do. Never changes the bits. */
 static int reid__strip_rows(int images, int rows, int warpgroups) {
     int best = 1, least = INT_MAX;
     for (int strip = 1; strip <= rows; strip++) {
@@ -8124,6 +7678,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     const reid__op *op = &g->plan.plan->ops[index];
     const reid__step *s = &g->plan.step[n >= REID__LARGE][index];
     const reid__address none = 0, *buffer = l->buffer;
+    if (op->kind == REID__NORMALISE || g->plan.into[index] != REID__NONE) return REID_OK;
+    if (g->plan.inner[index] != REID__NONE || reid__takes_wgmma(&g->plan, op))
+        return reid__gpu_run_wgmma(g, l, index, s, n, e);
     reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
     reid__address b2 = g->weights + g->plan.bias2[index];
@@ -8131,38 +7688,23 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
     int c = g->plan.plan->buffers[op->out].c, rows = n * op->oh, pixels = rows * op->ow;
-    int64_t in_rows = (int64_t)rows * c / 4, vectors = in_rows * op->ow; /* threads: four channels each */
+    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
-    int with = g->plan.with[index]; /* more K: see reid_conv_f16 */
-    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in];
-    if (with != REID__NONE) scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels};
-    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
-    void *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
-    void *maxpool[] = {&in, &out, &pixels};
-    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step};
-    void *linear[] = {&in, &w, &b, &out, &n};
-    switch (op->kind) {
-    case REID__CONV:
-        if (g->plan.into[index] != REID__NONE) return REID_OK;
-        if (reid__takes_wgmma(&g->plan, op)) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
-                                      reid__blocks(reid__padded(op->oc), s->bn), 1, l->stream, conv, e);
-    case REID__DEPTHWISE:
-        return reid__launch(g, s, s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256), 1, l->stream,
-                            depthwise, e);
-    case REID__SQUEEZE: return reid__launch(g, s, (int64_t)n * reid__max(s->split, 1), 1, l->stream, squeeze, e);
-    case REID__MAXPOOL:
-        if (g->plan.inner[index] != REID__NONE) return reid__gpu_run_wgmma(g, l, index, s, n, e);
-        return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, maxpool, e);
-    case REID__POOL: return reid__launch(g, s, reid__blocks(vectors, 256), 1, l->stream, pool, e);
-    case REID__LINEAR:
-        return reid__launch(g, s, g->plan.latency ? op->oc : reid__blocks(op->oc, 8), reid__blocks(n, 4), l->stream,
-                            linear, e);
-    case REID__NORMALISE: break;
-    }
-    return REID_OK;
+    if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
+    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
+    void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
+    void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
+    int64_t in_rows = (int64_t)rows * c / 4; /* threads: four channels each */
+    int64_t x = reid__blocks(in_rows * op->ow, 256), y = 1;
+    if (op->kind == REID__CONV)
+        x = s->split * reid__blocks(pixels, reid__gpu_tile_pixels(&g->plan, op, s->bm)) *
+            reid__blocks(reid__padded(op->oc), s->bn);
+    if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
+    if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
+    if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
+    return reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
 }
 
 /* The view, normalised, to the stored image. */
@@ -8196,13 +7738,10 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
     reid_result r = reid__gpu_run_net(g, l, 1 << bucket, e);
     code = cu->StreamEndCapture(l->stream, &graph); /* also ends a capture that failed */
     if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuStreamEndCapture", e);
-    if (r == REID_OK) {
-        code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
-        if (code) l->graphs[bucket] = NULL;
-        r = reid__gpu_check(&g->device, code, "a CUDA graph", e);
-    }
+    if (r == REID_OK) code = cu->GraphInstantiate(&l->graphs[bucket], graph, 0);
+    if (code) l->graphs[bucket] = NULL;
     if (graph) cu->GraphDestroy(graph);
-    return r;
+    return r != REID_OK ? r : reid__gpu_check(&g->device, code, "a CUDA graph", e);
 }
 
 /* --- weights --- */
@@ -8369,38 +7908,34 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
+    reid__device *d = &l->g->device;
     reid__address base = l->g->weights;
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE || op->kind == REID__SQUEEZE)
-        r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (op->kind == REID__POOL) {
-        r = reid__gpu_pack_pool(l, index, wants, digests, e);
-    } else if (op->kind == REID__LINEAR) {
-        r = reid__gpu_pack_linear(l, index, wants, digests, e);
-    } else if (op->kind == REID__CONV || op->kind == REID__DEPTHWISE) {
-        if (r == REID_OK) r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
+    if (op->kind == REID__POOL) r = reid__gpu_pack_pool(l, index, wants, digests, e);
+    else if (op->kind == REID__LINEAR) r = reid__gpu_pack_linear(l, index, wants, digests, e);
+    else r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
+    if (r == REID_OK && (op->kind == REID__CONV || op->kind == REID__DEPTHWISE)) {
+        const reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
+        r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
         if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
-        reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
-        if (r == REID_OK && op->kind == REID__DEPTHWISE)
+        else if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
-    } else {
-        reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
+    } else if (r == REID_OK && op->kind == REID__SQUEEZE) {
+        const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+        r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
         /* The second layer, after the first has left l->raw. */
-        int code = r == REID_OK ? l->g->device.cu.StreamSynchronize(l->stream) : 0;
-        if (r == REID_OK) r = reid__gpu_check(&l->g->device, code, op->name, e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
         if (r == REID_OK)
             r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
     }
-    int code = l->g->device.cu.StreamSynchronize(l->stream);
-    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
+    int code = d->cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
 }
 
 /* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
@@ -8419,25 +7954,21 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
 /* --- lanes --- */
 
 /* Reserves device memory of a lane. Normally all of a lane lies in one block, which a first pass measures and a second
-   one cuts up. With REID__SEPARATE_BUFFERS every piece is an allocation of its own: a test of this project, in which
-   nothing can hide beside its neighbour. */
+   one cuts up. With REID__SEPARATE_BUFFERS, for tests, every piece is one of its own: nothing hides beside another. */
 typedef struct reid__cutter {
     reid__gpu *g;
     reid__gpu_lane *lane;
-    int measuring;
+    int measuring, code; /* code: the driver's first error */
     size_t used;
-    reid_result r;
-    reid_error *e;
 } reid__cutter;
 
 static reid__address reid__gpu_alloc(reid__cutter *t, size_t bytes) {
-    reid__address at = 0;
-    reid__gpu_lane *l = t->lane;
-    if (t->r != REID_OK || bytes == 0) return 0;
-    t->r = reid__gpu_check(&t->g->device, t->g->device.cu.MemAlloc(&at, bytes), "activations", t->e);
-    if (t->r != REID_OK) return 0;
-    l->blocks[l->block_count++] = at;
-    return at;
+    reid__address *at = &t->lane->blocks[t->lane->block_count];
+    if (t->code || bytes == 0) return 0;
+    t->code = t->g->device.cu.MemAlloc(at, bytes);
+    if (t->code) return 0;
+    t->lane->block_count++;
+    return *at;
 }
 
 static reid__address reid__cut(reid__cutter *t, size_t bytes) {
@@ -8480,7 +8011,7 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
     const reid__plan *p = g->plan.plan;
     size_t batch = (size_t)g->plan.batch, input = (size_t)p->height * (size_t)p->width * 3;
     reid__gpu_lane lane;
-    reid__cutter t = {g, &lane, 1, 0, REID_OK, NULL};
+    reid__cutter t = {g, &lane, 1, 0, 0};
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
@@ -8507,7 +8038,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
 
 static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
     reid__driver *cu = &g->device.cu;
-    reid__cutter t = {g, l, 0, 0, REID_OK, e};
+    reid__cutter t = {g, l, 0, 0, 0};
     void *pinned = NULL;
     int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
@@ -8519,8 +8050,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
 #ifndef REID__SEPARATE_BUFFERS
     reid__gpu_alloc(&t, g->lane_device);
 #endif
-    if (t.r == REID_OK) reid__gpu_lane_cut(&t);
-    if (t.r != REID_OK) return t.r;
+    if (!t.code) reid__gpu_lane_cut(&t);
+    if (t.code) return reid__gpu_check(&g->device, t.code, "activations", e);
     code = cu->MemHostAlloc(&pinned, g->lane_pinned, 0);
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
@@ -8597,8 +8128,7 @@ static void reid__picture_place(reid__filling *f, int i) {
     size_t taps = (size_t)p->width * (size_t)to->x.most + (size_t)p->height * (size_t)to->y.most;
     int fits = pixels + later <= g->staging - f->used && rows <= g->rows - f->rows && taps <= g->taps - f->taps;
     to->pixels = (int64_t)f->used, to->rows = (int64_t)f->rows, to->taps = (int64_t)f->taps;
-    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0;
-    to->r = l.r, to->g = l.g, to->b = l.b;
+    to->stride = w * l.bytes, to->bytes = fits ? l.bytes : 0, to->r = l.r, to->g = l.g, to->b = l.b;
     f->used += fits ? pixels : view;
     if (fits) f->rows += rows, f->taps += taps;
 }
@@ -8646,8 +8176,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
 }
 
 /* Uploads a filled slot; the lane's stream waits for it. */
-static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, const reid__slot *s, size_t bytes,
-                                     reid_error *e) {
+static reid_result reid__slot_upload(reid__gpu *g, reid__gpu_lane *l, reid__slot *s, size_t bytes, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     int code = cu->MemcpyHtoDAsync(s->staging, s->host, bytes, l->copies);
     if (!code) code = cu->EventRecord(s->uploaded, l->copies);
@@ -8715,8 +8244,7 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     l->slots[0].count = l->slots[1].count = 0;
 }
 
-/* n images to n rows of `out`, batch by batch through two slots. A batch that the GPU has no memory to launch is tried
-   again at half the size. */
+/* n images to n rows of `out`, through two slots. A batch that the GPU has no memory to launch is halved. */
 static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *images, int n,
                                    float *out, reid_error *e) {
     reid__gpu_lane *l = &g->lanes[lane_index];
@@ -8735,8 +8263,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         if (r == REID_ERR_OUT_OF_MEMORY && count > 1) {
             g->device.cu.StreamSynchronize(l->copies); /* the slot is filled again */
             g->device.cu.StreamSynchronize(l->stream);
-            most = count / 2;
-            r = REID_OK;
+            most = count / 2, r = REID_OK;
             reid__clear_error(e);
             continue;
         }
@@ -8776,20 +8303,18 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
 /* The time between the events around each operation; the input's conversion counts to the first. */
 static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
                                        reid_error *e) {
-    reid__driver *cu = &g->device.cu;
-    int ops = g->plan.plan->op_count, code = cu->EventRecord(events[0], l->stream);
-    reid_result r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+    reid__device *d = &g->device;
+    int ops = g->plan.plan->op_count;
+    reid_result r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
     if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
         r = reid__gpu_run_op(g, l, i, n, e);
-        if (r != REID_OK) break;
-        code = cu->EventRecord(events[i + 1], l->stream);
-        r = reid__gpu_check(&g->device, code, "cuEventRecord", e);
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
     }
-    if (r == REID_OK) r = reid__gpu_check(&g->device, cu->StreamSynchronize(l->stream), "the network", e);
+    if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
     for (int i = 0; i < ops && r == REID_OK; i++) {
-        code = cu->EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-        r = reid__gpu_check(&g->device, code, "cuEventElapsedTime", e);
+        int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+        r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
         microseconds[i] *= 1000.0f;
     }
     return r;
@@ -8829,6 +8354,13 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
     }
     if (!forked) reid__device_close(d);
 }
+#else /* REID_NO_CUDA: no handle has a GPU, and none of these is called */
+#define reid__gpu_embed(...) REID_ERR_DEVICE
+#define reid__gpu_preprocess(...) REID_ERR_DEVICE
+#define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
+#define reid__gpu_op_info(...) (void)0
+#define reid__jit_free(...) (void)0
+#define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -8845,6 +8377,12 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
+/* What a part answers that was left out. */
+__attribute__((unused)) static reid_result reid__left_out(reid_error *e, const char *macro) {
+    reid__clear_error(e);
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
+}
+
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -8979,8 +8517,7 @@ static void reid__score_exactly(const reid__hunt *h, int query, reid__candidate 
                         reid__exact_dot(values, h->queries + (ptrdiff_t)query * h->x->rows.dim, h->x->rows.dim));
     }
     c->score = reid__tally_score(h, &t);
-    c->row = t.row;
-    c->exact = 1;
+    c->row = t.row, c->exact = 1;
 }
 
 /* --- candidates --------------------------------------------------------------------------------------------------- */
@@ -9013,8 +8550,7 @@ static int reid__by_score(const void *a, const void *b) {
 
 /* Drops those that k others beat for certain, and returns how many are left. Where FP32 cannot tell too many of them
    apart, double does. *limit rises to what a later candidate has to reach in FP32. */
-static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide,
-                          float *limit) {
+static size_t reid__prune(const reid__hunt *h, int query, reid__candidate *c, size_t count, float *wide, float *limit) {
     double bound = h->bounds[query];
     if (count <= h->k) return count;
     reid__select(c, count, h->k);
@@ -9041,8 +8577,7 @@ static void reid__keep(const reid__hunt *h, int index, int query, size_t unit, d
     if (*count == h->cap) *count = reid__prune(h, query, c, *count, t->spare, &t->limits[query]);
     c += (*count)++;
     memset(c, 0, sizeof *c);
-    c->near = (float)near;
-    c->unit = (uint32_t)unit;
+    c->near = (float)near, c->unit = (uint32_t)unit;
 }
 
 /* --- blocks ------------------------------------------------------------------------------------------------------- */
@@ -9057,8 +8592,7 @@ typedef struct reid__span {
 /* The span that begins at b->place in b->unit and ends before unit `end`. */
 static void reid__span_fill(const reid__hunt *h, reid__span *b, size_t end) {
     size_t stop = reid__start(h, b->unit + 1), most = b->place + REID__BLOCK;
-    b->last = b->unit;
-    b->ends = stop <= most;
+    b->last = b->unit, b->ends = stop <= most;
     b->piece = !b->ends || b->place > reid__start(h, b->unit);
     while (!b->piece && b->last + 1 < end && reid__start(h, b->last + 2) <= most) stop = reid__start(h, ++b->last + 1);
     b->rows = (b->ends ? stop : most) - b->place;
@@ -9073,8 +8607,7 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
         reid__tile tile;
         memset(&tile, 0, sizeof tile);
         tile.a = rows + at, tile.taps = 1, tile.kc = dim;
-        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width;
-        tile.bias = reid__no_bias;
+        tile.b = h->panels + (ptrdiff_t)panel * dim * h->width, tile.bias = reid__no_bias;
         tile.fetch_divisor = 1, tile.ahead = (uintptr_t)tile.b;
         if (panel == 0 && !h->order && h->x->rows.floats)
             tile.ahead = (uintptr_t)rows[at] + sizeof(float) * REID__BLOCK * (uintptr_t)dim;
@@ -9085,10 +8618,9 @@ static void reid__score_span(const reid__hunt *h, const reid__scan *t, const rei
 }
 
 /* The same for n queries, REID__FEW at most. */
-static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *queries,
-                            int n) {
+static void reid__score_few(const reid__hunt *h, const reid__scan *t, const reid__span *b, const float *q, int n) {
     for (size_t i = 0; i < b->rows; i++)
-        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, queries, n,
+        h->x->kernels->dots(reid__row(h->x, reid__row_at(h, b->place + i), t->spare), h->x->rows.dim, q, n,
                             t->scores + (ptrdiff_t)i * h->width);
 }
 
@@ -9142,21 +8674,9 @@ static void reid__scan_units(const reid__hunt *h, int index, int query, size_t f
     }
 }
 
-/* Units are taken as threads get to them: the result does not depend on who looked at what. */
-static void reid__scan_part(void *task, int index) {
-    reid__hunt *h = (reid__hunt *)task;
-    for (;;) {
-        size_t from = __atomic_fetch_add(&h->next, REID__SEARCH_STEP, __ATOMIC_RELAXED);
-        if (from >= h->units) return;
-        reid__scan_units(h, index, -1, from,
-                         h->units - from < REID__SEARCH_STEP ? h->units : from + REID__SEARCH_STEP);
-    }
-}
-
 /* --- tiles -------------------------------------------------------------------------------------------------------- */
 
-/* Makes each tile's maximum that of the units which start in it: a group reaches into later tiles, and is no better
-   than its best row. */
+/* Makes each tile's maximum that of the units which start in it, whose rows may lie in later tiles. */
 static void reid__raise_tiles(const reid__hunt *h, float *tile) {
     const uint32_t *firsts = h->x->firsts;
     for (size_t i = 0; i < h->x->tiles; i++) {
@@ -9200,12 +8720,15 @@ static void reid__hunt_tiles(const reid__hunt *h, int index, int query) {
     }
 }
 
-static void reid__tiles_part(void *task, int index) {
+/* Units, or queries whose tiles are known, are taken as threads get to them. Who looked at what shows in no result. */
+static void reid__scan_part(void *task, int index) {
     reid__hunt *h = (reid__hunt *)task;
+    size_t all = h->scouted ? (size_t)h->n : h->units, step = h->scouted ? 1 : REID__SEARCH_STEP;
     for (;;) {
-        size_t query = __atomic_fetch_add(&h->next, 1, __ATOMIC_RELAXED);
-        if (query >= (size_t)h->n) return;
-        reid__hunt_tiles(h, index, (int)query);
+        size_t from = __atomic_fetch_add(&h->next, step, __ATOMIC_RELAXED);
+        if (from >= all) return;
+        if (h->scouted) reid__hunt_tiles(h, index, (int)from);
+        else reid__scan_units(h, index, -1, from, all - from < step ? all : from + step);
     }
 }
 
@@ -9314,6 +8837,7 @@ typedef struct reid__scout {
     size_t row_bytes, query_bytes, pinned_bytes;
     int depth;                           /* dim, padded */
     double scale;                        /* of the rows */
+    size_t first, sent;                  /* which rows go up next, and how many */
 } reid__scout;
 
 static const int reid__scout_widths[2] = {16, 64}; /* queries of a block */
@@ -9336,29 +8860,21 @@ static int reid__scout_programs(reid__jit *j, int depth) {
     for (int i = 0; i < 2 && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        reid__option(&p, "-DREID_SEARCH"), reid__option(&p, "-DVALUE_F16");
-        reid__define(&p, "K", depth), reid__define(&p, "BK", 32), reid__define(&p, "BN", reid__scout_widths[i]);
+        reid__option(&p, "-DREID_SEARCH -DVALUE_F16 -DK=%d -DBK=32 -DBN=%d", depth, reid__scout_widths[i]);
         ok = reid__program_add(j, &p) >= 0;
     }
     return ok;
 }
 
-/* Which rows go up next. */
-typedef struct reid__upload {
-    const reid_index *x;
-    size_t first, rows;
-} reid__upload;
-
 static void reid__upload_part(void *task, int index) {
-    const reid__upload *u = (const reid__upload *)task;
-    const reid_index *x = u->x;
+    const reid_index *x = (const reid_index *)task;
     const reid__scout *s = x->scout;
     size_t dim = (size_t)x->rows.dim, depth = (size_t)s->depth;
     ptrdiff_t from, to;
-    reid__share((ptrdiff_t)u->rows, x->threads, index, &from, &to);
+    reid__share((ptrdiff_t)s->sent, x->threads, index, &from, &to);
     for (ptrdiff_t i = from; i < to; i++) {
         uint16_t *out = (uint16_t *)(void *)s->pinned + (size_t)i * depth;
-        size_t place = u->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
+        size_t place = s->first + (size_t)i, row = x->order && place < x->rows.count ? x->order[place] : place;
         memset(out, 0, depth * sizeof *out);
         if (place >= x->rows.count) continue;
         if (x->rows.halves) memcpy(out, x->rows.halves + row * dim, dim * sizeof *out);
@@ -9371,10 +8887,10 @@ static reid_result reid__scout_upload(reid_index *x, size_t padded, reid_error *
     reid__driver *cu = &s->device.cu;
     size_t row = (size_t)s->depth * sizeof(uint16_t), most = s->pinned_bytes / row;
     int code = 0;
-    for (size_t at = 0; at < padded && !code; at += most) {
-        reid__upload u = {x, at, padded - at < most ? padded - at : most};
-        reid__parallel(&x->team, reid__upload_part, &u, x->threads);
-        code = cu->MemcpyHtoDAsync(s->rows + at * row, s->pinned, u.rows * row, s->stream);
+    for (s->first = 0; s->first < padded && !code; s->first += most) {
+        s->sent = padded - s->first < most ? padded - s->first : most;
+        reid__parallel(&x->team, reid__upload_part, x, x->threads);
+        code = cu->MemcpyHtoDAsync(s->rows + s->first * row, s->pinned, s->sent * row, s->stream);
         int waited = cu->StreamSynchronize(s->stream);
         if (!code) code = waited;
     }
@@ -9508,16 +9024,10 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     return r;
 }
 #else
-static reid_result reid__scout_open(const reid_index *x, const reid_desc *desc, reid_error *e) {
-    (void)x, (void)desc;
-    return reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
-}
-static int reid__scout_state(const reid_index *x) { return x->scout != NULL; }
-static void reid__scout_close(const reid_index *x, int forked) { (void)x, (void)forked; }
-static reid_result reid__scout_tell(const reid__hunt *h, reid_error *e) {
-    (void)h, (void)e;
-    return REID_OK;
-}
+#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA")
+#define reid__scout_state(x) 0
+#define reid__scout_close(x, forked) (void)0
+#define reid__scout_tell(h, e) REID_OK
 #endif
 
 /* Chunks of queries as large as memory allows. */
@@ -9536,14 +9046,13 @@ static reid_result reid__search(reid_index *x, reid__hunt *h, int n, const float
     char *base = (char *)reid__alloc(&x->mem, bytes);
     if (!base) return reid__no_memory(e, "candidates", bytes);
     for (int first = 0, chunk = h->n; first < n && r == REID_OK; first += chunk) {
-        h->first = first;
-        h->n = reid__min(chunk, n - first);
+        h->first = first, h->n = reid__min(chunk, n - first);
         h->queries = queries + (ptrdiff_t)first * x->rows.dim;
         reid__hunt_layout(h, base);
         reid__hunt_begin(h);
         if (h->scouted) r = reid__scout_tell(h, e);
         if (r != REID_OK) break;
-        reid__parallel(&x->team, h->scouted ? reid__tiles_part : reid__scan_part, h, x->threads);
+        reid__parallel(&x->team, reid__scan_part, h, x->threads);
         reid__parallel(&x->team, reid__finish_part, h, x->threads);
         h->hits += (size_t)h->n * (size_t)h->d->k;
         h->found += h->n;
@@ -9646,9 +9155,8 @@ static reid_result reid__measure(reid_index *x, reid_error *e) {
     }
     reid__release(&x->mem, before);
     x->longest = sqrt((double)most * 1.01 + x->rows.dim * 1e-36); /* what rounding and underflow may have hidden */
-    return bad == SIZE_MAX ? REID_OK
-                           : reid__fail(e, REID_ERR_EMBEDDING, "row %llu is not finite, or longer than 1e18",
-                                        (unsigned long long)bad);
+    if (bad == SIZE_MAX) return REID_OK;
+    return reid__fail(e, REID_ERR_EMBEDDING, "row %zu is not finite, or longer than 1e18", bad);
 }
 
 static int reid__compare_keys(const void *a, const void *b) {
@@ -9662,20 +9170,19 @@ static reid_result reid__index_groups(reid_index *x, reid_error *e) {
     uint64_t *keys = (uint64_t *)reid__alloc(&x->mem, keys_size);
     x->order = (uint32_t *)reid__alloc(&x->mem, count * sizeof *x->order);
     x->starts = (uint32_t *)reid__alloc(&x->mem, (count + 1) * sizeof *x->starts);
-    if (keys && x->order && x->starts) {
-        for (size_t i = 0; i < count; i++) {
-            keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
-            if (i && keys[i] < keys[i - 1]) sorted = 0;
-        }
-        if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
-        for (size_t i = 0; i < count; i++) {
-            x->order[i] = (uint32_t)keys[i];
-            if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
-        }
-        x->starts[x->groups] = (uint32_t)count;
+    if (!keys || !x->order || !x->starts) return reid__no_memory(e, "groups", keys_size);
+    for (size_t i = 0; i < count; i++) {
+        keys[i] = (uint64_t)x->rows.groups[i] << 32 | (uint32_t)i;
+        if (i && keys[i] < keys[i - 1]) sorted = 0;
     }
+    if (!sorted) reid__sort(keys, count, sizeof *keys, reid__compare_keys);
+    for (size_t i = 0; i < count; i++) {
+        x->order[i] = (uint32_t)keys[i];
+        if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32) x->starts[x->groups++] = (uint32_t)i;
+    }
+    x->starts[x->groups] = (uint32_t)count;
     reid__free(&x->mem, keys);
-    return keys && x->order && x->starts ? REID_OK : reid__no_memory(e, "groups", keys_size);
+    return REID_OK;
 }
 
 static reid_result reid__check_rows(const reid_desc *desc, const reid_rows *rows) {
@@ -9753,9 +9260,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
         r = reid__index_open(x, desc);
         if (r == REID_OK) *out = x;
         else reid_index_destroy(x);
-    } else {
-        r = reid__no_memory(desc->error, "an index", sizeof *x);
-    }
+    } else r = reid__no_memory(desc->error, "an index", sizeof *x);
     reid__leave(caller);
     return r;
 }
@@ -9806,7 +9311,7 @@ typedef struct reid__grouping {
     reid_desc desc;              /* of the searches */
     reid__mem mem;
     reid__grouped *rows;         /* [count] */
-    uint32_t count, joins, live; /* live: groups at the beginning of a round */
+    uint32_t count, joins, musts, live; /* musts: joins of must_links; live: groups at the beginning of a round */
     int dim;
     float *means, *sums;         /* (live, dim); (used, 2, dim): as much as a float holds, and the rest */
     uint32_t used;
@@ -10108,6 +9613,7 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
         if (reid__are_apart(g, a, b)) return reid__contradiction(g, g->rows[a].known, g->rows[b].known, links);
         if (a != b) reid__join(g, a, b, reid__group_score(g, a, b), 1);
     }
+    g->musts = g->joins;
     if (!n) return REID_OK;
     g->starts = (uint32_t *)reid__alloc_zero(&g->mem, ((size_t)g->count + 2) * sizeof *g->starts);
     g->enemies = (uint32_t *)reid__alloc(&g->mem, n * sizeof *g->enemies);
@@ -10126,7 +9632,6 @@ static reid_result reid__take_links(reid__grouping *g, size_t *links) {
    because their groups have other rows, too. */
 static reid_result reid__join_equals(reid__grouping *g) {
     size_t bytes = (size_t)g->count * sizeof(uint64_t);
-    uint32_t must = g->joins;
     uint64_t *keys = (uint64_t *)reid__alloc(&g->mem, bytes);
     if (!keys) return reid__no_memory(g->desc.error, "keys of rows", bytes);
     for (uint32_t i = 0; i < g->count; i++) {
@@ -10141,7 +9646,7 @@ static reid_result reid__join_equals(reid__grouping *g) {
         if (keys[i] >> 32 != keys[from] >> 32) from = i;
         for (size_t k = from; k < i && row->size == 1 && row->home == (uint32_t)keys[i]; k++) {
             uint32_t other = (uint32_t)keys[k], home = g->rows[other].home;
-            if (g->rows[home].changed <= must && g->rows[home].size > 1) continue;
+            if (g->rows[home].changed <= g->musts && g->rows[home].size > 1) continue;
             double score = reid__group_score(g, row->home, home);
             if (score < g->d->threshold) break;
             if (!reid__are_enemies(g, row->home, home) &&
@@ -10201,7 +9706,6 @@ static reid_result reid__check_group(const reid_desc *desc, const reid_rows *row
 
 static int reid__by_merge(const void *a, const void *b) {
     const reid_merge *x = (const reid_merge *)a, *y = (const reid_merge *)b;
-    if (x->must_link != y->must_link) return y->must_link - x->must_link;
     if (x->score != y->score) return x->score < y->score ? 1 : -1;
     return x->a != y->a ? (x->a > y->a) - (x->a < y->a) : (x->b > y->b) - (x->b < y->b);
 }
@@ -10227,7 +9731,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     for (uint32_t i = 0, n = 0; i < g.count; i++)
         out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];
     if (r == REID_OK) links = g.joins;
-    if (r == REID_OK && merges) reid__sort(merges, links, sizeof *merges, reid__by_merge);
+    if (r == REID_OK && merges) reid__sort(merges + g.musts, links - g.musts, sizeof *merges, reid__by_merge);
     if (merged) *merged = links;
     reid__release(&g.mem, NULL);
     reid__leave(caller);
@@ -10235,13 +9739,9 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
 }
 
 #else /* REID_NO_SEARCH */
-#define REID__NO_SEARCH "reid.h was compiled with REID_NO_SEARCH"
-
 REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
     if (out) *out = NULL;
-    if (!desc || !rows || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
 }
 
 REID_API void reid_index_destroy(reid_index *index) { (void)index; }
@@ -10249,8 +9749,7 @@ REID_API void reid_index_destroy(reid_index *index) { (void)index; }
 REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
                                  reid_hit *hits, int *found, reid_error *error) {
     (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
-    reid__clear_error(error);
-    return reid__fail(error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return reid__left_out(error, "REID_NO_SEARCH");
 }
 
 REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
@@ -10295,13 +9794,7 @@ static int reid__ends(const char *text, const char *suffix) {
     return n >= m && strcmp(text + n - m, suffix) == 0;
 }
 
-static int reid__is_head(const char *name) {
-    return reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
-           reid__starts(name, "projection.");
-}
-
-/* A layer of a trunk. One that a network does not have belongs to another network, ResNet-101 for example, whose first
-   blocks fit: that cannot be accepted. */
+/* A layer of a trunk. One that a network lacks is another's, ResNet-101's perhaps, whose first blocks fit: refused. */
 static int reid__is_trunk(const char *name) {
     return reid__starts(name, "features.") || (reid__starts(name, "layer") && reid__is_digit(name[5]));
 }
@@ -10310,7 +9803,9 @@ static int reid__is_trunk(const char *name) {
 static reid_tensor_status reid__unused_status(const reid_desc *desc, const char *name) {
     if (reid__ends(name, ".num_batches_tracked") || reid__starts(name, "fc.") || reid__starts(name, "classifier."))
         return REID_TENSOR_IGNORED;
-    if (reid__is_head(name) && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
+    int is_head = reid__starts(name, "reduce_layer") || reid__starts(name, "reduce_avgpool.") ||
+                  reid__starts(name, "projection.");
+    if (is_head && (desc->network || desc->head != REID_HEAD_AUTO)) return REID_TENSOR_IGNORED;
     return desc->allow_unused && !reid__is_trunk(name) ? REID_TENSOR_IGNORED : REID_TENSOR_UNEXPECTED;
 }
 
@@ -10321,31 +9816,26 @@ static void reid__shape_text(char *out, size_t size, const size_t *shape, int nd
     if (at < size) snprintf(out + at, size - at, "]");
 }
 
-/* Status of one wanted tensor; a mismatch or absence leaves its text in note. */
-static reid_tensor_status reid__want_status(const reid__weights *file, const reid__want *want, reid_result *code,
-                                            char *note, size_t size) {
-    const reid__tensor *t = reid__weights_find(file, want->name);
+/* Finds a wanted tensor; what is wrong with it, if anything, goes to note. */
+static reid_result reid__want_find(const reid__weights *file, const reid__want *want, const reid__tensor **found,
+                                   char note[256]) {
+    const reid__tensor *t = *found = reid__weights_find(file, want->name);
     char have[96], need[96];
     reid__shape_text(need, sizeof need, want->shape, want->ndim);
     note[0] = 0;
-    *code = REID_OK;
     if (!t) {
-        *code = REID_ERR_TENSOR_MISSING;
-        snprintf(note, size, "shape %s is needed", need);
-        return REID_TENSOR_MISSING;
+        snprintf(note, 256, "shape %s is needed", need);
+        return REID_ERR_TENSOR_MISSING;
     }
     if (t->ndim != want->ndim || memcmp(t->shape, want->shape, (size_t)t->ndim * sizeof *t->shape) != 0) {
         reid__shape_text(have, sizeof have, t->shape, t->ndim);
-        *code = REID_ERR_TENSOR_SHAPE;
-        snprintf(note, size, "shape is %s, %s is needed", have, need);
-        return REID_TENSOR_MISMATCH;
+        snprintf(note, 256, "shape is %s, %s is needed", have, need);
+        return REID_ERR_TENSOR_SHAPE;
     }
-    if (t->dtype != REID__F32 && t->dtype != REID__F16 && t->dtype != REID__BF16 && t->dtype != REID__F64) {
-        *code = REID_ERR_TENSOR_DTYPE;
-        snprintf(note, size, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
-        return REID_TENSOR_MISMATCH;
-    }
-    return REID_TENSOR_USED;
+    if (t->dtype == REID__F32 || t->dtype == REID__F16 || t->dtype == REID__BF16 || t->dtype == REID__F64)
+        return REID_OK;
+    snprintf(note, 256, "dtype is %s; F32, F16, BF16 or F64 is needed", reid__dtype_name(t->dtype));
+    return REID_ERR_TENSOR_DTYPE;
 }
 
 /* What reid__match_plan found. */
@@ -10365,17 +9855,18 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
                              reid_tensor_fn fn, void *user, reid__match *m, reid_error *e) {
     reid__want wants[REID__WANTS];
     char note[256];
-    reid_result code;
     memset(m, 0, sizeof *m);
     memset(used, 0, (size_t)file->count);
     for (int i = 0; i < p->op_count; i++) {
         int count = p->ops[i].seeded ? 0 : reid__wants(&p->ops[i], wants);
         for (int k = 0; k < count; k++, m->wanted++) {
-            reid_tensor_status status = reid__want_status(file, &wants[k], &code, note, sizeof note);
-            if (status != REID_TENSOR_MISSING) used[reid__weights_find(file, wants[k].name) - file->tensors] = 1;
-            if (status == REID_TENSOR_USED) m->matched++;
+            const reid__tensor *t;
+            reid_result code = reid__want_find(file, &wants[k], &t, note);
+            if (t) used[t - file->tensors] = 1;
+            if (code == REID_OK) m->matched++;
             else if (!m->first) m->first = reid__match_error(file, p, code, wants[k].name, note, e);
-            if (fn) fn(wants[k].name, status, note, user);
+            reid_tensor_status status = t ? REID_TENSOR_MISMATCH : REID_TENSOR_MISSING;
+            if (fn) fn(wants[k].name, code == REID_OK ? REID_TENSOR_USED : status, note, user);
         }
     }
     for (int i = 0; i < (int)file->count; i++) {
@@ -10385,8 +9876,8 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
         if (status == REID_TENSOR_UNEXPECTED) {
             const char *why = reid__is_trunk(name) ? "a layer of another network?"
                                                    : "desc.allow_unused accepts such a file";
-            m->unexpected++;
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
+            m->unexpected++;
         }
         if (fn) fn(file->tensors[i].file_name, status, "", user);
     }
@@ -10516,7 +10007,7 @@ typedef struct reid__build {
     unsigned char *used;
     reid__loader *loaders;        /* [loader_count] */
     int loader_count;
-    size_t staging_bytes, staging_each;
+    size_t staging_bytes, staging_each, channels; /* channels: the most of a tensor */
     uint64_t (*digests)[REID__WANTS][2];    /* [op] of its tensors */
     char ranges_for[33];          /* INT8: the fingerprint that the ranges were measured for */
     reid_result *results;         /* [op] */
@@ -10677,23 +10168,6 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
-static reid_result reid__lane_init(reid__build *b, reid__lane *lane) {
-    reid_ctx *ctx = b->ctx;
-    int threads = ctx->lane_threads;
-    lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
-    reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
-    lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
-    if (!lane->arena || !c.base || !lane->scratch)
-        return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
-    for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
-    reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
-    if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
-    if (lane->team.size < threads)
-        reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started", lane->team.size,
-                  threads);
-    return REID_OK;
-}
-
 static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
@@ -10716,14 +10190,14 @@ static reid_result reid__take_ranges(reid__build *b, const reid__weights *file) 
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         float *range = &p->buffers[op->out].range;
+        const reid__tensor *t;
         reid__want want;
-        reid_result r;
         if (op->kind == REID__MAXPOOL) *range = p->buffers[op->in].range;
         if (!reid__is_ranged(p, op)) continue;
         reid__want_add(&want, op->name, "", 0, 0, 0, 0, 0);
-        reid__want_status(file, &want, &r, note, sizeof note);
+        reid_result r = reid__want_find(file, &want, &t, note);
         if (r != REID_OK) return reid__weights_fail(file, b->e, r, "range %s: %s", op->name, note);
-        r = reid__weights_read(file, reid__weights_find(file, op->name), 0, 1, range, b->e);
+        r = reid__weights_read(file, t, 0, 1, range, b->e);
         if (r != REID_OK) return r;
         if (!(*range >= 1e-30f && *range <= 1e30f))
             return reid__weights_fail(file, b->e, REID_ERR_RANGES, "range %s is %g; it must be positive", op->name,
@@ -10814,8 +10288,7 @@ static reid_result reid__limit_fail(const reid__build *b, size_t need) {
                       (unsigned long long)need);
 }
 
-/* More than the best batch would only take memory. memory_limit makes it smaller, and leaves one early arena where
-   there cannot be one for each thread. */
+/* More than the best batch would only take memory. memory_limit shrinks it, and leaves one early arena if it must. */
 static reid_result reid__choose_batch(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
@@ -10842,23 +10315,9 @@ static reid_result reid__choose_batch(reid__build *b) {
     return REID_OK;
 }
 
-/* Sets the sizes of the loaders' staging memory. Returns 0 on overflow. */
-static int reid__size_staging(reid__build *b) {
-    size_t rows, channels;
-    b->loader_count = b->ctx->lane_threads;
-    reid__loader_sizes(b->ctx->plan, b->ctx->net.kernels->nr, &rows, &channels);
-#ifndef REID_NO_CUDA
-    if (b->ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
-#endif
-    b->staging_each = reid__aligned(channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
-    return reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes);
-}
-
 static reid_result reid__alloc_staging(reid__build *b) {
     const reid_ctx *ctx = b->ctx;
     size_t threads = (size_t)b->loader_count, ops = (size_t)ctx->plan->op_count;
-    size_t floats = b->staging_each / sizeof(float), channels, rows;
-    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &channels);
     char *staging = (char *)reid__alloc(&b->mem, b->staging_bytes);
     b->loaders = (reid__loader *)reid__alloc(&b->mem, threads * sizeof *b->loaders);
     b->digests = (uint64_t(*)[REID__WANTS][2])reid__alloc_zero(&b->mem, ops * sizeof *b->digests);
@@ -10867,17 +10326,14 @@ static reid_result reid__alloc_staging(reid__build *b) {
         return reid__no_memory(b->e, "staging", b->staging_bytes);
     for (size_t i = 0; i < threads; i++) {
         reid__loader *l = &b->loaders[i];
-        l->file = &b->file;
-        l->seed = b->desc->head_seed;
-        l->factors = (double *)(void *)(staging + i * floats * sizeof(float));
-        l->vectors = (float *)(l->factors + channels);
-        l->rows = l->vectors + 4 * channels;
+        l->file = &b->file, l->seed = b->desc->head_seed;
+        l->factors = (double *)(void *)(staging + i * b->staging_each);
+        l->vectors = (float *)(l->factors + b->channels), l->rows = l->vectors + 4 * b->channels;
         l->kernels = ctx->net.kernels, l->buffers = ctx->plan->buffers, l->preset = &ctx->prep->preset;
     }
     return REID_OK;
 }
 
-/* What the desc asks for: device, precision, instruction set, threads. */
 /* Refuses a precision that this build has no code for. */
 static reid_result reid__check_precision(reid_precision precision, reid_error *e) {
 #ifdef REID_NO_NARROW
@@ -10888,6 +10344,7 @@ static reid_result reid__check_precision(reid_precision precision, reid_error *e
     return REID_OK;
 }
 
+/* What the desc asks for: device, precision, instruction set, threads. */
 static reid_result reid__choose_device(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid_ctx *ctx = b->ctx;
@@ -10913,32 +10370,17 @@ static reid_result reid__choose_device(reid__build *b) {
 static void reid__chip_name(char *out, size_t size) {
     snprintf(out, size, "unknown CPU");
 #if defined(__x86_64__)
-    unsigned r[12];
+    unsigned r[13] = {0}; /* 48 characters, and the end of the text */
     for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
-    char name[49];
-    memcpy(name, r, 48);
-    name[48] = 0;
-    const char *start = name;
-    while (*start == ' ') start++;
-    if (*start) snprintf(out, size, "%s", start);
+    const char *name = (const char *)r + strspn((const char *)r, " ");
+    if (*name) snprintf(out, size, "%s", name);
 #endif
 }
-
-#ifndef REID_NO_CUDA
-/* What differs on a GPU. */
-static void reid__fill_gpu_info(const reid__gpu *g, size_t lane_bytes, reid_info *info) {
-    snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
-    snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
-    snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-    snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
-    info->weight_bytes = g->plan.weights;
-    info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + lane_bytes);
-}
-#endif
 
 static void reid__fill_info(reid__build *b) {
     reid_ctx *ctx = b->ctx;
     const reid__plan *p = ctx->plan;
+    const reid__preset *preset = &ctx->prep->preset;
     reid_info *info = &ctx->info;
     static const char precisions[3][5] = {"fp32", "bf16", "int8"}; /* by reid__element */
     info->version = REID_VERSION;
@@ -10948,17 +10390,14 @@ static void reid__fill_info(reid__build *b) {
     reid__log(b->desc, REID_LOG_WARNING, REID_OK, "reid.h was compiled without optimisation and is slow: use -O2");
 #endif
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
-    snprintf(info->preset, sizeof info->preset, "%s", ctx->prep->preset.name);
+    snprintf(info->preset, sizeof info->preset, "%s", preset->name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
-    const reid__preset *preset = &ctx->prep->preset;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
     memcpy(info->mean, preset->mean, sizeof info->mean);
     memcpy(info->std, preset->std, sizeof info->std);
-    info->last_stride = p->last_stride;
-    info->dim = p->dim;
-    info->batch = ctx->net.batch, info->lanes = ctx->lane_count;
-    info->threads = ctx->lanes[0].team.size;
+    info->last_stride = p->last_stride, info->dim = p->dim;
+    info->batch = ctx->net.batch, info->lanes = ctx->lane_count, info->threads = ctx->lanes[0].team.size;
     info->weight_bytes = p->weight_floats * sizeof(float);
     info->arena_bytes = (size_t)ctx->lane_count * (ctx->arena_bytes + ctx->lane_bytes);
     snprintf(info->device, sizeof info->device, "cpu");
@@ -10966,7 +10405,15 @@ static void reid__fill_info(reid__build *b) {
     snprintf(info->isa, sizeof info->isa, "%s", ctx->net.kernels->name);
     snprintf(info->precision, sizeof info->precision, "%s", precisions[ctx->net.kernels->element]);
 #ifndef REID_NO_CUDA
-    if (ctx->gpu) reid__fill_gpu_info(ctx->gpu, ctx->lane_bytes, info);
+    const reid__gpu *g = ctx->gpu;
+    if (g) {
+        snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
+        snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
+        snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
+        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
+        info->weight_bytes = g->plan.weights;
+        info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
+    }
 #endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -10978,21 +10425,40 @@ static void reid__fill_info(reid__build *b) {
 /* Lanes on the host: teams, and the memory of their threads. */
 static reid_result reid__create_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
-    reid_result r = REID_OK;
+    int threads = ctx->lane_threads;
     ctx->lanes = (reid__lane *)reid__alloc_zero(&ctx->mem, (size_t)ctx->lane_count * sizeof *ctx->lanes);
     if (!ctx->lanes) return reid__no_memory(b->e, "lanes", (size_t)ctx->lane_count * sizeof *ctx->lanes);
-    for (int i = 0; i < ctx->lane_count && r == REID_OK; i++) r = reid__lane_init(b, &ctx->lanes[i]);
-    return r;
+    for (reid__lane *lane = ctx->lanes; lane < ctx->lanes + ctx->lane_count; lane++) {
+        lane->arena = (float *)reid__alloc(&ctx->mem, ctx->arena_bytes);
+        reid__carver c = {(char *)reid__alloc(&ctx->mem, ctx->lane_bytes), 0};
+        lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
+        if (!lane->arena || !c.base || !lane->scratch)
+            return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
+        for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
+        reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
+        if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
+        if (lane->team.size < threads)
+            reid__log(b->desc, REID_LOG_WARNING, REID_ERR_SYSTEM, "%d of %d threads could be started",
+                      lane->team.size, threads);
+    }
+    return REID_OK;
 }
 
-/* Bytes of a lane's threads and of the loaders, with checked arithmetic. */
+/* Bytes of a lane's threads and of the loaders' staging memory, with checked arithmetic. */
 static reid_result reid__size_lanes(reid__build *b) {
     reid_ctx *ctx = b->ctx;
+    size_t rows;
     reid__carver c = {NULL, 0};
     reid__thread_memory one;
+    b->loader_count = ctx->lane_threads;
+    reid__loader_sizes(ctx->plan, ctx->net.kernels->nr, &rows, &b->channels);
+#ifndef REID_NO_CUDA
+    if (ctx->gpu) rows = REID__CHUNK, b->loader_count = reid__min(b->loader_count, REID__COMPILERS);
+#endif
+    b->staging_each = reid__aligned(b->channels * (sizeof(double) + 4 * sizeof(float)) + rows * sizeof(float));
     reid__thread_layout(ctx, &one, &c);
-    if (reid__size_staging(b) && reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes))
-        return REID_OK;
+    if (reid__mul(b->staging_each, (size_t)b->loader_count, &b->staging_bytes) &&
+        reid__mul(c.used, (size_t)ctx->lane_threads, &ctx->lane_bytes)) return REID_OK;
     return reid__fail(b->e, REID_ERR_OUT_OF_MEMORY, "%d threads need more memory than can be addressed",
                       ctx->lane_threads);
 }
@@ -11069,27 +10535,19 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
 
-/* Frees what packing needed on the GPU. */
-static void reid__gpu_weights_end(reid__build *b) {
-    reid__driver *cu = &b->ctx->gpu->device.cu;
-    for (int i = 0; i < REID__COMPILERS; i++)
-        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
-    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
-    memset(b->gpu_loaders, 0, sizeof b->gpu_loaders);
-    b->gpu_raw = 0;
-}
-
 /* Everything that needs the context: modules, weights, lanes. */
 static reid_result reid__gpu_fill(reid__build *b) {
-    reid_ctx *ctx = b->ctx;
-    reid__gpu *g = ctx->gpu;
+    reid__gpu *g = b->ctx->gpu;
+    reid__driver *cu = &g->device.cu;
     reid_result r = reid__gpu_enter(&g->device, b->e);
     if (r != REID_OK) return r;
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
     if (r == REID_OK) r = reid__check_ranges(b);
-    reid__gpu_weights_end(b); /* before the lanes need memory */
+    for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
+        if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
+    if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
     if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
@@ -11137,24 +10595,14 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* Takes back what reid__create_cuda has done, for the CPU to take its place. */
-static void reid__undo_cuda(reid__build *b, const reid__block *before) {
-    reid_ctx *ctx = b->ctx;
-    reid__jit_free(&b->jit);
-    reid__stop_lanes(ctx, 0);
-    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
-    reid__release(&ctx->mem, before);
-    ctx->lanes = NULL, ctx->gpu = NULL;
-}
-
 /* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
    its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
-    reid_error why;
-    if (device == REID_DEVICE_CPU || b->ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
-    reid_error *e = b->e;
-    const reid__block *before = b->ctx->mem.newest;
+    reid_ctx *ctx = b->ctx;
+    reid_error why, *e = b->e;
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
+    const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
     reid_result r = reid__create_cuda(b);
@@ -11162,11 +10610,15 @@ static reid_result reid__create_on_device(reid__build *b) {
     if (r == REID_OK || device == REID_DEVICE_CUDA) return r;
     int gpu_fault = r == REID_ERR_DEVICE || r == REID_ERR_NO_KERNELS || r == REID_ERR_KERNEL_COMPILE ||
                     r == REID_ERR_PRECISION || /* INT8 on an old chip */
-                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && b->ctx->gpu && b->ctx->gpu->device.no_memory);
-    if (!b->ctx->lanes) /* so far, files are the kernels' text and pack */
+                    r == REID_ERR_GPU || (r == REID_ERR_OUT_OF_MEMORY && ctx->gpu && ctx->gpu->device.no_memory);
+    if (!ctx->lanes) /* so far, files are the kernels' text and pack */
         gpu_fault |= r == REID_ERR_FILE_OPEN || r == REID_ERR_FILE_READ || r == REID_ERR_KERNEL_PACK;
-    int has_gpu = b->ctx->gpu && b->ctx->gpu->device.context;
-    reid__undo_cuda(b, before);
+    int has_gpu = ctx->gpu && ctx->gpu->device.context;
+    reid__jit_free(&b->jit); /* all is taken back, for the CPU to take its place */
+    reid__stop_lanes(ctx, 0);
+    if (ctx->gpu) reid__gpu_close(ctx->gpu, 0);
+    reid__release(&ctx->mem, before);
+    ctx->lanes = NULL, ctx->gpu = NULL;
     if (!gpu_fault) {
         if (e) *e = why;
         return r;
@@ -11223,9 +10675,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
         b.ctx->info.latency = desc->latency != 0;
         r = reid__create(&b);
-#ifndef REID_NO_CUDA
         reid__jit_free(&b.jit);
-#endif
         reid__weights_close(&b.file, &b.mem);
         reid__release(&b.mem, NULL);
         if (r == REID_OK && reid_memory_report(b.ctx, &memory) == REID_OK) b.ctx->info.total_bytes = memory.total;
@@ -11240,9 +10690,7 @@ REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
     int saved_errno = errno, forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
-#ifndef REID_NO_CUDA
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
-#endif
     if (ctx->has_locks && !forked) pthread_cond_destroy(&ctx->turn), pthread_mutex_destroy(&ctx->mutex);
     reid__mem mem = ctx->mem; /* it counts its own freeing in itself */
     reid__release(&mem, NULL);
@@ -11261,11 +10709,10 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
     pthread_mutex_lock(&ctx->mutex);
     unsigned ticket = ctx->next_ticket++;
-    for (;;) {
+    while (!lane) {
         for (int i = 0; i < ctx->lane_count && ticket == ctx->now_serving && !lane; i++)
             if (!ctx->lanes[i].busy) lane = &ctx->lanes[i];
-        if (lane) break;
-        pthread_cond_wait(&ctx->turn, &ctx->mutex);
+        if (!lane) pthread_cond_wait(&ctx->turn, &ctx->mutex);
     }
     lane->busy = 1;
     ctx->now_serving++;
@@ -11323,10 +10770,8 @@ REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int 
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
-#endif
-        if (!ctx->gpu) r = reid__cpu_embed(ctx, lane, images, n, out, error);
+        else r = reid__cpu_embed(ctx, lane, images, n, out, error);
         reid__lane_give(ctx, lane);
     }
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
@@ -11346,10 +10791,8 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
         reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
         if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-#endif
-        if (!ctx->gpu) reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
+        else reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
         reid__lane_give(ctx, lane);
     }
     reid__leave(caller);
@@ -11394,8 +10837,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
 
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
-/* The last operation before `index` that writes a buffer, or REID_OP_NONE: nothing but preprocessing does, or there is
-   no such buffer. */
+/* The last operation before `index` that writes a buffer. REID_OP_NONE: only preprocessing does, or there is none. */
 static int reid__writer(const reid__plan *p, int index, int buffer) {
     for (int i = index - 1; i >= 0 && buffer != REID__NONE; i--)
         if (p->ops[i].out == buffer || p->ops[i].sums == buffer) return i;
@@ -11410,27 +10852,19 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
-    info->name = op->name;
-    info->kind = kinds[op->kind];
-    info->activation = acts[op->act];
+    info->name = op->name, info->kind = kinds[op->kind], info->activation = acts[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
     info->pad_y = op->pad_y, info->pad_x = op->pad_x;
-    info->norm = op->bn;
-    info->epsilon = op->bn[0] ? op->bn_eps : 0;
+    info->norm = op->bn, info->epsilon = op->bn[0] ? op->bn_eps : 0;
     info->input = reid__writer(ctx->plan, index, op->in);
     info->residual = reid__writer(ctx->plan, index, op->residual);
     info->scale = reid__writer(ctx->plan, index, op->scale);
-    info->channel = op->channel;
-    info->macs = reid__op_macs(op);
-    info->parameters = reid__op_parameters(op);
-    info->bytes = reid__op_bytes(ctx->plan, op);
-    info->kernel = op->winograd ? "winograd" : "";
-    info->computed_by = index + op->fused;
-#ifndef REID_NO_CUDA
+    info->channel = op->channel, info->bytes = reid__op_bytes(ctx->plan, op);
+    info->macs = reid__op_macs(op), info->parameters = reid__op_parameters(op);
+    info->kernel = op->winograd ? "winograd" : "", info->computed_by = index + op->fused;
     if (ctx->gpu) reid__gpu_op_info(&ctx->gpu->plan, index, ctx->net.batch >= REID__LARGE, info);
-#endif
     return REID_OK;
 }
 
@@ -11445,8 +10879,7 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
     if (d->arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors;
-        gpu->memory = d->memory;
+        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory;
         for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
             at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
                            i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
@@ -11524,12 +10957,6 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return r;
 }
 
-static reid_result reid__packing_write(reid__packing *k, const char *path, reid_error *e) {
-    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
-    if (!failed) return REID_OK;
-    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
-}
-
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
                                       reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
@@ -11560,7 +10987,10 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
         reid__program_log(&k->jit, p, log, sizeof log);
         fn(options, p->cubin, p->cubin_size, log, user);
     }
-    return r == REID_OK && path ? reid__packing_write(k, path, e) : r;
+    if (r != REID_OK || !path) return r;
+    int failed = reid__bundle_save(k->mem, path, k->jit.programs, k->jit.program_count, 1);
+    if (!failed) return REID_OK;
+    return reid__fail(e, REID_ERR_FILE_WRITE, "%.500s: cannot write the file (errno %d)", path, failed);
 }
 #endif
 
@@ -11623,48 +11053,25 @@ static int reid__compare_floats(const void *a, const void *b) {
     return *x < *y ? -1 : *x > *y;
 }
 
-/* What reid_profile allocates. */
-typedef struct reid__profile {
-    reid__mem mem;       /* the handle's allocator, counted apart: several threads may time at once */
-    uint8_t *noise;      /* (n, height, width, 3) */
-    reid_image *images;  /* [n], views of it */
-    float *times;        /* (repeats, operations), then one column */
-} reid__profile;
-
-static reid_result reid__profile_alloc(reid_ctx *ctx, int n, int repeats, reid__profile *p, reid_error *e) {
-    const reid__plan *plan = ctx->plan;
-    size_t view = (size_t)plan->height * (size_t)plan->width * 3, noise = (size_t)n * view;
-    size_t times = ((size_t)repeats * (size_t)plan->op_count + (size_t)repeats) * sizeof(float);
+/* n views of noise, images of them; times: (repeats, operations), then one column. */
+static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *microseconds, uint8_t *noise,
+                                 reid_image *images, float *times, reid_error *e) {
+    const reid__plan *p = ctx->plan;
+    size_t view = (size_t)p->height * (size_t)p->width * 3, ops = (size_t)p->op_count, count = (size_t)repeats;
+    float *column = times + count * ops;
     uint32_t seed = 1;
-    p->mem = ctx->mem;
-    p->mem.newest = NULL;
-    p->noise = (uint8_t *)reid__alloc(&p->mem, noise);
-    p->images = (reid_image *)reid__alloc(&p->mem, (size_t)n * sizeof *p->images);
-    p->times = (float *)reid__alloc(&p->mem, times);
-    if (!p->noise || !p->images || !p->times) return reid__no_memory(e, "timing", noise + times);
-    for (size_t i = 0; i < noise; i++) p->noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
-    for (int i = 0; i < n; i++) {
-        const reid_image image = {p->noise + (size_t)i * view, plan->width, plan->height, 0, REID_RGB8, NULL};
-        p->images[i] = image;
-    }
-    return REID_OK;
-}
-
-static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *microseconds, reid__profile *p,
-                                     reid_error *e) {
     reid_result r = REID_OK;
-    size_t ops = (size_t)ctx->plan->op_count, count = (size_t)repeats;
-    float *column = p->times + count * ops;
+    for (size_t i = 0; i < (size_t)n * view; i++) noise[i] = (uint8_t)((seed = seed * 1664525u + 1013904223u) >> 24);
+    for (int i = 0; i < n; i++) {
+        const reid_image image = {noise + (size_t)i * view, p->width, p->height, 0, REID_RGB8, NULL};
+        images[i] = image;
+    }
     reid__lane *lane = reid__lane_take(ctx);
-#ifndef REID_NO_CUDA
-    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, p->noise, p->times, e);
-#else
-    (void)e;
-#endif
-    if (!ctx->gpu) reid__cpu_time(ctx, lane, p->images, n, repeats, p->times);
+    if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
+    else reid__cpu_time(ctx, lane, images, n, repeats, times);
     reid__lane_give(ctx, lane);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
-        for (size_t k = 0; k < count; k++) column[k] = p->times[k * ops + i];
+        for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
         microseconds[i] = column[count / 2];
     }
@@ -11672,7 +11079,6 @@ static reid_result reid__profile_run(reid_ctx *ctx, int n, int repeats, float *m
 }
 
 REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *microseconds, reid_error *error) {
-    reid__profile p;
     reid__clear_error(error);
     if (!ctx || !microseconds) return reid__fail(error, REID_ERR_INVALID_ARG, "a handle and microseconds are needed");
     reid_result r = reid__check_call(ctx, NULL, 0, NULL, error);
@@ -11680,11 +11086,19 @@ REID_API reid_result reid_profile(reid_ctx *ctx, int n, int repeats, float *micr
     if (n < 1 || n > ctx->net.batch || repeats < 1 || repeats > 1000)
         return reid__fail(error, REID_ERR_INVALID_ARG, "n is %d, repeats %d: 1 to the batch of %d, 1 to 1000", n,
                           repeats, ctx->net.batch);
+    const reid__plan *p = ctx->plan;
+    size_t pixels = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
+    size_t bytes = (size_t)repeats * ((size_t)p->op_count + 1) * sizeof(float);
     reid__caller caller = reid__enter();
-    memset(microseconds, 0, (size_t)ctx->plan->op_count * sizeof *microseconds);
-    r = reid__profile_alloc(ctx, n, repeats, &p, error);
-    if (r == REID_OK) r = reid__profile_run(ctx, n, repeats, microseconds, &p, error);
-    reid__release(&p.mem, NULL);
+    reid__mem mem = ctx->mem; /* the handle's allocator, counted apart: several threads may time at once */
+    mem.newest = NULL;
+    uint8_t *noise = (uint8_t *)reid__alloc(&mem, pixels);
+    reid_image *images = (reid_image *)reid__alloc(&mem, (size_t)n * sizeof *images);
+    float *times = (float *)reid__alloc(&mem, bytes);
+    memset(microseconds, 0, (size_t)p->op_count * sizeof *microseconds);
+    if (noise && images && times) r = reid__profile(ctx, n, repeats, microseconds, noise, images, times, error);
+    else r = reid__no_memory(error, "timing", pixels + bytes);
+    reid__release(&mem, NULL);
     reid__leave(caller);
     return r;
 }
@@ -11739,9 +11153,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
         reid__lane *lane = reid__lane_take(ctx);
         reid__observe_all(ctx, lane, image, fn, user, values);
         reid__lane_give(ctx, lane);
-    } else {
-        r = reid__no_memory(error, "an activation", most * sizeof *values);
-    }
+    } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
     reid__leave(caller);
     return r;
@@ -11803,8 +11215,7 @@ REID_API void reid_image_free(reid_image *image) {
    >>queue
    Dynamic batching. One mutex guards everything. A thread for each lane of the handle sleeps while nothing waits; it
    takes a batch, computes it with reid_embed_ex without the mutex, and tells whose requests are over. One more thread,
-   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells whose requests were ended by
-   others.
+   the clock, sleeps until the earliest deadline, ends what has reached its own, and tells of what others have ended.
 
    A request is in the heap of turns as long as some of its images wait, and in the heap of deadlines from its
    acceptance to its end. It ends once, in reid__end; it is over when, besides, no batch reads its pixels any more, and
@@ -11812,44 +11223,41 @@ REID_API void reid_image_free(reid_image *image) {
    ------------------------------------------------------------------------------------------------------------------ */
 #ifndef REID_NO_QUEUE
 #define REID__NEVER INT64_MAX
-#define REID__NOBODY (-1)
 #define REID__SIZES 10 /* of batches, by their logarithm: 1, 2, 3 or 4, ... 257 to 512 */
 #define REID__QUEUE_STACK ((size_t)2 << 20) /* bytes: callbacks run on it, an interpreter's perhaps */
-
-typedef enum reid__heap_name { REID__TURNS, REID__DEADLINES } reid__heap_name;
 
 typedef struct reid__entry {
     reid_request request;
     reid_ticket ticket;        /* 0: free */
-    int64_t rank;              /* lower comes first: see reid__rank */
+    int64_t rank;              /* lower comes first: see reid__accept */
     int64_t arrived, deadline; /* nanoseconds, of reid__now; REID__NEVER */
     int taken, computing;      /* images: in batches so far, in batches now */
     int ended;                 /* 1: `result` is decided */
     reid_result result;
-    int place[2];              /* in each heap; REID__NOBODY: not in it */
-    int next;                  /* in the list that it is in: of free ones or of those to be told */
+    int place[2];              /* in each heap; 0: not in it */
+    struct reid__entry *next;  /* in the list that it is in: of free ones or of those to be told */
 } reid__entry;
 
-/* The smallest first, at items[0]; those that follow items[i] are items[2 * i + 1] and items[2 * i + 2]. */
+/* The first is items[1], NULL if there is none; those that follow items[i] are items[2 * i] and items[2 * i + 1]. */
 typedef struct reid__heap {
-    int *items; /* numbers of entries */
-    int count;
+    reid__entry **items;
+    int count, by_deadline; /* by_deadline: 0: the heap of turns, by class, deadline, arrival */
 } reid__heap;
 
-/* What a batch has of one request. */
-typedef struct reid__portion {
-    int entry, first, count; /* its images first ... first + count - 1 */
+/* An image of a batch: whose it is, where its row goes. */
+typedef struct reid__guest {
+    reid__entry *entry;
+    float *out;
     reid_result result;
-} reid__portion;
+} reid__guest;
 
 typedef struct reid__queue_lane {
     struct reid_queue *queue;
-    pthread_t thread;
     reid_image *images;  /* [batch] */
     float *rows;         /* (batch, dim) */
-    reid__portion *parts;   /* [batch] */
-    int count, part_count;
-    int64_t since;       /* when its batch began; REID__NEVER: it has none */
+    reid__guest *guests; /* [batch] */
+    int count;
+    int64_t since;       /* when its batch began; 0: it has none */
 } reid__queue_lane;
 
 struct reid_queue {
@@ -11860,66 +11268,47 @@ struct reid_queue {
     pthread_mutex_t mutex;
     pthread_cond_t work, alarm, idle; /* for the lanes; for the clock; for who waits until nothing is live */
     int locks;                        /* how many of these four are initialised */
-    pthread_t clock;
-    int has_clock, started;           /* threads: the clock; of lanes */
+    pthread_t *threads;               /* [1 + lanes]: the clock first */
+    int started;                      /* of them */
     reid__queue_lane *lanes;
     reid__entry *entries;
-    reid__heap heaps[2];
-    int entry_count, unused, told_first, told_last; /* lists of entries */
-    int live;                         /* requests that were accepted and whose `done` has not returned */
-    int stopping, stop;               /* nothing more is accepted; threads end */
+    reid__heap turns, deadlines;
+    reid__entry *unused, *told, **told_end; /* lists of entries; told_end: where the next one is linked */
+    int entry_count, live;            /* live: requests that were accepted and whose `done` has not returned */
+    int stopping, refuse_late;        /* stopping: nothing more is accepted; threads end when nothing is live */
     uint64_t serial;
     int64_t delay, ageing;            /* nanoseconds */
-    int refuse_late;
     int64_t pace[REID__SIZES];        /* nanoseconds that batches of about this size took lately; 0: there was none */
     reid_queue_stats stats;
 };
 
-/* Classes of eight levels, which move: a request of level l that arrives in period p is of class l + p. Whoever arrives
-   a period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
-   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
-static int64_t reid__rank(const reid_queue *q, const reid__entry *a) {
-    return a->request.priority + (q->ageing > 0 ? a->arrived / q->ageing : 0);
-}
-
-/* The order of turns is class, deadline, arrival. */
-static int reid__before(const reid_queue *q, reid__heap_name heap, int first, int second) {
-    const reid__entry *a = &q->entries[first], *b = &q->entries[second];
-    if (heap == REID__TURNS && a->rank != b->rank) return a->rank < b->rank;
+static int reid__before(const reid__heap *h, const reid__entry *a, const reid__entry *b) {
+    if (!h->by_deadline && a->rank != b->rank) return a->rank < b->rank;
     return a->deadline != b->deadline ? a->deadline < b->deadline : a->ticket < b->ticket;
 }
 
-static void reid__heap_put(reid_queue *q, reid__heap_name heap, int at, int item) {
-    q->heaps[heap].items[at] = item;
-    q->entries[item].place[heap] = at;
-}
+static void reid__heap_put(reid__heap *h, int at, reid__entry *a) { h->items[at] = a, a->place[h->by_deadline] = at; }
 
-/* Puts an item where it belongs, seen from the free place `at`. */
-static void reid__heap_settle(reid_queue *q, reid__heap_name heap, int at, int item) {
-    const reid__heap *h = &q->heaps[heap];
-    while (at > 0 && reid__before(q, heap, item, h->items[(at - 1) / 2])) {
-        reid__heap_put(q, heap, at, h->items[(at - 1) / 2]);
-        at = (at - 1) / 2;
+/* Puts an entry where it belongs, seen from the free place `at`. */
+static void reid__heap_settle(reid__heap *h, int at, reid__entry *a) {
+    for (; at > 1 && reid__before(h, a, h->items[at / 2]); at /= 2) reid__heap_put(h, at, h->items[at / 2]);
+    for (int child; (child = 2 * at) <= h->count; at = child) {
+        if (child < h->count && reid__before(h, h->items[child + 1], h->items[child])) child++;
+        if (!reid__before(h, h->items[child], a)) break;
+        reid__heap_put(h, at, h->items[child]);
     }
-    for (int child; (child = 2 * at + 1) < h->count; at = child) {
-        if (child + 1 < h->count && reid__before(q, heap, h->items[child + 1], h->items[child])) child++;
-        if (!reid__before(q, heap, h->items[child], item)) break;
-        reid__heap_put(q, heap, at, h->items[child]);
-    }
-    reid__heap_put(q, heap, at, item);
+    reid__heap_put(h, at, a);
 }
 
-static void reid__heap_add(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap_settle(q, heap, q->heaps[heap].count++, item);
-}
+static void reid__heap_add(reid__heap *h, reid__entry *a) { reid__heap_settle(h, ++h->count, a); }
 
-static void reid__heap_remove(reid_queue *q, reid__heap_name heap, int item) {
-    reid__heap *h = &q->heaps[heap];
-    int at = q->entries[item].place[heap];
-    if (at == REID__NOBODY) return;
-    int last = h->items[--h->count];
-    q->entries[item].place[heap] = REID__NOBODY;
-    if (last != item) reid__heap_settle(q, heap, at, last);
+static void reid__heap_remove(reid__heap *h, reid__entry *a) {
+    int at = a->place[h->by_deadline];
+    if (!at) return;
+    reid__entry *last = h->items[h->count];
+    h->items[h->count--] = NULL;
+    a->place[h->by_deadline] = 0;
+    if (last != a) reid__heap_settle(h, at, last);
 }
 
 /* --- how long things take ----------------------------------------------------------------------------------------- */
@@ -11937,27 +11326,24 @@ static int reid__size_of(int images) {
 
 /* What a batch may take at least, by the nearest smaller one that was measured, or by its share of a larger one. */
 static int64_t reid__pace_of(const reid_queue *q, int images) {
-    int size = reid__size_of(images);
-    for (int i = size; i >= 0; i--)
-        if (q->pace[i]) return q->pace[i];
-    for (int i = size + 1; i < REID__SIZES; i++)
-        if (q->pace[i]) return (q->pace[i] >> i) * images;
-    return 0;
+    int i = reid__size_of(images);
+    while (i > 0 && !q->pace[i]) i--;
+    if (q->pace[i]) return q->pace[i];
+    while (i < REID__SIZES - 1 && !q->pace[i]) i++;
+    return (q->pace[i] >> i) * images;
 }
 
 /* When an entry that is in no heap yet may be over at the earliest: after those that come before it, in full batches,
    by as many lanes as there are, from when the first of them is free. */
-static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    int images = q->entries[item].request.n, batch = q->stats.batch;
+static int64_t reid__earliest(const reid_queue *q, const reid__entry *a, int64_t now) {
+    int images = a->request.n, batch = q->stats.batch;
     int64_t until_free = REID__NEVER;
-    for (int i = 0; i < turns->count; i++) {
-        const reid__entry *other = &q->entries[turns->items[i]];
-        if (reid__before(q, REID__TURNS, turns->items[i], item)) images += other->request.n - other->taken;
+    for (int i = 1; i <= q->turns.count; i++) {
+        const reid__entry *other = q->turns.items[i];
+        if (reid__before(&q->turns, other, a)) images += other->request.n - other->taken;
     }
     for (int i = 0; i < q->stats.lanes; i++) {
-        const reid__queue_lane *lane = &q->lanes[i];
-        int64_t left = lane->since == REID__NEVER ? 0 : lane->since + reid__pace_of(q, lane->count) - now;
+        int64_t left = q->lanes[i].since + reid__pace_of(q, q->lanes[i].count) - now;
         if (left < until_free) until_free = left > 0 ? left : 0;
     }
     int64_t work = images / batch * reid__pace_of(q, batch) + (images % batch ? reid__pace_of(q, images % batch) : 0);
@@ -11966,53 +11352,58 @@ static int64_t reid__earliest(const reid_queue *q, int item, int64_t now) {
 
 /* --- how a request ends ------------------------------------------------------------------------------------------- */
 
-static void reid__count_end(reid_queue *q, const reid__entry *a, int64_t now) {
+/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
+static void reid__if_over(reid_queue *q, reid__entry *a) {
+    if (!a->ended || a->computing) return;
+    a->next = NULL;
+    *q->told_end = a;
+    q->told_end = &a->next;
+}
+
+/* Decides how a request ends; what waits of it is given up. */
+static void reid__end(reid_queue *q, reid__entry *a, reid_result result, int64_t now) {
     reid_queue_stats *s = &q->stats;
-    int latency = 0;
-    if (a->result == REID_OK) {
+    a->ended = 1, a->result = result;
+    s->waiting -= a->request.n - a->taken;
+    reid__heap_remove(&q->turns, a);
+    reid__heap_remove(&q->deadlines, a);
+    if (result == REID_OK) {
+        int latency = 0;
         uint64_t took = (uint64_t)(now - a->arrived);
         while (took >= reid_latency_bound(latency) && latency < REID_LATENCIES - 1) latency++;
         s->requests++, s->images += (uint64_t)a->request.n, s->latency_ns += took, s->latencies[latency]++;
     } else {
-        *(a->result == REID_ERR_EXPIRED     ? &s->expired
-          : a->result == REID_ERR_CANCELLED ? &s->cancelled
-          : a->result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
+        *(result == REID_ERR_EXPIRED     ? &s->expired
+          : result == REID_ERR_CANCELLED ? &s->cancelled
+          : result == REID_ERR_STOPPING  ? &s->stopped : &s->failed) += 1;
     }
+    reid__if_over(q, a);
 }
 
-/* Adds an entry to those that are to be told, if it has ended and no batch reads its pixels. */
-static void reid__if_over(reid_queue *q, int item) {
-    reid__entry *a = &q->entries[item];
-    if (!a->ended || a->computing) return;
-    a->next = REID__NOBODY;
-    if (q->told_first == REID__NOBODY) q->told_first = item;
-    else q->entries[q->told_last].next = item;
-    q->told_last = item;
-}
+/* Who waits in reid_submit: the `user` of a request without `done`. */
+typedef struct reid__waiter {
+    pthread_cond_t over;
+    int is_over;
+    reid_result result;
+} reid__waiter;
 
-/* Decides how a request ends; what waits of it is given up. */
-static void reid__end(reid_queue *q, int item, reid_result result, int64_t now) {
-    reid__entry *a = &q->entries[item];
-    a->ended = 1, a->result = result;
-    q->stats.waiting -= a->request.n - a->taken;
-    reid__heap_remove(q, REID__TURNS, item);
-    reid__heap_remove(q, REID__DEADLINES, item);
-    reid__count_end(q, a, now);
-    reid__if_over(q, item);
-}
-
-/* Tells all whose requests are over, without the mutex. An entry is free again before `done` is called, which may
-   submit the next request. */
+/* Tells all whose requests are over, without the mutex. An entry is free before `done`, which may submit the next. */
 static void reid__tell(reid_queue *q) {
-    while (q->told_first != REID__NOBODY) {
-        int item = q->told_first;
-        reid__entry *a = &q->entries[item], over = *a;
-        q->told_first = a->next;
-        a->ticket = 0, a->next = q->unused, q->unused = item;
+    for (reid__entry *a; (a = q->told) != NULL;) {
+        const reid_request over = a->request;
+        const reid_result result = a->result;
+        q->told = a->next;
+        if (!q->told) q->told_end = &q->told;
+        a->ticket = 0, a->next = q->unused, q->unused = a;
         pthread_mutex_unlock(&q->mutex);
-        if (over.result != REID_OK) memset(over.request.out, 0, (size_t)over.request.n * q->dim * sizeof(float));
-        over.request.done(over.result, over.request.user);
+        if (result != REID_OK) memset(over.out, 0, (size_t)over.n * q->dim * sizeof(float));
+        if (over.done) over.done(result, over.user);
         pthread_mutex_lock(&q->mutex);
+        if (!over.done) {
+            reid__waiter *w = (reid__waiter *)over.user;
+            w->is_over = 1, w->result = result;
+            pthread_cond_signal(&w->over);
+        }
         if (--q->live == 0) pthread_cond_broadcast(&q->idle);
     }
 }
@@ -12028,14 +11419,13 @@ static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) 
 
 static void *reid__clock_main(void *arg) {
     reid_queue *q = (reid_queue *)arg;
-    const reid__heap *deadlines = &q->heaps[REID__DEADLINES];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), first = REID__NEVER;
-        while (deadlines->count && (first = q->entries[deadlines->items[0]].deadline) <= now)
-            reid__end(q, deadlines->items[0], REID_ERR_EXPIRED, now);
-        if (q->told_first != REID__NOBODY) reid__tell(q);
-        else reid__wait_until(q, &q->alarm, deadlines->count ? first : REID__NEVER);
+    while (!q->stopping || q->live) {
+        reid__entry *a;
+        int64_t now = reid__now();
+        while ((a = q->deadlines.items[1]) != NULL && a->deadline <= now) reid__end(q, a, REID_ERR_EXPIRED, now);
+        if (q->told) reid__tell(q);
+        else reid__wait_until(q, &q->alarm, a ? a->deadline : REID__NEVER);
     }
     pthread_mutex_unlock(&q->mutex);
     return NULL;
@@ -12043,69 +11433,53 @@ static void *reid__clock_main(void *arg) {
 
 /* Fills a lane's batch with what comes first. */
 static void reid__take(reid_queue *q, reid__queue_lane *lane, int64_t now) {
-    const reid__heap *turns = &q->heaps[REID__TURNS];
-    lane->count = lane->part_count = 0;
-    while (lane->count < q->stats.batch && turns->count) {
-        int item = turns->items[0];
-        reid__entry *a = &q->entries[item];
-        int count = reid__min(a->request.n - a->taken, q->stats.batch - lane->count);
-        reid__portion part = {item, a->taken, count, REID_OK};
-        memcpy(lane->images + lane->count, a->request.images + a->taken, (size_t)count * sizeof *lane->images);
-        lane->parts[lane->part_count++] = part;
-        lane->count += count;
-        a->taken += count, a->computing += count;
-        q->stats.queue_ns += (uint64_t)count * (uint64_t)(now - a->arrived);
-        if (a->taken == a->request.n) reid__heap_remove(q, REID__TURNS, item);
+    reid__entry *a;
+    lane->since = now, lane->count = 0;
+    while (lane->count < q->stats.batch && (a = q->turns.items[1]) != NULL) {
+        const reid__guest guest = {a, a->request.out + (size_t)a->taken * q->dim, REID_OK};
+        lane->images[lane->count] = a->request.images[a->taken++];
+        lane->guests[lane->count++] = guest;
+        a->computing++;
+        q->stats.queue_ns += (uint64_t)(now - a->arrived);
+        if (a->taken == a->request.n) reid__heap_remove(&q->turns, a);
     }
-    lane->since = now;
     q->stats.waiting -= lane->count, q->stats.computing += lane->count;
-    if (turns->count) pthread_cond_signal(&q->work);
+    if (q->turns.count) pthread_cond_signal(&q->work);
 }
 
 /* Computes a lane's batch and hands the rows out. An image whose embedding has no direction must not spoil those that
    are computed beside it: then each is computed alone, which gives the same bits. */
 static void reid__compute(reid_queue *q, reid__queue_lane *lane) {
     reid_result r = reid_embed_ex(q->ctx, lane->images, lane->count, lane->rows, NULL);
-    int at = 0;
-    for (int i = 0; i < lane->part_count; i++) {
-        reid__portion *part = &lane->parts[i];
-        part->result = r == REID_ERR_EMBEDDING ? REID_OK : r;
-        for (int k = 0; k < part->count && r == REID_ERR_EMBEDDING; k++) {
-            reid_result one = reid_embed_ex(q->ctx, lane->images + at + k, 1, lane->rows + (size_t)(at + k) * q->dim,
-                                            NULL);
-            if (one != REID_OK) part->result = one;
-        }
-        memcpy(q->entries[part->entry].request.out + (size_t)part->first * q->dim, lane->rows + (size_t)at * q->dim,
-               (size_t)part->count * q->dim * sizeof(float));
-        at += part->count;
+    for (int i = 0; i < lane->count; i++) {
+        float *row = lane->rows + (size_t)i * q->dim;
+        lane->guests[i].result = r == REID_ERR_EMBEDDING ? reid_embed_ex(q->ctx, &lane->images[i], 1, row, NULL) : r;
+        memcpy(lane->guests[i].out, row, q->dim * sizeof *row);
     }
 }
 
 static void reid__finish(reid_queue *q, reid__queue_lane *lane, int64_t now) {
     int64_t took = now - lane->since, *pace = &q->pace[reid__size_of(lane->count)];
     *pace = *pace ? *pace + (took - *pace) / 8 : took;
-    lane->since = REID__NEVER;
+    lane->since = 0;
     q->stats.computing -= lane->count;
     q->stats.batches++, q->stats.computed += (uint64_t)lane->count, q->stats.compute_ns += (uint64_t)took;
-    for (int i = 0; i < lane->part_count; i++) {
-        const reid__portion *part = &lane->parts[i];
-        reid__entry *a = &q->entries[part->entry];
-        a->computing -= part->count;
-        if (a->ended) reid__if_over(q, part->entry);
-        else if (part->result != REID_OK) reid__end(q, part->entry, part->result, now);
+    for (const reid__guest *g = lane->guests; g < lane->guests + lane->count; g++) {
+        reid__entry *a = g->entry;
+        a->computing--;
+        if (a->ended) reid__if_over(q, a);
+        else if (g->result != REID_OK) reid__end(q, a, g->result, now);
         else if (a->taken == a->request.n && !a->computing)
-            reid__end(q, part->entry, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
+            reid__end(q, a, now < a->deadline ? REID_OK : REID_ERR_EXPIRED, now);
     }
 }
 
 static void *reid__queue_lane_main(void *arg) {
     reid__queue_lane *lane = (reid__queue_lane *)arg;
     reid_queue *q = lane->queue;
-    const reid__heap *turns = &q->heaps[REID__TURNS];
     pthread_mutex_lock(&q->mutex);
-    while (!q->stop) {
-        int64_t now = reid__now(), from = REID__NEVER;
-        if (turns->count) from = q->entries[turns->items[0]].arrived + q->delay;
+    while (!q->stopping || q->live) {
+        int64_t now = reid__now(), from = q->turns.count ? q->turns.items[1]->arrived + q->delay : REID__NEVER;
         if (from > now && (from == REID__NEVER || (q->stats.waiting < q->stats.batch && !q->stopping))) {
             reid__wait_until(q, &q->work, from);
             continue;
@@ -12124,7 +11498,6 @@ static void *reid__queue_lane_main(void *arg) {
 /* --- the calls ---------------------------------------------------------------------------------------------------- */
 
 static reid_result reid__check_request(const reid_queue *q, const reid_request *r, reid_error *e) {
-    reid_box roi;
     if (!q || !r || !r->images || !r->out || r->n < 1)
         return reid__fail(e, REID_ERR_INVALID_ARG, "a queue, a request, n >= 1, images and out are needed");
     if (q->pid != getpid()) return reid__fail(e, REID_ERR_FORKED, "create the queue after the fork");
@@ -12132,99 +11505,71 @@ static reid_result reid__check_request(const reid_queue *q, const reid_request *
         return reid__fail(e, REID_ERR_INVALID_ARG, "priority is %d: -3 to 4", r->priority);
     if (r->n > q->stats.limit)
         return reid__fail(e, REID_ERR_INVALID_ARG, "%d images: the queue's limit is %d", r->n, q->stats.limit);
-    for (int i = 0; i < r->n; i++) {
-        reid_result code = reid__image_check(&r->images[i], i, &roi, e);
-        if (code != REID_OK) return code;
-    }
-    return r->deadline_us >= 0 ? REID_OK
-                               : reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago",
-                                            -(long long)r->deadline_us);
+    reid_result code = reid__check_call(q->ctx, r->images, r->n, r->out, e);
+    if (code != REID_OK || r->deadline_us >= 0) return code;
+    return reid__fail(e, REID_ERR_EXPIRED, "the deadline was %lld us ago", -(long long)r->deadline_us);
 }
 
-/* Takes a request in, or says why not. */
-static reid_result reid__accept(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *e) {
+/* Takes a request in, or says why not. Its rank: level l, arriving in period p, is of class l + p. Whoever arrives a
+   period later has to be one level more urgent to be as good, so that a waiting request rises by a level in every
+   period without being touched, and l + 1 periods after its arrival nobody overtakes it any more. */
+static reid_result reid__accept(reid_queue *q, const reid_request *r, reid__waiter *w, reid_ticket *ticket,
+                                reid_error *e) {
     int64_t now = reid__now();
-    int item = q->unused;
+    reid__entry *a = q->unused;
     if (q->stopping) return reid__fail(e, REID_ERR_STOPPING, "%s", reid_result_string(REID_ERR_STOPPING));
-    if (item == REID__NOBODY || r->n > q->stats.limit - q->stats.waiting) {
+    if (!a || r->n > q->stats.limit - q->stats.waiting) {
         q->stats.full++;
         return reid__fail(e, REID_ERR_FULL, "%d images wait, %d more would be over the limit of %d", q->stats.waiting,
                           r->n, q->stats.limit);
     }
-    reid__entry *a = &q->entries[item];
-    int next = a->next;
-    memset(a, 0, sizeof *a);
-    a->request = *r, a->arrived = now, a->next = next;
-    a->ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)item + 1;
-    a->deadline = r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000 ? now + r->deadline_us * 1000
-                                                                                : REID__NEVER;
-    a->rank = reid__rank(q, a);
-    a->place[REID__TURNS] = a->place[REID__DEADLINES] = REID__NOBODY;
-    if (q->refuse_late && reid__earliest(q, item, now) > a->deadline) {
-        a->ticket = 0;
+    reid__entry fresh = {*r, 0, 0, now, REID__NEVER, 0, 0, 0, REID_OK, {0, 0}, a->next};
+    if (!r->done) fresh.request.user = w;
+    if (r->deadline_us && r->deadline_us < (REID__NEVER - now) / 1000) fresh.deadline = now + r->deadline_us * 1000;
+    fresh.rank = r->priority + (q->ageing > 0 ? now / q->ageing : 0);
+    fresh.ticket = q->serial * (uint64_t)q->entry_count + (uint64_t)(a - q->entries) + 1;
+    if (q->refuse_late && reid__earliest(q, &fresh, now) > fresh.deadline) {
         q->stats.late++;
         return reid__fail(e, REID_ERR_EXPIRED, "it could not be over in %lld us", (long long)r->deadline_us);
     }
-    q->serial++, q->live++, q->unused = next, q->stats.waiting += r->n;
+    q->unused = a->next, *a = fresh;
+    q->serial++, q->live++, q->stats.waiting += r->n;
     if (ticket) *ticket = a->ticket;
-    reid__heap_add(q, REID__TURNS, item);
-    if (a->deadline != REID__NEVER) reid__heap_add(q, REID__DEADLINES, item);
-    if (a->place[REID__DEADLINES] == 0) pthread_cond_signal(&q->alarm);
+    reid__heap_add(&q->turns, a);
+    if (a->deadline != REID__NEVER) reid__heap_add(&q->deadlines, a);
+    if (q->deadlines.items[1] == a) pthread_cond_signal(&q->alarm);
     pthread_cond_signal(&q->work);
     return REID_OK;
 }
 
-/* Who waits in reid_submit. */
-typedef struct reid__waiter {
-    reid_queue *queue;
-    pthread_cond_t over;
-    int is_over;
-    reid_result result;
-} reid__waiter;
-
-static void reid__wake(reid_result result, void *user) {
-    reid__waiter *w = (reid__waiter *)user;
-    pthread_mutex_lock(&w->queue->mutex);
-    w->is_over = 1, w->result = result;
-    pthread_cond_signal(&w->over);
-    pthread_mutex_unlock(&w->queue->mutex);
-}
-
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
+REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket, reid_error *e) {
     reid__waiter w;
     if (ticket) *ticket = 0;
-    reid__clear_error(error);
-    reid_result r = reid__check_request(queue, request, error);
+    reid__clear_error(e);
+    reid_result r = reid__check_request(queue, request, e);
     if (r != REID_OK) return r;
-    reid_request copy = *request;
-    int waits = !copy.done;
-    if (waits) {
-        w.queue = queue, w.is_over = 0, w.result = REID_OK;
-        if (pthread_cond_init(&w.over, NULL) != 0) return reid__fail(error, REID_ERR_SYSTEM, "a condition variable");
-        copy.done = reid__wake, copy.user = &w;
-    }
+    int waits = !request->done;
+    w.is_over = 0, w.result = REID_OK;
+    if (waits && pthread_cond_init(&w.over, NULL) != 0) return reid__fail(e, REID_ERR_SYSTEM, "a condition variable");
     pthread_mutex_lock(&queue->mutex);
-    r = reid__accept(queue, &copy, ticket, error);
+    r = reid__accept(queue, request, &w, ticket, e);
     while (waits && r == REID_OK && !w.is_over) pthread_cond_wait(&w.over, &queue->mutex);
     pthread_mutex_unlock(&queue->mutex);
-    if (waits) {
-        pthread_cond_destroy(&w.over);
-        if (r == REID_OK && w.result != REID_OK) r = reid__fail(error, w.result, "%s", reid_result_string(w.result));
-    }
-    return r;
+    if (waits) pthread_cond_destroy(&w.over);
+    return w.result == REID_OK ? r : reid__fail(e, w.result, "%s", reid_result_string(w.result));
 }
 
 REID_API reid_result reid_cancel(reid_queue *queue, reid_ticket ticket) {
+    reid_result r = REID_OK;
     if (!queue || !ticket) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    int item = (int)((ticket - 1) % (uint64_t)queue->entry_count);
+    reid__entry *a = &queue->entries[(ticket - 1) % (uint64_t)queue->entry_count];
     pthread_mutex_lock(&queue->mutex);
-    int found = queue->entries[item].ticket == ticket && !queue->entries[item].ended;
-    if (found) reid__end(queue, item, REID_ERR_CANCELLED, reid__now());
+    if (a->ticket != ticket || a->ended) r = REID_ERR_TICKET;
+    else reid__end(queue, a, REID_ERR_CANCELLED, reid__now());
     pthread_cond_signal(&queue->alarm);
     pthread_mutex_unlock(&queue->mutex);
-    return found ? REID_OK : REID_ERR_TICKET;
+    return r;
 }
 
 REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
@@ -12238,21 +11583,22 @@ REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats
 }
 
 REID_API reid_result reid_queue_drain(reid_queue *queue, int drain_ms) {
+    reid_result r = REID_OK;
     if (!queue) return REID_ERR_INVALID_ARG;
     if (queue->pid != getpid()) return REID_ERR_FORKED;
-    reid_result r = REID_OK;
     int64_t until = drain_ms < 0 ? REID__NEVER : reid__now() + (int64_t)drain_ms * 1000000;
     pthread_mutex_lock(&queue->mutex);
     queue->stopping = 1;
-    pthread_cond_broadcast(&queue->work); /* nobody waits for a batch to fill any more */
+    pthread_cond_broadcast(&queue->work); /* no lane waits for a batch to fill any more */
     while (queue->live && reid__now() < until) reid__wait_until(queue, &queue->idle, until);
-    for (int i = 0; i < queue->entry_count && queue->live; i++) {
-        if (!queue->entries[i].ticket || queue->entries[i].ended) continue;
-        reid__end(queue, i, REID_ERR_STOPPING, reid__now());
+    for (reid__entry *a = queue->entries; queue->live && a < queue->entries + queue->entry_count; a++) {
+        if (!a->ticket || a->ended) continue;
+        reid__end(queue, a, REID_ERR_STOPPING, reid__now());
         r = REID_ERR_STOPPING;
     }
     pthread_cond_signal(&queue->alarm);
     while (queue->live) reid__wait_until(queue, &queue->idle, REID__NEVER);
+    pthread_cond_signal(&queue->alarm), pthread_cond_broadcast(&queue->work); /* the threads' end */
     pthread_mutex_unlock(&queue->mutex);
     return r;
 }
@@ -12261,75 +11607,46 @@ REID_API void reid_queue_destroy(reid_queue *queue, int drain_ms) {
     if (!queue) return;
     reid__mem mem = queue->mem;
     if (queue->pid == getpid()) {
-        if (queue->has_clock) {
-            reid_queue_drain(queue, drain_ms);
-            pthread_mutex_lock(&queue->mutex);
-            queue->stop = 1;
-            pthread_cond_broadcast(&queue->work);
-            pthread_cond_signal(&queue->alarm);
-            pthread_mutex_unlock(&queue->mutex);
-            pthread_join(queue->clock, NULL);
-        }
-        for (int i = 0; i < queue->started; i++) pthread_join(queue->lanes[i].thread, NULL);
-        if (queue->locks > 0) pthread_mutex_destroy(&queue->mutex);
-        if (queue->locks > 1) pthread_cond_destroy(&queue->work);
-        if (queue->locks > 2) pthread_cond_destroy(&queue->alarm);
-        if (queue->locks > 3) pthread_cond_destroy(&queue->idle);
+        pthread_cond_t *const conds[3] = {&queue->work, &queue->alarm, &queue->idle};
+        if (queue->locks == 4) reid_queue_drain(queue, drain_ms);
+        while (queue->started > 0) pthread_join(queue->threads[--queue->started], NULL);
+        for (int i = 0; i + 1 < queue->locks; i++) pthread_cond_destroy(conds[i]);
+        if (queue->locks) pthread_mutex_destroy(&queue->mutex);
     }
     reid__release(&mem, NULL);
 }
 
-static reid_result reid__check_queue(const reid_queue_desc *d, reid_info *info) {
-    reid_error *e = d->error;
-    reid_result r = reid_query_desc(d->ctx, info);
-    if (r != REID_OK) return reid__fail(e, r, d->ctx ? "create the handle and the queue after the fork" : "no handle");
-    if (d->batch < 0 || d->batch > info->batch)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", d->batch, info->batch);
-    if (d->limit < 0 || d->limit > 1 << 20)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", d->limit, 1 << 20);
-    if (d->delay_us < 0 || d->delay_us > 1000000000 || d->ageing_us > 1000000000000)
-        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
-                          (long long)d->delay_us, (long long)d->ageing_us);
-    return REID_OK;
-}
-
-/* Everything that a queue needs, in one block of memory: returns its size, and fills it in if there is one. */
+/* Everything that a queue needs, in one block of zeros: returns its size, and fills it in if there is one. */
 static size_t reid__queue_layout(reid_queue *q, char *base) {
     reid__carver c = {base, 0};
-    size_t entries = (size_t)q->entry_count, lanes = (size_t)q->stats.lanes, batch = (size_t)q->stats.batch;
+    size_t entries = (size_t)q->entry_count, batch = (size_t)q->stats.batch;
     q->entries = (reid__entry *)reid__carve(&c, entries, sizeof *q->entries);
-    q->lanes = (reid__queue_lane *)reid__carve(&c, lanes, sizeof *q->lanes);
-    for (int i = 0; i < 2; i++) q->heaps[i].items = (int *)reid__carve(&c, entries, sizeof(int));
-    for (size_t i = 0; i < lanes; i++) {
-        reid__queue_lane lane;
-        memset(&lane, 0, sizeof lane);
-        lane.queue = q, lane.since = REID__NEVER;
-        lane.images = (reid_image *)reid__carve(&c, batch, sizeof *lane.images);
-        lane.rows = (float *)reid__carve(&c, batch * q->dim, sizeof *lane.rows);
-        lane.parts = (reid__portion *)reid__carve(&c, batch, sizeof *lane.parts);
+    q->lanes = (reid__queue_lane *)reid__carve(&c, (size_t)q->stats.lanes, sizeof *q->lanes);
+    q->threads = (pthread_t *)reid__carve(&c, (size_t)q->stats.lanes + 1, sizeof *q->threads);
+    q->turns.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->turns.items);
+    q->deadlines.items = (reid__entry **)reid__carve(&c, entries + 1, sizeof *q->deadlines.items);
+    for (int i = 0; i < q->stats.lanes; i++) {
+        reid_image *images = (reid_image *)reid__carve(&c, batch, sizeof *images);
+        float *rows = (float *)reid__carve(&c, batch * q->dim, sizeof *rows);
+        reid__guest *guests = (reid__guest *)reid__carve(&c, batch, sizeof *guests);
+        const reid__queue_lane lane = {q, images, rows, guests, 0, 0};
         if (base) q->lanes[i] = lane;
     }
-    for (int i = 0; base && i < q->entry_count; i++) {
-        q->entries[i].ticket = 0;
-        q->entries[i].next = i + 1 < q->entry_count ? i + 1 : REID__NOBODY;
-    }
+    for (int i = q->entry_count; base && i-- > 0; q->unused = &q->entries[i]) q->entries[i].next = q->unused;
     return c.used;
 }
 
 static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
-    pthread_cond_t *conds[3] = {&q->work, &q->alarm, &q->idle};
+    pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    q->locks = 1;
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    while (q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0) q->locks++;
+    for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;
-    q->has_clock = reid__thread_start(&q->clock, REID__QUEUE_STACK, reid__clock_main, q);
-    if (!q->has_clock) return REID_ERR_SYSTEM;
-    for (; q->started < q->stats.lanes; q->started++)
-        if (!reid__thread_start(&q->lanes[q->started].thread, REID__QUEUE_STACK, reid__queue_lane_main,
-                                &q->lanes[q->started])) return REID_ERR_SYSTEM;
+    for (int i = 0; i <= q->stats.lanes; i++, q->started++)
+        if (!reid__thread_start(&q->threads[i], REID__QUEUE_STACK, i ? reid__queue_lane_main : reid__clock_main,
+                                i ? (void *)&q->lanes[i - 1] : q)) return REID_ERR_SYSTEM;
     return REID_OK;
 }
 
@@ -12337,52 +11654,54 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     reid_info info;
     if (out) *out = NULL;
     if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    reid_result r = reid__check_queue(desc, &info);
-    if (r != REID_OK) return r;
+    reid_error *e = desc->error;
+    reid__clear_error(e);
+    reid_result r = reid_query_desc(desc->ctx, &info);
+    if (r != REID_OK)
+        return reid__fail(e, r, desc->ctx ? "create the handle and the queue after the fork" : "no handle");
+    if (desc->batch < 0 || desc->batch > info.batch)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.batch is %d: at most %d, the handle's", desc->batch,
+                          info.batch);
+    if (desc->limit < 0 || desc->limit > 1 << 20)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.limit is %d: 0 to %d", desc->limit, 1 << 20);
+    if (desc->delay_us < 0 || desc->delay_us > 1000000000 || desc->ageing_us > 1000000000000)
+        return reid__fail(e, REID_ERR_INVALID_ARG, "desc.delay_us is %lld (0 to 10^9), desc.ageing_us %lld (to 10^12)",
+                          (long long)desc->delay_us, (long long)desc->ageing_us);
     reid__mem mem = desc->ctx->mem;
     mem.used = 0, mem.newest = NULL;
     reid_queue *q = (reid_queue *)reid__alloc_zero(&mem, sizeof *q);
-    if (!q) return reid__no_memory(desc->error, "a queue", sizeof *q);
-    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim, q->told_first = REID__NOBODY;
+    if (!q) return reid__no_memory(e, "a queue", sizeof *q);
+    q->pid = getpid(), q->ctx = desc->ctx, q->dim = (size_t)info.dim;
+    q->told_end = &q->told, q->deadlines.by_deadline = 1, q->refuse_late = desc->refuse_late;
     q->delay = desc->delay_us * 1000, q->ageing = desc->ageing_us ? desc->ageing_us * 1000 : 500000000;
-    q->refuse_late = desc->refuse_late;
     q->stats.lanes = info.lanes, q->stats.batch = desc->batch ? desc->batch : info.batch;
     q->stats.limit = desc->limit ? desc->limit : reid__max(1024, 8 * q->stats.batch);
     q->entry_count = q->stats.limit + 2 * q->stats.lanes * q->stats.batch;
     size_t size = reid__queue_layout(q, NULL);
-    char *block = (char *)reid__alloc(&mem, size);
+    char *block = (char *)reid__alloc_zero(&mem, size);
     q->mem = mem;
     if (block) reid__queue_layout(q, block);
-    r = block ? reid__queue_start(q) : reid__no_memory(desc->error, "a queue", size);
-    if (r == REID_ERR_SYSTEM) reid__fail(desc->error, r, "the threads of a queue");
+    r = block ? reid__queue_start(q) : reid__no_memory(e, "a queue", size);
+    if (r == REID_ERR_SYSTEM) reid__fail(e, r, "the threads of a queue");
     if (r == REID_OK) *out = q;
     else reid_queue_destroy(q, 0);
     return r;
 }
 
 #else /* REID_NO_QUEUE */
-static reid_result reid__no_queue(reid_error *e) {
-    reid__clear_error(e);
-    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with REID_NO_QUEUE");
-}
-
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out) {
     if (out) *out = NULL;
-    return desc && out ? reid__no_queue(desc->error) : REID_ERR_INVALID_ARG;
+    return desc && out ? reid__left_out(desc->error, "REID_NO_QUEUE") : REID_ERR_INVALID_ARG;
 }
 
-REID_API reid_result reid_submit(reid_queue *queue, const reid_request *request, reid_ticket *ticket,
-                                 reid_error *error) {
-    (void)queue, (void)request;
+REID_API reid_result reid_submit(reid_queue *q, const reid_request *r, reid_ticket *ticket, reid_error *error) {
     if (ticket) *ticket = 0;
-    return reid__no_queue(error);
+    return (void)q, (void)r, reid__left_out(error, "REID_NO_QUEUE");
 }
 
-REID_API reid_result reid_queue_query(reid_queue *queue, reid_queue_stats *stats) {
-    (void)queue;
+REID_API reid_result reid_queue_query(reid_queue *q, reid_queue_stats *stats) {
     if (stats) memset(stats, 0, sizeof *stats);
-    return REID_ERR_LEFT_OUT;
+    return (void)q, REID_ERR_LEFT_OUT;
 }
 
 REID_API reid_result reid_cancel(reid_queue *q, reid_ticket t) { return (void)q, (void)t, REID_ERR_LEFT_OUT; }
@@ -12391,3 +11710,4 @@ REID_API void reid_queue_destroy(reid_queue *q, int ms) { (void)q, (void)ms; }
 REID_API uint64_t reid_latency_bound(int index) { return (void)index, 0; }
 #endif /* REID_NO_QUEUE */
 #endif /* REID__FINISHED */
+#undef REID__PASS

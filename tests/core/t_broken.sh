@@ -122,17 +122,17 @@ limit=20 # some hang
 bug 'a request is over while its pixels are read' t_queue \
     's/if (!a->ended || a->computing) return;/if (!a->ended) return;/' test_cancel
 bug 'deadlines wait for a free lane' t_queue \
-    's/reid__end(q, deadlines->items\[0\], REID_ERR_EXPIRED, now);/break;/' test_deadlines
+    's/reid__end(q, a, REID_ERR_EXPIRED, now);/break;/' test_deadlines
 bug 'priorities are ignored' t_queue 's/a->rank != b->rank) return a->rank < b->rank;/0) return 0;/' test_order
-bug 'nothing ages' t_queue 's/(q->ageing > 0 ? a->arrived \/ q->ageing : 0)/0/' test_ageing
+bug 'nothing ages' t_queue 's/(q->ageing > 0 ? now \/ q->ageing : 0)/0/' test_ageing
 bug 'an image without a direction fails its neighbours' t_queue \
-    's/part->result = r == REID_ERR_EMBEDDING ? REID_OK : r;/part->result = r;/' test_isolation
+    's/r == REID_ERR_EMBEDDING ? reid_embed_ex(.*) : r;/r;/' test_isolation
 bug 'the limit counts requests' t_queue \
     's/|| r->n > q->stats.limit - q->stats.waiting/|| q->stats.waiting >= 9/' test_full
 bug 'draining computes what it should give up' t_queue \
-    's/reid__end(queue, i, REID_ERR_STOPPING, reid__now());/;/' test_drain
+    's/reid__end(queue, a, REID_ERR_STOPPING, reid__now());/;/' test_drain
 bug 'rows of a request that failed are left' t_queue \
-    's/if (over.result != REID_OK) memset(/if (0) memset(/' test_deadlines
+    's/if (result != REID_OK) memset(/if (0) memset(/' test_deadlines
 limit=60
 # --- images ---
 portable=
