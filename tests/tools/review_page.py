@@ -81,8 +81,9 @@ class Page:
             raise AssertionError(what + ": " + repr(self.state())) from error
 
     def state(self):
-        return {"seq": self.js("document.body.dataset.seq"), "toast": self.js("document.querySelector('#toast').textContent"),
-                "pair": self.pair(), "counts": self.js("document.querySelector('#counts').textContent")}
+        return {"seq": self.js("document.body.dataset.seq"), "pair": self.pair(),
+                "toast": self.js("document.querySelector('#toast').textContent"),
+                "counts": self.js("document.querySelector('#counts').textContent")}
 
     def seq(self, wanted):
         self.until(f"line {wanted} is shown", lambda: self.js("document.body.dataset.seq") == str(wanted))

@@ -257,7 +257,8 @@ function inWords(line) {
   const list = few.length > 4 ? few.slice(0, 3).join(', ') + ' and ' + (few.length - 3) + ' more' : few.join(', ');
   switch (line.what) {
   case 'same': return list + ': the same';
-  case 'different': return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
+  case 'different':
+    return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
   case 'not a crop': return list + ': not a crop';
   case 'name': return list + (line.name ? ' is called ' + line.name : ' has no name');
   default: return 'decision ' + line.undoes + ' was undone';
@@ -380,7 +381,7 @@ function showQuestion() {
   if (!asked) return;
   const [a, b, score] = asked;
   one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + base.doubts.length +
-    ' left';
+    ' left' + (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
   showSide('left', a, b);
   showSide('right', b, a);
   one('#question').dataset.pair = base.ids[a] + '\n' + base.ids[b];
