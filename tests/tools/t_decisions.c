@@ -6,7 +6,7 @@
       tools/base/source.c tools/base/json.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
       tools/base/files.c tools/base/crc32.c tools/base/when.c -o build/t_decisions
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
-      -Wl,--wrap=fchown,--wrap=write -lcmocka -lm -lpthread */
+      -Wl,--wrap=fchown,--wrap=write,--wrap=malloc,--wrap=calloc,--wrap=realloc -lcmocka -lm -lpthread */
 #include "identity/decisions.h"
 #include "identity/decisions_state.h"
 
@@ -25,6 +25,7 @@
 
 #define FAULT_WRITE
 #include "../lib/test_faults.h"
+#include "../lib/test_refusals.h"
 #include "../lib/test_util.h"
 
 #define PRINT "0123456789abcdef0123456789abcdef"
@@ -564,6 +565,38 @@ static void test_kills(void **state) {
         }
 }
 
+/* Every allocation is refused in turn, alone and with all that follow: either all is as with memory, or the reason is
+   that there is none, and the journal has what was acknowledged. */
+static void test_memory(void **state) {
+    (void)state;
+    for (int rest = 0; rest < 2; rest++) {
+        int done = 0;
+        for (long at = 1; !done; at++) {
+            decisions d;
+            decision_state s;
+            text why = TEXT_INIT;
+            clean();
+            put("torn", 4);
+            memset(&s, 0, sizeof s);
+            refuse_from(at, rest);
+            int good = decisions_open(&d, path, 1, &why) ? 1 : 0, told_of = 0;
+            for (; good == 1 && told_of < STEPS; told_of += good == 1) good = say(&d, STEP[told_of], &why);
+            if (good == 1) good = decisions_state(&s, &d.list, &why);
+            done = __atomic_load_n(&refusal.calls, __ATOMIC_SEQ_CST) < at;
+            refuse_from(0, 0);
+            if (good != 1 && (good != 0 || !text_failed(&why))) fail_msg("allocation %ld: %d, %s", at, good, why.s);
+            assert_true(!done || good == 1);
+            decision_state_free(&s);
+            decisions_close(&d);
+            text_free(&why);
+            if (!decisions_open(&d, path, 0, &why)) fail_msg("allocation %ld: %s", at, why.s);
+            assert_int_equal(d.list.count, told_of);
+            decisions_close(&d);
+            assert_true(at < 10000);
+        }
+    }
+}
+
 /* Writers side by side, each killed at any moment: what each was told is there, in its order. */
 enum { WRITERS = 3, ROUNDS = 25, MOST = 100000 };
 
@@ -632,7 +665,8 @@ int main(void) {
         cmocka_unit_test(test_lines),  cmocka_unit_test(test_damage), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_states), cmocka_unit_test(test_many),   cmocka_unit_test(test_contradicting_file),
         cmocka_unit_test(test_torn),   cmocka_unit_test(test_files),  cmocka_unit_test(test_torn_link),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_kills),  cmocka_unit_test(test_writers),
+        cmocka_unit_test(test_errors), cmocka_unit_test(test_kills),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_writers),
     };
     test_temp_path(path, "decisions.jsonl");
     snprintf(torn_path, sizeof torn_path, "%s.torn", path);

@@ -188,6 +188,7 @@ static int read_fields(reader *r, text *why) {
     if (!r->j.error[0]) return 1;
     const char *error = r->j.error;
     if (strncmp(error, prefix, strlen(prefix)) == 0) error += strlen(prefix); /* whose line this is says the caller */
+    if (strcmp(error, "out of memory") == 0) return text_no_memory(why);
     if (r->at < FIELDS) return refuse(why, "\"%s\": %s", NAMES[r->at], error);
     return refuse(why, "%s", error);
 }

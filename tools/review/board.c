@@ -205,6 +205,7 @@ static int take_body(asked *a, const char *body, size_t len, text *why) {
     }
     json_end(&a->j);
     text_free(&key);
+    if (strstr(a->j.error, "out of memory")) return text_no_memory(why);
     if (a->j.error[0]) return refuse(why, "the body: %s", a->j.error);
     if (!a->d.kind) return refuse(why, "the body: \"what\" is missing");
     if (a->d.kind == DECISION_NAME && !a->d.name) return refuse(why, "the body: \"name\" is missing");
@@ -247,6 +248,7 @@ board_result board_decide(board *b, const char *body, size_t len, text *out) {
     board_result result = BOARD_MALFORMED;
     memset(&a, 0, sizeof a);
     int good = take_body(&a, body, len, &why);
+    if (text_failed(&why)) result = BOARD_FAILED;
     const char *unknown = good ? unknown_crop(b, &a.d) : NULL;
     if (unknown) {
         result = BOARD_UNKNOWN;
