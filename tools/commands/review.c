@@ -76,7 +76,7 @@ static int make_groups(review *r) {
     double scale = crops_weigh(&r->crops, o->weight_count ? o->weights : even);
     double threshold = isnan(o->threshold) ? 0.5 : o->threshold;
     const clusters_request request = {&r->crops, scale, threshold, threshold - 0.15, &search, NULL, NULL,
-                                      &r->decided.list, &r->state};
+                                      NULL, &r->decided.list, &r->state};
     return clusters_make(&r->groups, &request);
 }
 
