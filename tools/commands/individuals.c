@@ -113,9 +113,9 @@ static int choose_scores(individuals *g) {
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
-static int read_all(individuals *g, int inputs) {
+static int read_all(individuals *g, int count) {
     const options *o = g->o;
-    if (!crops_open(&g->crops, o->operands, inputs)) return 0;
+    if (!crops_open(&g->crops, o->operands, count)) return 0;
     const store_meta *makers = &g->crops.makers;
     if (o->calibration && !calibration_read(&g->calibration, o->calibration)) return 0;
     if (o->calibration && !makers_agree(&g->calibration.makers, o->calibration, makers, NULL, o->operands[0]))
@@ -140,11 +140,11 @@ static int group_all(individuals *g) {
     return !(o->carry || o->add) || clusters_carry_on(&g->found, &g->crops, &g->earlier);
 }
 
-int individuals_open(individuals *g, const options *o, int inputs) {
+int individuals_open(individuals *g, const options *o, int count) {
     memset(g, 0, sizeof *g);
     g->o = o;
     g->decided.fd = -1;
-    return read_all(g, inputs) && group_all(g);
+    return read_all(g, count) && group_all(g);
 }
 
 void individuals_close(individuals *g) {

@@ -20,9 +20,9 @@ typedef struct individuals {
     clusters found;
 } individuals;
 
-/* Reads the first `inputs` operands and what other options name, and groups them. Returns 0 after saying what is wrong,
+/* Reads the first `count` operands and what other options name, and groups them. Returns 0 after saying what is wrong,
    or without a word when interrupted(). Close it in any case. */
-int individuals_open(individuals *g, const options *o, int inputs);
+int individuals_open(individuals *g, const options *o, int count);
 void individuals_close(individuals *g);
 
 #endif
