@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker help version; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -115,24 +115,27 @@ echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox"
 for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
 printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >requests.frames
 ln -s "$REID" bin/reid
+: >saved.jsonl
 # A server is asked to end when it is ready, and has to end well; one without libmicrohttpd has said so.
 serve_example() {
     PATH=$work/bin:$PATH XDG_RUNTIME_DIR=$work sh -c "exec $1" &
-    while kill -0 $! 2>/dev/null && ! grep -q 'listening on' "$err"; do sleep 0.05; done
+    while kill -0 $! 2>/dev/null && ! grep -q 'listening on\|^http://' "$err" "$out"; do sleep 0.05; done
     kill $! 2>/dev/null
     wait $! || grep -q 'compiled without libmicrohttpd' "$err"
 }
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
-        case $line in "reid serve "*) serve_example "$line" ;; *) PATH=$work/bin:$PATH sh -c "$line" ;; esac >"$out" \
-            2>"$err" </dev/null
+        case $line in
+        "reid serve "* | "reid review crops.npy "*decisions.jsonl) serve_example "$line" ;;
+        *) PATH=$work/bin:$PATH sh -c "$line" ;;
+        esac >"$out" 2>"$err" </dev/null
         check "example: $line" [ $? = 0 ]
         examples=$((examples + 1))
     done <examples
 done
-check "twenty-eight examples" [ $examples = 28 ]
+check "thirty-one examples" [ $examples = 31 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

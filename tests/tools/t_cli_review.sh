@@ -3,7 +3,8 @@
 . tests/tools/cli_lib.sh
 command -v curl >/dev/null 2>&1 || { echo "no curl here"; exit 77; }
 command -v python3 >/dev/null 2>&1 || { echo "no python3 here"; exit 77; }
-"$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' && { echo "no libmicrohttpd here"; exit 77; }
+"$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
 need_eval_files
 server=
 stop() { [ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$work"; }
@@ -12,7 +13,7 @@ trap stop EXIT
 # start ARGUMENT...: a page; its process is $server, its address $url and the same without token and path, $site
 start() {
     : >url
-    "$REID" review "$@" >url 2>"$work/log" &
+    "$REID" review --threshold 0.6 "$@" >url 2>"$work/log" &
     server=$!
     for _ in $(seq 400); do
         [ -s url ] && break
@@ -47,7 +48,8 @@ odd='x<script>alert(1)</script>.png'
 mkdir -p a b 'x<script>alert(1)<'
 for i in 1 2 3; do picture a/$i.png 60 40 $i && picture b/$i.png 60 40 $((i + 10)); done
 picture "$odd" 30 60 30
-printf 'a/1.png ann\na/2.png ann\na/3.png ann\nb/1.png bob\nb/2.png bob\nb/3.png bob\n%s odd\nlost.png lost\n' "$odd" >list
+printf 'a/1.png ann\na/2.png ann\na/3.png ann\nb/1.png bob\nb/2.png bob\nb/3.png bob\n' >list
+printf '%s odd\nlost.png lost\n' "$odd" >>list
 "$EVAL_FILES" crops.npy 16 7 0.3 <list
 
 # What is refused before anything is opened.
@@ -55,14 +57,16 @@ run 2 review crops.npy
 says 'where do decisions go'
 run 2 review --decisions d.jsonl
 says 'no INPUT'
-run 2 review crops.npy --decisions d.jsonl --listen 0.0.0.0:0
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 0.0.0.0:0
 says 'other machines could connect'
-run 2 review crops.npy --decisions d.jsonl --listen 8000
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --listen 8000
 says 'is no address'
 run 2 review crops.npy --decisions d.jsonl --html x.html --listen 127.0.0.1:0
 says '--listen does not go with it'
 run 2 review crops.npy --decisions d.jsonl --import saved.jsonl
 says '--import adds a file to --decisions and does nothing else'
+run 2 review crops.npy --decisions d.jsonl
+says 'review: which score is enough'
 run 2 review lost.npy --decisions other.jsonl
 says 'lost.meta.json: cannot open'
 run 2 review crops.npy --decisions d.jsonl --min-conf 0.5
@@ -105,8 +109,8 @@ ask 200 JFIF "${url}small/0"
 has_header 'Content-Type: image/jpeg'
 ask 200 JFIF "${url}large/6"
 ask 500 'cannot open' "${url}small/7"
-for path in small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 page.html \
-    ../d.jsonl %2e%2e/d.jsonl; do
+for path in small/8 small/-1 small/x small/ small/99999999999999999999 'small/%30' nothing since/ since/x since/-1 \
+    page.html     ../d.jsonl %2e%2e/d.jsonl; do
     ask 404 . --path-as-is "$url$path"
 done
 ask 200 '"seq": 0, "decisions": \[\]' "${url}since/0"
@@ -126,12 +130,13 @@ ask 403 'Host: only names of this machine' --http1.0 -H 'Host:' "${url}data"
 ask 200 ids -H "Host: localhost:1234" "${url}data"
 pair='{"what": "same", "crops": ["a/1.png", "b/1.png"], "seen": 0}'
 for origin in 'http://example.org' 'https://127.0.0.1' null "$site.example.org" "$site/" "http://localhost:80"; do
-    ask 403 'Origin: decisions are taken from the page itself' -H "Origin: $origin" -H 'Content-Type: application/json' \
-        --data-binary "$pair" "${url}decide"
+    ask 403 'Origin: decisions are taken from the page itself' -H "Origin: $origin" \
+        -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
 done
 ask 403 'Origin: decisions' -H 'Content-Type: application/json' --data-binary "$pair" "${url}decide"
 ask 415 'Content-Type: application/json' -H "Origin: $site" --data-binary "$pair" "${url}decide"
-ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: text/plain' --data-binary "$pair" "${url}decide"
+ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: text/plain' --data-binary "$pair" \
+    "${url}decide"
 ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: application/jsonx' --data-binary "$pair" \
     "${url}decide"
 ask 405 'takes POST' "${url}decide"
@@ -177,7 +182,8 @@ decide 200 '"seq": 3' '{"what": "different", "crops": ["a/2.png", "b/1.png"], "s
 decide 409 'a contradiction: .*a/2.png.*b/1.png.*are different.*but also the same' \
     '{"what": "same", "crops": ["a/1.png", "a/2.png"], "seen": 3}'
 check "the chain has who and when" grep -q 'ann .*x.*20[0-9][0-9]-.*decision 1' "$out"
-decide 200 '"seq": 4, "decisions": \[{"seq": 4' "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
+decide 200 '"seq": 4, "decisions": \[{"seq": 4' \
+    "{\"what\": \"name\", \"crops\": [\"$odd\"], \"name\": \"<b>&\", \"seen\": 3}"
 decide 200 '"seq": 5' '{"what": "undo", "undoes": 2, "seen": 4}'
 decide 409 'has been undone already' '{"what": "undo", "undoes": 2, "seen": 5}'
 decide 200 '"seq": 6' '{"what": "not a crop", "crops": ["lost.png"], "seen": 5}'
@@ -199,8 +205,8 @@ ask 200 '"seq": 7, .*"name": "Ann", "by": "bob"' "${url}since/6"
 # Killed in the middle of answers: what was acknowledged is there.
 i=0
 while [ $i -lt 200 ]; do
-    curl -s -H "Origin: $site" -H 'Content-Type: application/json' \
-        --data-binary "{\"what\": \"name\", \"crops\": [\"b/2.png\"], \"name\": \"n$i\", \"seen\": 999999}" "${url}decide"
+    body="{\"what\": \"name\", \"crops\": [\"b/2.png\"], \"name\": \"n$i\", \"seen\": 999999}"
+    curl -s -H "Origin: $site" -H 'Content-Type: application/json' --data-binary "$body" "${url}decide"
     i=$((i + 1))
 done >acknowledged 2>/dev/null &
 asker=$!
@@ -240,7 +246,8 @@ end HUP
 # Boxes, and pictures in another folder.
 mkdir sub
 cp a/1.png sub/whole.png
-printf 'path,x,y,width,height,id\nwhole.png,0,0,30,20,one\nwhole.png,5,5,20,30,two\nwhole.png,90,90,5,5,out\n' >boxes.csv
+printf 'path,x,y,width,height,id\nwhole.png,0,0,30,20,one\nwhole.png,5,5,20,30,two\n' >boxes.csv
+echo whole.png,90,90,5,5,out >>boxes.csv
 printf 'one ann\ntwo ann\nout bob\nwhole.png cat\n' >list
 "$EVAL_FILES" boxes.npy 16 7 0.3 <list
 start boxes.npy --decisions boxes.jsonl --boxes boxes.csv --pictures sub
@@ -258,14 +265,15 @@ size 3 60x40
 end TERM
 
 # The page as one file.
-run 0 review crops.npy --decisions d.jsonl --html page.html
+run 0 review crops.npy --threshold 0.6 --decisions d.jsonl --html page.html
 says 'lost.png: cannot open'
-check "its policy allows nothing from elsewhere" grep -q "default-src 'none'; script-src 'nonce-[0-9a-f]*'; style-src" page.html
+check "its policy allows nothing from elsewhere" \
+    grep -q "default-src 'none'; script-src 'nonce-[0-9a-f]*'; style-src" page.html
 check "pictures are in it" [ "$(grep -c '^"/9j/' page.html)" = 7 ]
 check "nothing in the data ends a script" sh -c \
     "sed -n '/id=\"data\"/p' page.html | sed 's|<script[^>]*>||; s|</script>\$||' | grep -vq '<'"
 check "no link to another file" sh -c "! grep -E 'src=\"page|href=\"(page|icon)' page.html"
-run 2 review crops.npy --decisions d.jsonl --html a
+run 2 review crops.npy --threshold 0.6 --decisions d.jsonl --html a
 says 'a: is a folder'
 
 # Import: a journal into itself adds nothing; one that went its own way is added once.
@@ -285,7 +293,9 @@ decide 200 . '{"what": "different", "crops": ["a/2.png", "b/2.png"], "seen": 0}'
 end TERM
 run 0 review --import saved.jsonl --decisions d.jsonl
 says "2 decisions added to d.jsonl, $lines_before were there"
-check "the undo follows its line" grep -q "^{\"seq\": $((lines_before + 3)), \"what\": \"undo\", \"undoes\": $((lines_before + 2)), \"by\": \"cid\"" d.jsonl
+undone=$((lines_before + 2))
+check "the undo follows its line" \
+    grep -q "^{\"seq\": $((undone + 1)), \"what\": \"undo\", \"undoes\": $undone, \"by\": \"cid\"" d.jsonl
 run 0 review --import saved.jsonl --decisions d.jsonl
 says "0 decisions added to d.jsonl"
 head -c 300 saved.jsonl >cut.jsonl

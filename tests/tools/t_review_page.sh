@@ -10,7 +10,8 @@ fi
 . tests/lib/python.sh
 need_python venv_selenium selenium==4.27.1
 . tests/tools/cli_lib.sh
-"$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' && { echo "no libmicrohttpd here"; exit 77; }
+"$REID" review x --decisions d 2>&1 | grep -q 'compiled without libmicrohttpd' &&
+    { echo "no libmicrohttpd here"; exit 77; }
 need_eval_files
 
 mkdir -p a b 'x<script>alert(1)<'

@@ -220,18 +220,20 @@ const command COMMANDS[] = {
       "reid cluster crops.npy --threshold 0.8 --explain a.png b.png"},
      cluster_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
-     "INPUT are files of embeddings (reid embed). Their crops are grouped, and a page shows the groups, after the pairs "
-     "that are most in doubt, one question at a time: the same, different, not a crop; names; splitting a group; undo. "
-     "All of it goes by keyboard and by touch, and ? lists the keys. The page's address is the one line on stdout. It is on "
-     "this machine only, and whoever does not know the address cannot ask it; Ctrl-C ends it.\n\n"
-     "Every answer is a line in --decisions, on disk before the page goes on. The file is only ever added to, also by an "
-     "undo; several pages and programs may do so at a time. Of two decisions about one pair the later one holds. One "
-     "that contradicts others is refused with the chain that it contradicts.\n\n"
-     "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page with all "
-     "of them inside, to be passed on; decisions that are made in it are saved as a file, and --import adds that to a "
-     "journal: what is there already is not added again.",
-     {"reid review crops.npy --decisions decisions.jsonl",
-      "reid review crops.npy --decisions decisions.jsonl --html review.html",
+     "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "
+     "page in the browser shows the groups, after the pairs that are most in doubt, one question at a time: the "
+     "same, different, not a crop; names; splitting a group; undo. All of it goes by keyboard and by touch, and ? "
+     "lists the keys. The page's address is the one line on stdout. It is on this machine only, and whoever does "
+     "not know the address cannot ask it; Ctrl-C ends it.\n\n"
+     "Every answer is a line in --decisions, on disk before the page goes on. The file is only ever added to, also "
+     "by an undo; several pages and programs may do so at a time. Of two decisions about one pair the later one "
+     "holds. One that contradicts others is refused with the chain that it contradicts. reid cluster --decisions "
+     "heeds them.\n\n"
+     "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page "
+     "with all of them inside, to be passed on; decisions that are made in it are saved as a file, and --import "
+     "adds that to a journal: what is there already is not added again.",
+     {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",
+      "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",
       "reid review --import saved.jsonl --decisions decisions.jsonl"},
      review_main},
     {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},

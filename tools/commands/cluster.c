@@ -3,10 +3,13 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/individuals.h"
+#include "commands/grouping.h"
+#include "identity/cluster_labels.h"
 #include "report/cluster_report.h"
+#include "report/eval_report.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int has_ending(const char *path, const char *end) {
@@ -17,8 +20,6 @@ static int has_ending(const char *path, const char *end) {
 static int check_options(const options *o) {
     if (o->operand_count < (o->explain ? 3 : 1))
         say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
-    else if (o->weight_count && o->calibration)
-        say_error("cluster: --weights would change the scores that --calibration is about");
     else if (o->carry && o->add)
         say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
     else if (o->explain && o->output) say_error("cluster: --explain writes no file: -o does not go with it");
@@ -33,9 +34,9 @@ static int check_options(const options *o) {
 
 /* --- results ------------------------------------------------------------------------------------------------------ */
 
-static int agreement_lines(const individuals *g, text *t) {
+static int agreement_lines(const grouping *run, text *t) {
     agreement a;
-    if (!clusters_agree(&g->found, &g->crops, &a)) return 0;
+    if (!clusters_agree(&run->found, &run->crops, &a)) return 0;
     text_printf(t, "%zu crops of %zu identities that are known, in %zu groups\n", a.rows, a.identities, a.groups);
     text_printf(t, "BCubed  precision %.4f  recall %.4f  F %.4f\n", a.bcubed_precision, a.bcubed_recall, a.bcubed_f);
     text_printf(t, "pairs   precision %.4f  recall %.4f  F %.4f\n", a.pair_precision, a.pair_recall, a.pair_f);
@@ -43,15 +44,15 @@ static int agreement_lines(const individuals *g, text *t) {
     return 1;
 }
 
-static void group_lines(const individuals *g, text *t) {
-    const clusters *c = &g->found;
+static void group_lines(const grouping *run, text *t) {
+    const clusters *c = &run->found;
     size_t alone = 0, none = 0;
     for (size_t i = 0; i < c->rows; i++) {
         none += c->group[i] == CLUSTERS_NONE;
         alone += c->group[i] != CLUSTERS_NONE && isnan(c->score[i]);
     }
     text_printf(t, "%zu crops in %zu groups at %.6g, %zu of them alone; %zu joins from %.6g on are worth a question\n",
-                c->rows - none, c->groups, c->threshold, alone, c->doubts, g->request.doubt);
+                c->rows - none, c->groups, c->threshold, alone, c->doubts, run->request.doubt);
     if (none) text_printf(t, "%zu were decided to be no crops\n", none);
 }
 
@@ -61,23 +62,23 @@ static int write_out(const text *t) {
 }
 
 /* On stdout, where the groups themselves are not. */
-static int tell_summary(const individuals *g) {
-    const options *o = g->o;
+static int tell_summary(const grouping *run) {
+    const options *o = run->o;
     text out = TEXT_INIT;
     int good = 1;
-    if (!o->quiet) group_lines(g, &out);
-    if (o->labels || o->own_labels) good = agreement_lines(g, &out);
+    if (!o->quiet) group_lines(run, &out);
+    if (o->labels || o->own_labels) good = agreement_lines(run, &out);
     if (good && out.len) good = write_out(&out);
     text_free(&out);
     return good;
 }
 
-static int write_groups(const individuals *g) {
-    const options *o = g->o;
+static int write_groups(const grouping *run) {
+    const options *o = run->o;
     text out = TEXT_INIT, why = TEXT_INIT;
     int good, as_json = o->output ? has_ending(o->output, ".json") : o->json;
-    if (as_json) clusters_json(&g->found, &g->crops.makers, &out);
-    else clusters_csv(&g->found, g->known, &out);
+    if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
+    else clusters_csv(&run->found, run->known, &out);
     if (!o->output) {
         good = write_out(&out);
     } else {
@@ -86,35 +87,38 @@ static int write_groups(const individuals *g) {
             say_error("%s: %s", shown(o->output), why.s);
             good = 0;
         }
-        good = good && tell_summary(g);
+        good = good && tell_summary(run);
     }
     text_free(&out), text_free(&why);
     return good;
 }
 
-static int explain(const individuals *g) {
-    const options *o = g->o;
+static int explain(const grouping *run) {
+    const options *o = run->o;
     size_t at[2];
     text out = TEXT_INIT;
     for (int i = 0; i < 2; i++) {
         const char *id = o->operands[o->operand_count - 2 + i];
-        at[i] = crops_find(&g->crops, id);
+        at[i] = crops_find(&run->crops, id);
         if (at[i] != SIZE_MAX) continue;
         say_error("%s is none of the crops", shown(id));
         return 0;
     }
-    int good = clusters_explain(&g->found, (uint32_t)at[0], (uint32_t)at[1],
-                                o->calibration ? &g->calibration : NULL, &out) && write_out(&out);
+    int good = clusters_explain(&run->found, (uint32_t)at[0], (uint32_t)at[1],
+                                o->calibration ? &run->calibration : NULL, &out) && write_out(&out);
     text_free(&out);
     return good;
 }
 
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
 int cluster_main(options *o) {
-    individuals g;
+    grouping run;
     int status = 2;
     if (!check_options(o)) return 2;
-    int good = individuals_open(&g, o, o->operand_count - (o->explain ? 2 : 0));
-    if (good && (o->explain ? explain(&g) : write_groups(&g))) status = 0;
-    individuals_close(&g);
+    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster") &&
+        (o->explain ? explain(&run) : write_groups(&run)))
+        status = 0;
+    grouping_free(&run);
     return status;
 }

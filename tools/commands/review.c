@@ -4,13 +4,12 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
-#include "commands/requests.h"
+#include "commands/grouping.h"
 #include "identity/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
 #include "server/door.h"
 
-#include <math.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,7 @@ static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
 /* Everything between the options and the page. */
 typedef struct review {
     const options *o;
-    crops crops;
-    decisions decided; /* as they were when the groups were made */
-    decision_state state;
-    clusters groups;
+    grouping groups;
     inputs boxes;
     char models[MAX_MODELS][33];
     const char *by;
@@ -62,33 +58,17 @@ static const char *who(const options *o) {
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
-/* The groups, with all that is decided so far. */
-static int make_groups(review *r) {
-    const options *o = r->o;
-    const double even[MAX_MODELS] = {0.6, 0.4};
-    const reid_desc search = model_desc(o, &o->every, NULL);
-    text why = TEXT_INIT;
-    int good = decisions_open(&r->decided, o->decisions, 0, &why) &&
-               decisions_state(&r->state, &r->decided.list, &why) == 1;
-    if (!good) say_error("%s: %s", shown(o->decisions), why.s);
-    text_free(&why);
-    if (!good) return 0;
-    double scale = crops_weigh(&r->crops, o->weight_count ? o->weights : even);
-    double threshold = isnan(o->threshold) ? 0.5 : o->threshold;
-    const clusters_request request = {&r->crops, scale, threshold, threshold - 0.15, &search, NULL, NULL,
-                                      NULL, &r->decided.list, &r->state};
-    return clusters_make(&r->groups, &request);
-}
-
 static int open_all(review *r) {
     const options *o = r->o;
-    if (!crops_open(&r->crops, o->operands, o->operand_count) || !read_boxes(r) || !make_groups(r)) return 0;
-    for (int i = 0; i < r->crops.makers.models; i++) memcpy(r->models[i], r->crops.makers.model[i].fingerprint, 33);
-    const board_request b = {&r->groups, o->decisions, !o->html, who(o), r->models, r->crops.makers.models};
+    const clusters *found = &r->groups.found;
+    if (!grouping_make(&r->groups, o, o->operand_count, "review") || !read_boxes(r)) return 0;
+    const store_meta *makers = &r->groups.crops.makers;
+    for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
+    const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {r->groups.ids, r->groups.rows, o->pictures, o->boxes ? &r->boxes : NULL, o->max_pixels,
-                             CACHE, threads_for(0, MOST_THREADS)};
+    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->boxes : NULL, o->max_pixels, CACHE,
+                             threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
@@ -96,10 +76,7 @@ static int open_all(review *r) {
 static void close_all(review *r) {
     board_close(r->board);
     album_close(r->album);
-    clusters_free(&r->groups);
-    decision_state_free(&r->state);
-    decisions_close(&r->decided);
-    crops_close(&r->crops);
+    grouping_free(&r->groups);
     inputs_free(&r->boxes);
 }
 
@@ -179,7 +156,6 @@ int review_main(options *o) {
     if (!check_options(o)) return 2;
     if (o->import) return import(o);
     memset(&r, 0, sizeof r);
-    r.decided.fd = -1;
     r.o = o;
     if (open_all(&r)) {
         const single_request single = {r.board, r.album, o->html, MOST_PAGE};

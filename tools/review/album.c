@@ -18,7 +18,7 @@ typedef struct kept {
     text jpeg;
     size_t newer, older; /* places in album.kept, NOWHERE at the ends */
     size_t key;          /* place in album.at */
-    size_t bucket_next;  /* of those that are free */
+    size_t next_unused;  /* of those that hold nothing */
 } kept;
 
 struct album {
@@ -111,7 +111,7 @@ static void forget_oldest(album *a) {
     a->at[k->key] = NOWHERE;
     a->bytes -= k->jpeg.len;
     text_free(&k->jpeg);
-    k->bucket_next = a->unused;
+    k->next_unused = a->unused;
     a->unused = place;
 }
 
@@ -119,7 +119,7 @@ static void forget_oldest(album *a) {
 static size_t new_place(album *a) {
     size_t place = a->unused;
     if (place != NOWHERE) {
-        a->unused = a->kept[place].bucket_next;
+        a->unused = a->kept[place].next_unused;
         return place;
     }
     return GROW(a->kept, a->kept_count, a->kept_cap) ? a->kept_count++ : NOWHERE;
@@ -135,7 +135,7 @@ static void keep(album *a, size_t key, const text *jpeg) {
     text_add(&k->jpeg, jpeg->s, jpeg->len);
     if (text_failed(&k->jpeg)) {
         text_free(&k->jpeg);
-        k->bucket_next = a->unused;
+        k->next_unused = a->unused;
         a->unused = place;
         return;
     }

@@ -93,7 +93,7 @@ static void add_groups(const board *b, text *out) {
     for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
     text_puts(out, "], \"group\": [");
     for (size_t i = 0; i < c->rows; i++)
-        text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1LL : (long long)c->group[i]);
+        text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1 : (long long)c->group[i]);
     text_puts(out, "], \"score\": [");
     for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%.4f", i ? "," : "", isnan(c->score[i]) ? 0.0 : c->score[i]);
     text_puts(out, "], \"names\": [");

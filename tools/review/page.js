@@ -229,8 +229,11 @@ function undoLast() {
   return undo(seq);
 }
 
+/* What was undone is asked again at once. */
 async function undo(seq) {
-  const line = lines[seq - 1];
+  const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
+  const again = base.doubts.find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
+  if (again) asked = again, later = later.filter(d => d !== again);
   if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
 }
 
@@ -254,7 +257,8 @@ function inWords(line) {
   const list = few.length > 4 ? few.slice(0, 3).join(', ') + ' and ' + (few.length - 3) + ' more' : few.join(', ');
   switch (line.what) {
   case 'same': return list + ': the same';
-  case 'different': return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
+  case 'different':
+    return few[0] + ' is not ' + (few.length > 4 ? few.length - 1 + ' others' : few.slice(1).join(', '));
   case 'not a crop': return list + ': not a crop';
   case 'name': return list + (line.name ? ' is called ' + line.name : ' has no name');
   default: return 'decision ' + line.undoes + ' was undone';
@@ -377,7 +381,7 @@ function showQuestion() {
   if (!asked) return;
   const [a, b, score] = asked;
   one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + base.doubts.length +
-    ' left';
+    ' left' + (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
   showSide('left', a, b);
   showSide('right', b, a);
   one('#question').dataset.pair = base.ids[a] + '\n' + base.ids[b];

@@ -1,5 +1,5 @@
-/* The page as one file that needs no server: groups, pictures, style and script are in it. Decisions that are made in it
-   can be saved as a journal of their own, which goes on where the one that it was made from ended. */
+/* The page as one file that needs no server: groups, pictures, style and script are in it. Decisions that are made in
+   it can be saved as a journal of their own, which goes on where the one that it was made from ended. */
 #ifndef REID_TOOLS_SINGLE_H
 #define REID_TOOLS_SINGLE_H
 

@@ -1,5 +1,5 @@
-/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. What the
-   answers are is none of its business. */
+/* HTTP/1.1 for a page on this machine: a few threads of libmicrohttpd, each of which answers a request at once. What
+   the answers are is none of its business. */
 #ifndef REID_TOOLS_WEB_H
 #define REID_TOOLS_WEB_H
 

@@ -1,0 +1,163 @@
+#include "commands/grouping.h"
+
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "gallery/makers.h"
+#include "identity/cluster_labels.h"
+#include "identity/decision.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double USUAL_DOUBT = 0.1; /* below the threshold, without a calibration */
+static const double DOUBTFUL = 0.1;    /* probability from which on a question is worth while */
+static const size_t MOST_BYTES = (size_t)1 << 32;
+
+/* --- what is read ------------------------------------------------------------------------------------------------- */
+
+static void take_track(const csv *row, const int *column, void *user, text *why) {
+    const grouping *run = user;
+    size_t at = crops_find(&run->crops, csv_field(row, column[0]));
+    long long track;
+    if (!parse_int(csv_field(row, column[1]), 0, UINT32_MAX - 1, &track)) {
+        text_puts(why, "the track is no number: ");
+        text_visible(why, csv_field(row, column[1]));
+    } else if (at == SIZE_MAX) {
+        text_visible(why, csv_field(row, column[0]));
+        text_puts(why, " is none of the crops");
+    } else if (run->tracks[at] != UINT32_MAX) {
+        text_visible(why, csv_field(row, column[0]));
+        text_puts(why, " is there twice");
+    } else {
+        run->tracks[at] = (uint32_t)track;
+    }
+}
+
+static uint32_t *nobodies(size_t count) {
+    uint32_t *all = need_array(count, sizeof *all);
+    if (all) memset(all, 0xff, count * sizeof *all);
+    return all;
+}
+
+static int read_tracks(grouping *run) {
+    static const char *const columns[] = {"id", "track"};
+    const csv_table table = {columns, 2, 2, "", take_track, run};
+    const char *path = run->o->tracks;
+    text file = TEXT_INIT, why = TEXT_INIT;
+    run->tracks = nobodies(run->crops.count);
+    int good = run->tracks != NULL;
+    if (good && (!file_read(path, MOST_BYTES, 1, &file, &why) || !csv_read(&table, &file, &why))) {
+        say_error("%s: %s", shown(path), why.s);
+        good = 0;
+    }
+    text_free(&file), text_free(&why);
+    return good;
+}
+
+static int read_decisions(grouping *run) {
+    text why = TEXT_INIT;
+    int good = decisions_open(&run->decided, run->o->decisions, 0, &why) &&
+               decisions_state(&run->state, &run->decided.list, &why) == 1;
+    if (!good) say_error("%s: %s", shown(run->o->decisions), why.s);
+    text_free(&why);
+    return good;
+}
+
+static int read_known(grouping *run) {
+    run->known = nobodies(run->crops.count);
+    for (size_t i = 0; i < run->earlier.count && run->known; i++) {
+        size_t at = crops_find(&run->crops, run->earlier.at[i].id);
+        if (at != SIZE_MAX) run->known[at] = run->earlier.at[i].group;
+    }
+    return run->known != NULL;
+}
+
+/* --- scores ------------------------------------------------------------------------------------------------------- */
+
+/* The lowest score that is as probable as that; probabilities rise with scores. */
+static double score_of(const calibration *c, double probability, double scale) {
+    double low = -scale, high = scale;
+    for (int i = 0; i < 60; i++) {
+        double middle = (low + high) / 2;
+        if (calibration_probability(c, middle) >= probability) high = middle;
+        else low = middle;
+    }
+    return high;
+}
+
+static int choose_scores(grouping *run) {
+    const options *o = run->o;
+    clusters_request *r = &run->request;
+    const store_meta *makers = &run->crops.makers;
+    double weights[MAX_MODELS], learned = o->calibration ? run->calibration.threshold : makers->threshold;
+    if (o->weight_count && o->weight_count != makers->models) {
+        say_error("%s: --weights gives %d value(s) for %d model(s)", run->who, o->weight_count, makers->models);
+        return 0;
+    }
+    if (o->calibration) memcpy(weights, run->calibration.weights, sizeof weights);
+    else decision_weights(weights, makers->models, o->weights, o->weight_count);
+    r->scale = crops_weigh(&run->crops, weights);
+    r->threshold = !isnan(o->threshold) ? o->threshold : learned;
+    if (isnan(r->threshold)) {
+        say_error("%s: which score is enough? Give --calibration (reid calibrate) or --threshold", run->who);
+        return 0;
+    }
+    r->doubt = o->calibration ? score_of(&run->calibration, DOUBTFUL, r->scale) : r->threshold - USUAL_DOUBT * r->scale;
+    if (!isnan(o->suggest)) r->doubt = o->suggest;
+    if (r->doubt > r->threshold) r->doubt = r->threshold;
+    return 1;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static int read_all(grouping *run, int files) {
+    const options *o = run->o;
+    if (o->weight_count && o->calibration) {
+        say_error("%s: --weights would change the scores that --calibration is about", run->who);
+        return 0;
+    }
+    if (!crops_open(&run->crops, o->operands, files)) return 0;
+    const store_meta *makers = &run->crops.makers;
+    if (o->calibration && !calibration_read(&run->calibration, o->calibration)) return 0;
+    if (o->calibration && !makers_agree(&run->calibration.makers, o->calibration, makers, NULL, o->operands[0]))
+        return 0;
+    if (o->labels && !crops_label(&run->crops, o->labels)) return 0;
+    if ((o->carry || o->add) && !earlier_read(&run->earlier, o->carry ? o->carry : o->add)) return 0;
+    if (o->decisions && !read_decisions(run)) return 0;
+    if (o->tracks && !read_tracks(run)) return 0;
+    if (o->add && !read_known(run)) return 0;
+    if (o->same_frame) run->frames = clusters_frames(&run->crops);
+    return (run->frames || !o->same_frame) && choose_scores(run);
+}
+
+static int group_all(grouping *run) {
+    const options *o = run->o;
+    const reid_desc search = model_desc(o, &o->every, NULL);
+    clusters_request *r = &run->request;
+    r->crops = &run->crops, r->search = &search;
+    r->frames = run->frames, r->tracks = run->tracks, r->known = run->known;
+    if (o->decisions) r->decided = &run->decided.list, r->state = &run->state;
+    if (!clusters_make(&run->found, r)) return 0;
+    return !(o->carry || o->add) || clusters_carry_on(&run->found, &run->crops, &run->earlier);
+}
+
+int grouping_make(grouping *run, const options *o, int files, const char *who) {
+    memset(run, 0, sizeof *run);
+    run->o = o;
+    run->who = who;
+    run->decided.fd = -1;
+    return read_all(run, files) && group_all(run);
+}
+
+void grouping_free(grouping *run) {
+    clusters_free(&run->found);
+    earlier_free(&run->earlier);
+    decision_state_free(&run->state);
+    if (run->decided.path) decisions_close(&run->decided);
+    calibration_free(&run->calibration);
+    crops_close(&run->crops);
+    free(run->frames), free(run->tracks), free(run->known);
+}
