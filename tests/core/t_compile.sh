@@ -180,6 +180,8 @@ int main(void) {
     if (!strstr(error.text, "REID_NO_SEARCH")) return 2;
     if (reid_search(NULL, NULL, 0, &search, NULL, NULL, &error) != REID_ERR_LEFT_OUT) return 3;
     reid_index_destroy(index);
+    reid_group_desc group = REID_INIT;
+    if (reid_group(&desc, &rows, &group, NULL, NULL, NULL) != REID_ERR_LEFT_OUT) return 6;
     desc.precision = REID_BF16;
     if (reid_create(&desc, &ctx) != REID_ERR_LEFT_OUT || ctx || !strstr(error.text, "REID_NO_NARROW")) return 4;
     desc.precision = REID_INT8, desc.ranges = "ranges";

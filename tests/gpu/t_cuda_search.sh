@@ -1,5 +1,6 @@
 #!/bin/sh
-# reid_search on the emulated GPU: everything that t_search.c compares with a sort, on two kinds of chip; failing calls,
+# reid_search and reid_group on the emulated GPU: what t_search.c compares with a sort, on two kinds of chip, and
+# t_group.c with a plain loop; failing calls,
 # memory, forks, packs; `reid gallery search --device`; and planted bugs, which must be seen.
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_cuda_search
@@ -10,6 +11,8 @@ export TEST_OUT="$out"
 compile() {
     gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/core/t_search.c tests/lib/test_impl.c -o "$1/t_search" \
         -lcmocka -lm -lpthread -ldl &&
+        gcc -std=c99 -D_GNU_SOURCE -O1 -g1 -I"$1" -I. tests/core/t_group.c tests/lib/test_impl.c -o "$1/t_group" \
+            -lcmocka -lm -lpthread -ldl &&
         gcc -std=c99 -D_GNU_SOURCE -O0 -g1 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$1" \
             tests/gpu/cuda_search.c -o "$1/cuda_search" -Wl,--wrap=glob -lm -ldl -lpthread && good ||
             bad "compiling in $1"
@@ -20,6 +23,7 @@ cmp -s reid.h "$out/pays/reid.h" && bad 'the galleries that pay were not changed
 compile "$out/pays"
 
 run env SEARCH_DEVICE=cuda "$out/pays/t_search"
+run env SEARCH_DEVICE=cuda "$out/pays/t_group"
 ! my_turn || run env SEARCH_DEVICE=cuda REID_EMULATOR_ARCH=75 CMOCKA_TEST_FILTER=test_groups "$out/pays/t_search"
 for part in scout memory fork pack automatic; do run "$out/pays/cuda_search" $part; done
 for code in 0 2 719; do ! my_turn || run "$out/pays/cuda_search" calls $code; done
