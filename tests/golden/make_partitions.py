@@ -8,8 +8,8 @@ hundred whose group is their identity; then the numbers of groups, identities an
 precision, recall and F, pairwise precision, recall and F, the adjusted Rand index, the adjusted mutual information.
 Rows come from splitmix64, as in tests/tools/t_partition.c.
 
-Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009) as
-a loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the
+Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009): a
+loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the
 factorials, logarithms and sums in 40 digits: from a thousand rows on, what scikit-learn computes from the log-gamma
 function has fewer than 12 right digits. That both are the same is checked.
 """

@@ -3,9 +3,9 @@
     python group_peer.py sklearn|fastcluster|fastcluster_blas|hdbscan FILE COUNT DIM THREADS THRESHOLD OUT
     python group_peer.py faiss FILE COUNT DIM THREADS K OUT
 
-FILE holds COUNT rows of DIM float32, OUT gets uint32: the group of each row, or its K neighbours. Prints a line of JSON:
-the seconds from the rows in memory to the answer, the CPU time of all threads, and the most memory that the process has
-had before and after; imports are part of neither time.
+FILE holds COUNT rows of DIM float32, OUT gets uint32: the group of each row, or its K neighbours. Prints a line of
+JSON: the seconds from the rows in memory to the answer, the CPU time of all threads, and the most memory that the
+process has had before and after; imports are part of neither time.
 """
 import json
 import os
