@@ -97,8 +97,8 @@ static int group(work *w, double threshold) {
     if (r != REID_OK) return failed(reid_result_name(r), w->error.text);
     for (size_t i = 0; i < w->rows.count; i++) groups = w->out[i] >= groups ? w->out[i] + 1 : groups;
     printf("{\"seconds\": %.6f, \"cpu_seconds\": %.6f, \"before_kb\": %ld, \"peak_kb\": %ld, \"groups\": %u, "
-           "\"joins\": %llu, \"version\": %d}\n", seconds, cpu_seconds, before, peak_kb(), groups,
-           (unsigned long long)joins, reid_version());
+           "\"joins\": %llu, \"version\": %d}\n",
+           seconds, cpu_seconds, before, peak_kb(), groups, (unsigned long long)joins, reid_version());
     return write_out(w, w->rows.count);
 }
 
@@ -117,8 +117,8 @@ static int search(work *w, int k, reid_hit *hits, int *found) {
     reid_index_destroy(index);
     if (r != REID_OK) return failed(reid_result_name(r), w->error.text);
     printf("{\"seconds\": %.6f, \"cpu_seconds\": %.6f, \"prepare_seconds\": %.6f, \"before_kb\": %ld, "
-           "\"peak_kb\": %ld, \"version\": %d}\n", end - prepared, cpu_seconds, prepared - start, before, peak_kb(),
-           reid_version());
+           "\"peak_kb\": %ld, \"version\": %d}\n",
+           end - prepared, cpu_seconds, prepared - start, before, peak_kb(), reid_version());
     return 0;
 }
 
