@@ -119,17 +119,16 @@ bug 'an infinite weight is called NaN' t_values 's/0x7fffff ? "NaN"/0x7f800000 ?
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
 # --- groups ---
 bug 'groups forget what they knew of other groups' t_group \
-    's/if (n->bound > m->bound) m->bound = n->bound;/m->bound = (double)-INFINITY;/' test_sets
+    's/if (n->bound > m->bound) m->bound = n->bound;/m->bound = (double)-INFINITY;/'
 bug 'a cannot_link of groups holds for a row' t_group \
-    's/if (g->rows\[g->enemies\[i\]\].home == other) return 1;/if (g->enemies[i] == other) return 1;/' test_links
-bug 'group ties go to whoever comes first' t_group \
-    's/if (x->joins != y->joins) return x->joins < y->joins;/;/' test_sets
+    's/if (g->rows\[g->enemies\[i\]\].home == other) return 1;/if (g->enemies[i] == other) return 1;/'
 bug 'sums of groups are rounded to FP32' t_group \
-    's/sum\[g->dim + k\] = (float)(whole - (double)sum\[k\]);/sum[g->dim + k] = 0;/' test_sets
-bug 'stale links of groups are believed' t_group 's/link->score = reid__group_score(g, a, b);/;/' test_sets
-bug 'groups that are apart are joined' t_group 's/ \&\& g->d->apart\[x\] != g->d->apart\[y\]/ \&\& 0/' test_links
+    's/sum\[g->dim + k\] = (float)(whole - (double)sum\[k\]);/sum[g->dim + k] = 0;/'
+bug 'stale links of groups are believed' t_group 's/link->score = reid__group_score(g, a, b);/;/'
+bug 'groups that are apart are joined' t_group 's/ \&\& g->d->apart\[x\] != g->d->apart\[y\]/ \&\& 0/'
+limit=20 # this one hangs
 bug 'near ties of groups are left to FP32' t_group \
-    's/if (n == REID__NEAR \&\& reid__round_score(hits\[0\].score - error) <= m->bound)/if (0)/' test_sets
+    's/if (n == REID__NEAR \&\& reid__round_score(hits\[0\].score - error) <= m->bound)/if (0)/'
 # --- the queue ---
 limit=20 # some hang
 bug 'a request is over while its pixels are read' t_queue \

@@ -13,7 +13,7 @@
 
 enum { MOST_ROWS = 200, MOST_DIM = 64 };
 
-typedef enum set_kind { RANDOM, CLUSTERS, LATTICE, ALIKE, FEW_CLUSTERS } set_kind;
+typedef enum set_kind { RANDOM, CLUSTERS, LATTICE, ALIKE, SPARSE, AXES, FEW_CLUSTERS } set_kind;
 
 typedef struct bed {
     size_t count;
@@ -149,10 +149,13 @@ static void make_rows(set_kind kind, size_t count, int dim, uint64_t seed) {
             if (kind == RANDOM) row[k] = spread();
             else if (kind == LATTICE) row[k] = (float)below(3) - 1;
             else if (kind == ALIKE) row[k] = centres[0][k];
+            else if (kind == SPARSE) row[k] = 0;
+            else if (kind == AXES) row[k] = (size_t)k == i % (size_t)dim;
             else row[k] = centres[who][k] + 0.4f * spread();
             if (fabsf(row[k]) > longest) longest = fabsf(row[k]);
         }
-        if (longest == 0) row[0] = 1;
+        if (kind == SPARSE && below(2)) row[below((uint32_t)dim)] = 1;
+        if (longest == 0) row[below((uint32_t)dim)] = 1;
     }
 }
 
@@ -240,6 +243,21 @@ static void test_links(void **state) {
     (void)state;
     for (size_t number = 100; number < (on_gpu() ? 102 : 107); number++)
         for (int kind = RANDOM; kind <= FEW_CLUSTERS; kind++) try_set((set_kind)kind, number, 1);
+}
+
+/* Most rows have the same cosine, 0, with most others, at which all are joined that may be: the lowest rows first. */
+static void test_ties(void **state) {
+    (void)state;
+    reid_desc desc = new_desc();
+    for (uint64_t number = 0; number < 12; number++) {
+        no_links();
+        make_rows(number % 3 == 0 ? LATTICE : number % 3 == 1 ? SPARSE : AXES, 120, number % 3 ? 64 : 8, 500 + number);
+        if (number % 2) make_links(4, 200);
+        b.desc.threshold = number % 4 ? 0 : -0.3;
+        group_plainly();
+        group_with(&desc);
+        compare("ties", number);
+    }
 }
 
 /* The same, bit for bit, from every instruction set, with any number of threads, and without a list of the joins. */
@@ -474,9 +492,9 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),           cmocka_unit_test(test_links),    cmocka_unit_test(test_everywhere),
-        cmocka_unit_test(test_scipy),          cmocka_unit_test(test_extremes), cmocka_unit_test(test_contradictions),
-        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sets),     cmocka_unit_test(test_links),          cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scipy),        cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_contradictions), cmocka_unit_test(test_refusals), cmocka_unit_test(test_memory),
     };
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_sets), cmocka_unit_test(test_links), cmocka_unit_test(test_scipy)};

@@ -8,8 +8,8 @@ hundred whose group is their identity; then the numbers of groups, identities an
 precision, recall and F, pairwise precision, recall and F, the adjusted Rand index, the adjusted mutual information.
 Rows come from splitmix64, as in tests/tools/t_partition.c.
 
-Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009) as
-a loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the
+Counts of pairs and the Rand index are scikit-learn's. BCubed is written down from its definition (Amigó et al. 2009): a
+loop over all pairs of rows, and for many rows from counts. The mutual information is scikit-learn's with the
 factorials, logarithms and sums in 40 digits: from a thousand rows on, what scikit-learn computes from the log-gamma
 function has fewer than 12 right digits. That both are the same is checked.
 """
@@ -35,7 +35,7 @@ SETS = [(1, 0, 5, 5, 50), (2, 1, 5, 5, 50), (3, 2, 0, 0, 0), (4, 2, 1, 1, 0), (5
         (18, 3, 2, 2, 50), (19, 5, 3, 2, 50), (20, 100, 4, 50, 30), (21, 100, 50, 4, 30), (22, 300, 60, 60, 90),
         (23, 300, 200, 200, 50), (24, 300, 3, 3, 95), (25, 300, 300, 300, 98), (26, 1000, 100, 120, 60),
         (27, 1000, 2, 2, 1), (28, 1000, 900, 950, 90), (29, 2000, 300, 400, 80), (30, 2000, 0, 400, 60),
-        (31, 30000, 0, 9000, 90), (32, 30000, 15000, 9000, 70)]
+        (31, 30000, 0, 9000, 90), (32, 30000, 15000, 9000, 70), (33, 30000, 2, 2, 1)]
 
 
 class Chance:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # tools/peers without the peers: README's table is what the script makes of the committed results, ours.c speaks the
-# protocol, the Python files compile.
+# protocol, the Python files compile, group.py runs on 300 rows (with its peers, where tools/peers/group has put them).
 #     sh tests/shown/t_peers.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -38,8 +38,8 @@ for cell in result["cells"]:
     if cell["precision"] == "fp32":
         assert all(cell["errors"][n] <= result["most_error"] for n in ["ours", *cell["peers_ms"]]), cell
 END
-    for file in compare networks worker serving/compare serving/embedder serving/onnx_b0 serving/with_fastapi \
-        serving/with_ray; do
+    for file in compare networks worker search group group_peer serving/compare serving/embedder serving/onnx_b0 \
+        serving/with_fastapi serving/with_ray; do
         check "$file.py compiles" python3 -c "compile(open('tools/peers/$file.py').read(), '$file.py', 'exec')"
     done
 else
@@ -98,5 +98,69 @@ wrong "$dir/w" "$dir/pixels" 64x48 0 1 fp32 "$dir/rows" 0
 wrong "$dir/w" "$dir/pixels" 64x48 1 1 fp33 "$dir/rows" 0
 echo jump | ours 64x48 1 1 fp32 "$dir/rows" 0 > "$dir/said" 2>&1
 check "an unknown word: status 2" [ $? = 2 ]
+
+# --- groups ---
+# shellcheck disable=SC2086 # several words
+check "group_ours.c compiles" gcc -std=c99 -O0 -D_GNU_SOURCE -DREID_NO_VECTORS $warnings -I. \
+    tools/peers/group_ours.c -o "$dir/group_ours" -lm -lpthread -ldl
+awk 'BEGIN { for (i = 0; i < 8; i++) printf "%s", i % 4 ? "====" : ">>>>" }' > "$dir/eight" # four rows of two floats
+ours_group() { "$dir/group_ours" "$@" > "$dir/said" 2>&1; }
+check "four rows" ours_group group "$dir/eight" 4 2 1 0.5 "$dir/groups"
+check "a line of JSON with seconds, memory and joins" grep -qE '^{"seconds": [0-9.]+, "cpu_seconds": [0-9.]+, '\
+'"before_kb": [1-9][0-9]*, "peak_kb": [1-9][0-9]*, "groups": 1, "joins": 3, "version": [0-9]+}$' "$dir/said"
+check "a group for each" [ "$(wc -c < "$dir/groups")" = 16 ]
+check "neighbours" ours_group neighbours "$dir/eight" 4 2 1 3 "$dir/groups"
+check "three for each" [ "$(wc -c < "$dir/groups")" = 48 ]
+for wrong in "group $dir/eight 5 2 1 0.5" "group $dir/eight 3 2 1 0.5" "group $dir/none 4 2 1 0.5"; do
+    # shellcheck disable=SC2086 # several words
+    check "status 1: $wrong" sh -c '"$@"; [ $? = 1 ]' sh "$dir/group_ours" $wrong "$dir/groups"
+done
+for wrong in "" "group" "group $dir/eight 4 2 1 3" "group $dir/eight 4 2 1 0.5x" "neighbours $dir/eight 4 2 1 5" \
+    "neighbours $dir/eight 4 2 1 0.5" "group $dir/eight 4 0 1 0.5" "group $dir/eight 4 2.5 1 0.5" \
+    "both $dir/eight 4 2 1 0.5"; do
+    # shellcheck disable=SC2086 # several words
+    check "status 2: $wrong" sh -c '"$@"; [ $? = 2 ]' sh "$dir/group_ours" $wrong "$dir/groups"
+done
+peers=sklearn,fastcluster,fastcluster_blas,hdbscan,faiss
+python=build/peers/grouping/bin/python
+if ! "$python" -c 'import numpy' 2> /dev/null; then
+    # shellcheck disable=SC2015 # one or the other
+    peers='' python=$(. tests/lib/python.sh && need_python venv_pictures numpy pillow > "$dir/log" && echo "$python") ||
+        skipped="$skipped; $(cat "$dir/log"): group.py was not run"
+fi
+if [ -n "$python" ]; then
+    group() { "$python" tools/peers/group.py --ours "$dir/group_ours" --dim 32 --rounds 2 --threads 1 "$@"; }
+    check "group.py on 300 rows" group --rows 300 --alone 200 --neighbours 250 -k 5 --peers "$peers" \
+        -o "$dir/group.json"
+    check "its cells are whole, and rows of one individual are found together" "$python" - "$dir/group.json" "$peers" \
+        <<'END'
+import json, sys
+result, peers = json.load(open(sys.argv[1])), [p for p in sys.argv[2].split(",") if p]
+assert all(result[k] for k in ("date", "machine", "chip", "cpus", "versions", "reid_h_sha256", "cells"))
+both, alone, near = result["cells"]
+assert [c["rows"] for c in result["cells"]] == [300, 200, 250]
+assert [c["work"] for c in result["cells"]] == ["groups", "groups", "neighbours"]
+groupers = [p for p in peers if p != "faiss"]
+for cell, names in ((both, groupers), (alone, []), (near, [p for p in peers if p == "faiss"])):
+    assert cell["ours_s"] > 0 and cell["threads"] == 1 and cell["dim"] == 32 and cell["refused"] == {}, cell
+    assert all(cell["peak_mb"][n] >= cell["before_mb"][n] > 1 for n in ["reid", *names]), cell
+    for key in ("peers_s", "times_better", "cpu_times_better", "times_memory"):
+        assert sorted(cell[key]) == sorted(names), (key, cell)
+    least, most = cell["spread_s"]["reid"]
+    assert least <= cell["ours_s"] <= most, cell
+for cell in (both, alone):
+    assert cell["groups"]["reid"] + cell["joins"] == cell["rows"] > cell["individuals"], cell
+    assert 0.8 < cell["bcubed_f"]["reid"] <= 1 and not any(cell["rows_apart"].values()), cell
+assert near["k"] == 5 and near["prepare_s"]["reid"] > 0 and both["rounds"] == 2 and alone["rounds"] == 1
+END
+    group --rows 0 --alone 0 --neighbours 50 -k 3 --peers '' > "$dir/said" 2>&1
+    check "one part" [ "$? $(wc -l < "$dir/said")" = '0 1' ]
+    group --rows 100 --alone 0 --neighbours 0 --peers '' --ours /bin/false > "$dir/said" 2>&1
+    check "status 1 without ours" [ $? = 1 ]
+    check "and who has failed" grep -q '"refused": {"reid": "ended with status 1"}' "$dir/said"
+    group --peers nobody > "$dir/said" 2>&1
+    check "an unknown peer: status 2" [ $? = 2 ]
+    check "is named" grep -q 'no nobody' "$dir/said"
+fi
 echo "$passed passed, $failed failed$skipped"
 [ $failed -eq 0 ]

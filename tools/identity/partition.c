@@ -121,6 +121,7 @@ static double adjusted_information(const parts *groups, const parts *identities,
         for (size_t k = 0; k < identities->kinds; k++)
             expected += (double)groups->many[i] * (double)identities->many[k] *
                         expected_log((double)groups->sizes[i], (double)identities->sizes[k], (double)count);
+    /* Unless the partitions are the same, it is less than the most; only rounding could make it otherwise. */
     return most > expected ? (shared_log - expected) / (most - expected) : 0;
 }
 
