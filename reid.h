@@ -201,6 +201,7 @@
        borrowed; a callback leaves out rows (the same picture, the same camera). A GPU gets an FP16 copy of them and
        says where in the gallery the CPU has to look: the result is the same to the bit. Means of groups are computed
        on the CPU alone.
+       reid_group finds the groups when nobody has named any.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -9756,9 +9757,7 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
                                 uint32_t *out, reid_merge *merges, size_t *merged) {
     (void)rows, (void)group, (void)out, (void)merges;
     if (merged) *merged = 0;
-    if (!desc) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
-    return reid__fail(desc->error, REID_ERR_LEFT_OUT, REID__NO_SEARCH);
+    return desc ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
 }
 #endif /* REID_NO_SEARCH */
 

@@ -216,6 +216,7 @@ static const struct {
     {REID_ERR_EXPONENT, "core/t_tensors"},                {REID_ERR_LEFT_OUT, "core/t_compile"},
     {REID_ERR_FULL, "core/t_queue"},                      {REID_ERR_EXPIRED, "core/t_queue"},
     {REID_ERR_CANCELLED, "core/t_queue"},                 {REID_ERR_STOPPING, "core/t_queue"},
+    {REID_ERR_CONTRADICTION, "core/t_group"},
     {REID_ERR_TICKET, "core/t_queue"},
 };
 

@@ -23,7 +23,7 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
 programs='hello compare_two boxes own_allocator many_threads queue print_plan plain user static_tool static_tool_musl
     gpu_batch patched_kernel'
-made_up='search' # needs no weights
+made_up='search group' # need no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
 compiler='text' input='' last=''
 . "$root/tests/lib/check.sh"
@@ -276,6 +276,8 @@ run_static() { # $1: static_tool or static_tool_musl
 }
 
 run_made_up() {
+    [ -x group ] && expect 0 '^3000 rows in 301 groups$' '' ./group &&
+        check 'rows 0 and 1 are apart' grep -q 'rows 0 and 1 are apart, rows 10 and 2999 are together' "$out"
     [ -x search ] || return 0
     expect 0 '^100000 rows, 32 queries: [0-9.]+ ms of all CPUs$' '' ./search
     check 'search finds row 4242 first, and 4241 without it' sh -c \

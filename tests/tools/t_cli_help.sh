@@ -66,7 +66,8 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review help version; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster \
+    help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -124,7 +125,7 @@ serve_example() {
     wait $! || grep -q 'compiled without libmicrohttpd' "$err"
 }
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in
@@ -135,7 +136,7 @@ for command in embed merge match gallery eval calibrate inspect bench convert se
         examples=$((examples + 1))
     done <examples
 done
-check "thirty-one examples" [ $examples = 31 ]
+check "thirty-four examples" [ $examples = 34 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

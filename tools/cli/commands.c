@@ -206,18 +206,18 @@ const command COMMANDS[] = {
      {"reid worker -m efficientnet_b0.safetensors <requests.frames >answers.frames", NULL, NULL}, worker_main},
     {'u', "cluster", "[OPTION]... INPUT... [-o OUT]", "which crops show the same individual, without names",
      "INPUT are files of embeddings (reid embed) and galleries, all by the same models. Every crop begins as a group "
-     "of its own; the two groups with the highest mean score between their crops are joined, again and again, down to the "
-     "threshold. That is average linkage, exactly, with the scores of reid match; no pair is passed over.\n\n"
+     "of its own; the two groups with the highest mean score between their crops are joined, again and again, down to "
+     "the threshold. That is average linkage, exactly, with the scores of reid match; no pair is passed over.\n\n"
      "The output has a row for each crop, in the order of the inputs: id, group, name, the mean score with the rest of "
-     "its group, status, suggested. Groups are numbered from 0; with --carry or --add they keep the numbers of an earlier "
-     "output. Under --add the status is known (it was there), joined (a new crop of a known group), suggested (column "
+     "its group, status, suggested. Groups are numbered from 0; with --carry or --add they keep the numbers of an "
+     "earlier output. Under --add the status is known (it was there), joined (a new crop of a known group), suggested (column "
      "suggested: for which group) or new. The JSON has the groups with their crops and every join with its score.\n\n"
      "What people decided (--decisions), pictures (--same-frame) and tracks (--tracks) come before scores. When they "
      "contradict each other, the message names the chain and nothing is written. With -o, stdout has a summary, and "
      "how well the groups agree with labels, where there are any.",
      {"reid cluster crops.npy --threshold 0.8 -o groups.csv",
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
-      "reid cluster crops.npy --threshold 0.8 --explain a.png b.png"},
+      "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
      cluster_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
      "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "

@@ -95,7 +95,8 @@ static void add_groups(const board *b, text *out) {
     for (size_t i = 0; i < c->rows; i++)
         text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1 : (long long)c->group[i]);
     text_puts(out, "], \"score\": [");
-    for (size_t i = 0; i < c->rows; i++) text_printf(out, "%s%.4f", i ? "," : "", isnan(c->score[i]) ? 0.0 : c->score[i]);
+    for (size_t i = 0; i < c->rows; i++)
+        text_printf(out, "%s%.4f", i ? "," : "", isnan(c->score[i]) ? 0.0 : c->score[i]);
     text_puts(out, "], \"names\": [");
     for (size_t i = 0; i < c->groups; i++) {
         if (i) text_putc(out, ',');
