@@ -13,7 +13,8 @@ same holds when this program is killed and started again; shards whose metadata 
 `reid merge` checks that the shards belong together and joins them in the inputs' order, whatever the order in which
 they were done: crops.npy has the bytes of a single run, whatever has happened.
 
-The exit status is that of `reid merge`: 0, or 1 when some pictures failed (crops.meta.json names them).
+The exit status is that of `reid merge`: 0, or 1 when some pictures failed (crops.meta.json names them). It is 2 when
+a shard cannot be done.
 """
 
 import argparse
@@ -82,10 +83,14 @@ def main():
     rows = [{"shard": f"{i + 1}/{shards}", "part": part} for i, part in enumerate(parts)]
     done = ray.data.from_items(rows, override_num_blocks=shards).map_batches(
         Embedder, fn_constructor_args=[command, os.getcwd()], batch_size=1, num_cpus=given.cpus, num_gpus=given.gpus,
-        compute=ray.data.ActorPoolStrategy(size=given.actors, max_tasks_in_flight_per_actor=1),
-        max_restarts=-1, max_task_retries=-1)  # without limit: each attempt goes on where the last one was
-    for count, row in enumerate(done.iter_rows(), 1):
-        print(f"{count} of {shards} shards are done: {row['part']}", flush=True)
+        compute=ray.data.ActorPoolStrategy(size=given.actors, max_tasks_in_flight_per_actor=1))
+    # Ray Data's max_restarts and max_task_retries are without limit: each attempt goes on where the last one was.
+    try:
+        for count, row in enumerate(done.iter_rows(), 1):
+            print(f"{count} of {shards} shards are done: {row['part']}", flush=True)
+    except ray.exceptions.RayError as error:
+        print(error, file=sys.stderr)
+        return 2
     ray.shutdown()
     status = subprocess.run([given.reid, "merge", *parts, "-o", given.output]).returncode
     if status in (0, 1):

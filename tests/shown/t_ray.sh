@@ -86,6 +86,13 @@ says 'inputs were done before'
 for f in npy ids.txt meta.json; do same merged.$f crops.$f; done
 
 # What cannot be done says so.
+rm crops.*
+slow='-m lost.safetensors crops' && start 1
+wait $driver
+check "exit 2 when a shard cannot be done" [ $? = 2 ]
+says 'lost.safetensors: no such file'
+says 'shard 1/1 ends with status 2'
+absent crops.npy
 refused() { # PATTERN ARGUMENT...
     pattern=$1
     shift
