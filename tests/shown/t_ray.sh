@@ -1,11 +1,12 @@
 #!/bin/sh
 # examples/ray_embed.py on a real Ray with two actors, one of which is killed with its command in the middle of a shard:
-# the bytes are those of one run. Then the whole program is killed and started again. Ray is installed from PyPI.
+# the bytes are those of one run. Then the whole program is killed and started again, and an actor as it begins. Ray is
+# installed from PyPI.
 #
 #   sh tests/shown/t_ray.sh
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/python.sh
-need_python venv_ray ray
+need_python venv_ray 'ray[data]'
 . tests/tools/cli_lib.sh
 b0 w.safetensors
 mkdir crops
@@ -40,8 +41,9 @@ wait_for() { # wait_for WHAT COMMAND...: at most 60 s
     done
 }
 some_rows() { [ "$(cat "$1".part.log 2>/dev/null | wc -l)" -ge 3 ]; }
-pid_of() { sed -n "s|.*Embedder pid=\([0-9]*\)[^0-9].*shard $1\$|\1|p" "$out" | tail -n 1; } # the actor of a shard
+pid_of() { sed -n "s|.*(Embedder)) pid=\([0-9]*\)[^0-9].*shard $1\$|\1|p" "$out" | tail -n 1; } # the actor of a shard
 has_pid() { [ -n "$(pid_of "$1")" ]; }
+begins() { actor=$(pgrep -s "$driver" -f 'ray::.*Embedder' | head -n 1) && [ -n "$actor" ]; }
 
 # An actor is killed.
 start 3
@@ -76,12 +78,21 @@ stop
 wait $driver 2>/dev/null
 absent crops.npy
 start 2
+wait_for 'an actor' begins # which is killed before it has been given a shard
+kill -KILL "$actor"
 wait $driver
 check "started again (was $?)" [ -s crops.npy ]
 says 'inputs were done before'
 for f in npy ids.txt meta.json; do same merged.$f crops.$f; done
 
 # What cannot be done says so.
+rm crops.*
+slow='-m lost.safetensors crops' && start 1
+wait $driver
+check "exit 2 when a shard cannot be done" [ $? = 2 ]
+says 'lost.safetensors: no such file'
+says 'shard 1/1 ends with status 2'
+absent crops.npy
 refused() { # PATTERN ARGUMENT...
     pattern=$1
     shift

@@ -67,6 +67,21 @@ says 'full.csv: cannot write: File too large'
 absent full.csv full.csv.meta.json
 no_leftovers
 
+# --json: what has come out, once it is there.
+told() { # told LINE: all of stdout
+    printf '%s\n' "$1" >want
+    same "$out" want
+}
+run 0 merge part.1.csv part.2.csv -o 'a "b".csv' --json
+told '{"output": "a \"b\".csv", "shards": 2, "rows": 3, "dim": 1280, "inputs": 3, "failed": 0}'
+embed 0 in/bob --shard 1/2 -o bob.1.jsonl
+embed 1 in/bob --shard 2/2 -o bob.2.jsonl
+run 1 merge bob.?.jsonl -o bob.jsonl --json
+told '{"output": "bob.jsonl", "shards": 2, "rows": 4, "dim": 1280, "inputs": 5, "failed": 1}'
+"$REID" merge part.1.csv part.2.csv -o merged.csv --json >/dev/full 2>"$err"
+check "exit 2 when stdout is full" [ $? = 2 ]
+says 'stdout: cannot write: No space left'
+
 # All failed: as one run says it.
 mkdir none
 : >none/1.png
@@ -74,7 +89,8 @@ mkdir none
 embed 2 none -o one.npy
 says 'all 2 inputs failed; nothing was written'
 for i in 1 2; do embed 1 none --shard $i/2 -o none.$i.npy; done
-run 2 merge none.?.npy -o failed.npy
+run 2 merge none.?.npy -o failed.npy --json
+silent
 says 'all 2 inputs failed; nothing was written'
 absent failed.npy failed.meta.json failed.ids.txt
 embed 2 none --shard 1/2
@@ -99,7 +115,7 @@ refused 'unknown option --resume' $good -o out.npy --resume
 refused 'out.txt: the name must end\|has to end' $good -o out.txt
 refused 's.1.npy: its name has to end as that of out.csv does' $good -o out.csv
 refused 's.3.npy: is a shard and cannot be the output' $good -o s.3.npy
-refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy
+refused 'shard 2/3 is missing, 2 of 3 are here' s.1.npy s.3.npy -o out.npy --json
 refused 's.2.npy: is shard 2/3, and so is s.2.npy' $good s.2.npy -o out.npy
 refused 'lost.meta.json: cannot open' $good lost.npy -o out.npy
 embed 0 in/ann -o whole.npy

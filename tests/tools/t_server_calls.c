@@ -5,17 +5,18 @@
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_server_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/server/answer.c
-      tools/server/call.c tools/server/job.c tools/server/pool.c tools/server/request.c tools/server/service.c
+      tools/server/call.c tools/server/job.c tools/server/mailbox.c tools/server/pool.c tools/server/request.c
+      tools/server/service.c
       -o build/t_server_calls -lcmocka -lm -lpthread -ldl -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
 
 #include "../lib/test_net.h"
 #include "base/clock.h"
 #include "base/say.h"
-#include "server/call.h"
+#include "server/mailbox.h"
 
 #include <errno.h>
-#include <pthread.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
@@ -85,21 +86,17 @@ static void make_bodies(void) {
 
 /* --- calls -------------------------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static mailbox finished;
 
 typedef struct waiting {
     call *c;
-    int done; /* how often it was over */
+    int done;  /* how often it was over */
+    int taken; /* out of the mailbox */
 } waiting;
 
 static void on_done(call *c, void *user) {
     waiting *w = user;
-    (void)c;
-    pthread_mutex_lock(&lock);
-    w->done++;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
+    if (__atomic_add_fetch(&w->done, 1, __ATOMIC_SEQ_CST) == 1) mailbox_put(&finished, c);
 }
 
 /* Returns 0 when there is no memory even for that. */
@@ -123,10 +120,16 @@ static int start(waiting *w, int kind, long long timeout_us) {
     return 1;
 }
 
-static void wait_for(waiting *w) {
-    pthread_mutex_lock(&lock);
-    while (!w->done) pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+static int is_readable(const mailbox *m, int ms) {
+    struct pollfd told = {m->fd, POLLIN, 0};
+    return poll(&told, 1, ms) == 1;
+}
+
+static void wait_for(const waiting *w) {
+    while (!w->taken) {
+        assert_true(is_readable(&finished, 60000));
+        for (call *c = mailbox_take(&finished); c; c = c->next) ((waiting *)c->user)->taken++;
+    }
 }
 
 /* With and without bytes behind it. */
@@ -193,6 +196,25 @@ static void many_at_once(void **state) {
     nothing_is_left();
 }
 
+static void mailbox_keeps_order(void **state) {
+    mailbox m;
+    call three[3];
+    (void)state;
+    assert_true(mailbox_open(&m));
+    assert_null(mailbox_take(&m));
+    for (int i = 0; i < 3; i++) mailbox_put(&m, &three[i]);
+    assert_true(is_readable(&m, 0));
+    const call *c = mailbox_take(&m);
+    for (int i = 0; i < 3; i++, c = c->next) assert_ptr_equal(c, &three[i]);
+    assert_null(c);
+    assert_false(is_readable(&m, 0));
+    mailbox_wake(&m);
+    assert_true(is_readable(&m, 0));
+    assert_null(mailbox_take(&m));
+    assert_false(is_readable(&m, 0));
+    mailbox_close(&m);
+}
+
 static void time_is_up(void **state) {
     waiting w;
     (void)state;
@@ -249,6 +271,7 @@ static int set_up(void **state) {
     }
     weights = net_for("efficientnet_b0", REID_HEAD_NONE, 7, NULL);
     open_service();
+    assert_true(mailbox_open(&finished));
     make_bodies();
     for (int kind = 0; kind < KINDS; kind++) { /* alone, with all the memory there is */
         waiting w;
@@ -265,6 +288,7 @@ static int tear_down(void **state) {
     char command[PATH + 16];
     (void)state;
     service_close(&served);
+    mailbox_close(&finished);
     free(weights.bytes);
     for (int i = 0; i < KINDS; i++) text_free(&bodies[i]), text_free(&answers[i]);
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
@@ -275,6 +299,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_refused),
         cmocka_unit_test(many_at_once),
+        cmocka_unit_test(mailbox_keeps_order),
         cmocka_unit_test(time_is_up),
         cmocka_unit_test(it_stops),
     };

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@ enum { MAX_PENDING = 8 };
 
 static char *to_remove[MAX_PENDING];
 static volatile sig_atomic_t signal_seen;
+static sem_t signals; /* how many have come */
 
 static int fail_errno(text *why, const char *doing) {
     text_clear(why);
@@ -269,12 +271,19 @@ void pending_remove_all(void) {
     }
 }
 
-static void on_signal(int number) { signal_seen = number; }
+/* A semaphore is what a handler may wake others with, and it runs on whatever thread the signal has found. */
+static void on_signal(int number) {
+    int before = errno;
+    signal_seen = number;
+    sem_post(&signals);
+    errno = before;
+}
 
 static const int asked[] = {SIGINT, SIGTERM, SIGHUP};
 
 void interrupt_setup(void) {
     struct sigaction action, old;
+    sem_init(&signals, 0, 0);
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     action.sa_flags = (int)SA_RESETHAND;
@@ -297,4 +306,8 @@ int interrupt_take(void) {
     }
     signal_seen = 0;
     return seen;
+}
+
+void interrupt_wait(void) {
+    while (!signal_seen) sem_wait(&signals);
 }

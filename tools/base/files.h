@@ -58,5 +58,7 @@ void interrupt_setup(void);
 int interrupted(void);
 /* The same for a program that ends well when it is asked to: the signal is forgotten, a second one ends it at once. */
 int interrupt_take(void);
+/* Sleeps until a signal asks. */
+void interrupt_wait(void);
 
 #endif

@@ -403,7 +403,7 @@ const option OPTIONS[] = {
     {0, "flip", NULL, "emibpgltsw", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcgltu", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "json", NULL, "emibcgltju", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
     {'q', "quiet", NULL, "emibpcgltsjwru", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwru", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},

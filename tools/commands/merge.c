@@ -1,7 +1,20 @@
 /* reid merge: the shards of a list to the files of one run. */
+#include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
 #include "embedding/merge.h"
+
+static int print_summary(const merge_request *r, const merge_result *found) {
+    text line = TEXT_INIT;
+    text_puts(&line, "{\"output\": ");
+    text_json(&line, r->output);
+    text_printf(&line, ", \"shards\": %d, \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu}\n", r->count,
+                found->rows, found->dim, found->inputs, found->failed);
+    results_begin(0);
+    results_write(&line);
+    text_free(&line);
+    return results_end(1);
+}
 
 int merge_main(options *o) {
     const merge_request request = {o->operands, o->operand_count, o->output};
@@ -13,5 +26,6 @@ int merge_main(options *o) {
     if (!merge_shards(&request, &found)) return 2;
     if (found.failed) say_warning("%zu of %zu inputs failed", found.failed, found.inputs);
     say_info("%s: %zu rows of %d floats from %d shards", shown(o->output), found.rows, found.dim, o->operand_count);
+    if (o->json && !print_summary(&request, &found)) return 2;
     return found.failed ? 1 : 0;
 }

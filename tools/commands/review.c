@@ -13,7 +13,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { MOST_THREADS = 4 };
@@ -93,7 +92,6 @@ static int tell_address(const text *address, const char *token) {
 }
 
 static int serve(const review *r) {
-    const struct timespec moment = {0, 20000000};
     const char *listen = r->o->listen ? r->o->listen : "127.0.0.1:0";
     text address = TEXT_INIT, why = TEXT_INIT;
     char token[33];
@@ -110,7 +108,7 @@ static int serve(const review *r) {
         desk d = {r->board, r->album, token};
         web *w = web_start(fd, threads_for(0, MOST_THREADS), DESK_MAX_BODY, desk_answer, &d);
         if (w && tell_address(&address, token)) {
-            while (!interrupted()) nanosleep(&moment, NULL);
+            interrupt_wait();
             interrupt_take();
             status = 0;
         }

@@ -114,7 +114,7 @@ static int serve(serving *s) {
     say_warning("listening on %s%s%s%s", s->path.len ? "unix:" : "", shown(s->path.s),
                 s->path.len && o->listen ? " and http://" : o->listen ? "http://" : "",
                 s->address.len ? s->address.s : "");
-    while (!interrupted()) nap();
+    interrupt_wait();
     interrupt_take();
     service_stop(&s->service);
     say_info("stopping: %d requests are still to be answered", http_pending(h));

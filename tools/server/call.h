@@ -32,6 +32,7 @@ struct call {
     service *s;
     job *work;
     pool_task first;
+    struct call *next;    /* the mailbox's */
     infer_request infer;
     plain_request plain;
     span picture;

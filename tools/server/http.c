@@ -23,9 +23,10 @@ void http_stop(http *h) { (void)h; }
 
 #else
 
-#include "server/call.h"
 #include "server/answer.h"
+#include "server/call.h"
 #include "server/door.h"
+#include "server/mailbox.h"
 #include "server/prometheus.h"
 #include "server/routes.h"
 
@@ -37,7 +38,6 @@ void http_stop(http *h) { (void)h; }
 #include <string.h>
 #include <strings.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -79,7 +79,6 @@ struct exchange {
     unsigned refusal; /* the status with which it is refused when its body has been passed over; 0: it is not */
     const char *allow;
     text why;
-    exchange *next; /* in h->finished */
 };
 
 typedef struct door {
@@ -91,12 +90,11 @@ typedef struct door {
 struct http {
     http_request r;
     door doors[DOORS];
-    int epoll, wake;
+    int epoll;
     pthread_t thread;
     int stop;              /* asked by another thread */
     int pending;           /* exchanges between their last byte and their answer's; read by others */
-    pthread_mutex_t lock;  /* of finished */
-    exchange *finished;    /* calls that are over, told by the service's threads */
+    mailbox finished;      /* calls that are over */
     client *clients;
     size_t promised;       /* bytes of bodies that are being received or worked on */
     front_counts counts;
@@ -298,15 +296,8 @@ static void check_request(client *from, exchange *x, const char *method, verdict
 
 /* On one of the service's threads. */
 static void call_done(call *c, void *user) {
-    exchange *x = user;
-    http *h = x->h;
-    const uint64_t one = 1;
-    (void)c;
-    pthread_mutex_lock(&h->lock);
-    x->next = h->finished;
-    h->finished = x;
-    if (write(h->wake, &one, sizeof one) < 0) h->finished = x; /* only when it is about to be read anyway */
-    pthread_mutex_unlock(&h->lock); /* the server may be gone from here on */
+    const exchange *x = user;
+    mailbox_put(&x->h->finished, c);
 }
 
 /* What the header says, before the body comes. Returns 0 without memory. */
@@ -489,16 +480,12 @@ static void on_connection(void *user, struct MHD_Connection *connection, void **
 /* --- the thread --------------------------------------------------------------------------------------------------- */
 
 static void take_finished(http *h) {
-    pthread_mutex_lock(&h->lock);
-    exchange *x = h->finished;
-    h->finished = NULL;
-    pthread_mutex_unlock(&h->lock);
-    while (x) {
-        exchange *next = x->next;
+    for (call *c = mailbox_take(&h->finished), *next; c; c = next) {
+        exchange *x = c->user;
+        next = c->next;
         x->over = 1;
         if (x->from) take_up(x->from);
         else free_exchange(x);
-        x = next;
     }
 }
 
@@ -520,14 +507,10 @@ static int time_to_wait(const http *h) {
 }
 
 static void take_events(http *h, const struct epoll_event *events, int n) {
-    uint64_t count;
     for (int i = 0; i < n; i++) {
         void *who = events[i].data.ptr;
-        if (who == &h->wake) {
-            if (read(h->wake, &count, sizeof count) < 0) continue; /* somebody has read it */
-        } else if (who != &h->doors[0] && who != &h->doors[1]) {
-            take_up(who); /* a client that was set aside has gone */
-        }
+        if (who == &h->finished) take_finished(h);
+        else if (who != &h->doors[0] && who != &h->doors[1]) take_up(who); /* a client that was set aside has gone */
     }
 }
 
@@ -543,7 +526,6 @@ static void *serve(void *user) {
     while (!__atomic_load_n(&h->stop, __ATOMIC_SEQ_CST)) {
         int n = epoll_wait(h->epoll, events, EVENTS, time_to_wait(h));
         take_events(h, events, n);
-        take_finished(h);
         run_doors(h);
         double now = clock_seconds();
         if (now - looked < 1) continue;
@@ -596,8 +578,7 @@ static void close_all(http *h) {
     for (int i = 0; i < DOORS; i++)
         if (h->doors[i].daemon) MHD_stop_daemon(h->doors[i].daemon);
     if (h->epoll >= 0) close(h->epoll);
-    if (h->wake >= 0) close(h->wake);
-    pthread_mutex_destroy(&h->lock);
+    mailbox_close(&h->finished);
     free(h);
 }
 
@@ -605,10 +586,8 @@ http *http_start(const http_request *r) {
     http *h = need_zeroed(1, sizeof *h);
     if (!h) return NULL;
     h->r = *r;
-    pthread_mutex_init(&h->lock, NULL);
     h->epoll = epoll_create1(EPOLL_CLOEXEC);
-    h->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int good = h->epoll >= 0 && watch(h, h->wake, &h->wake);
+    int good = mailbox_open(&h->finished) && h->epoll >= 0 && watch(h, h->finished.fd, &h->finished);
     int both = open_door(h, 0, r->unix_fd) & open_door(h, 1, r->tcp_fd);
     if (good && both && start_thread(h)) return h;
     say_error("the server cannot be started: %s", strerror(errno));
@@ -620,9 +599,8 @@ int http_pending(const http *h) { return __atomic_load_n(&h->pending, __ATOMIC_S
 
 /* Connections that are set aside have to be taken up before libmicrohttpd can close them. */
 void http_stop(http *h) {
-    const uint64_t one = 1;
     __atomic_store_n(&h->stop, 1, __ATOMIC_SEQ_CST);
-    if (write(h->wake, &one, sizeof one) < 0) say_error("the server's thread cannot be woken");
+    mailbox_wake(&h->finished);
     pthread_join(h->thread, NULL);
     for (client *c = h->clients; c; c = c->next) take_up(c);
     run_doors(h);
@@ -634,7 +612,6 @@ void http_stop(http *h) {
     while (http_pending(h)) {
         struct epoll_event event;
         take_events(h, &event, epoll_wait(h->epoll, &event, 1, 10));
-        take_finished(h);
     }
     close_all(h);
 }

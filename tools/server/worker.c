@@ -8,14 +8,13 @@
 #include "server/answer.h"
 #include "server/call.h"
 #include "server/frame.h"
+#include "server/mailbox.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,7 +49,7 @@ typedef enum phase { IN_LENGTHS, IN_HEADER, IN_BODY, IN_UNWANTED } phase;
 
 struct worker {
     worker_request r;
-    int wake, out_is_socket;
+    int out_is_socket;
     size_t out_piece;
     /* What is being read. */
     unsigned char bytes[PIECE]; /* of which those from at to filled are still to be looked at */
@@ -64,8 +63,7 @@ struct worker {
     int working, most;
     size_t held;
     queue answers;
-    pthread_mutex_t lock;  /* of finished */
-    asked *finished;       /* calls that are over, told by the service's threads */
+    mailbox finished;      /* calls that are over */
     /* The end. */
     int ended, stopping;   /* no more is read: there is none; it is not wanted */
     int gone;              /* nobody reads what is written */
@@ -132,34 +130,15 @@ static void answer_refusal(asked *a, int status, const text *why) {
 
 /* On one of the service's threads. */
 static void call_done(call *c, void *user) {
-    asked *a = user;
-    worker *w = a->w;
-    const uint64_t one = 1;
-    (void)c;
-    pthread_mutex_lock(&w->lock);
-    a->next = w->finished;
-    w->finished = a;
-    if (write(w->wake, &one, sizeof one) < 0) w->finished = a; /* only when it is about to be read anyway */
-    pthread_mutex_unlock(&w->lock); /* the worker may be gone from here on */
+    const asked *a = user;
+    mailbox_put(&a->w->finished, c);
 }
 
 /* Those that are over, in the order in which they were done. */
 static void take_finished(worker *w) {
-    uint64_t count;
-    asked *list = NULL;
-    if (read(w->wake, &count, sizeof count) < 0) return;
-    pthread_mutex_lock(&w->lock);
-    asked *newest = w->finished;
-    w->finished = NULL;
-    pthread_mutex_unlock(&w->lock);
-    while (newest) {
-        asked *older = newest->next;
-        newest->next = list, list = newest, newest = older;
-    }
-    while (list) {
-        asked *a = list;
-        call *c = a->c;
-        list = a->next;
+    for (call *c = mailbox_take(&w->finished), *next; c; c = next) {
+        asked *a = c->user;
+        next = c->next;
         a->body = c->answer, a->c = NULL;
         memset(&c->answer, 0, sizeof c->answer);
         int status = c->status;
@@ -410,7 +389,7 @@ static void run(worker *w) {
         struct pollfd fds[3] = {
             {w->at == w->filled && wants_more(w) ? w->r.in : -1, POLLIN, 0},
             {w->gone ? -1 : w->r.out, w->answers.first ? POLLOUT : 0, 0},
-            {w->wake, POLLIN, 0},
+            {w->finished.fd, POLLIN, 0},
         };
         int any = poll(fds, 3, LOOK);
         if (any > 0 && fds[0].revents) read_some(w);
@@ -440,16 +419,14 @@ int worker_run(const worker_request *r) {
         w.out_is_socket = S_ISSOCK(st.st_mode);
         if (S_ISREG(st.st_mode)) w.out_piece = FILE_PIECE;
     }
-    w.wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (w.wake < 0) {
+    if (mailbox_open(&w.finished)) {
+        run(&w);
+    } else {
         say_error("cannot wait for events: %s", strerror(errno));
-        return WORKER_AGAIN;
+        w.status = WORKER_AGAIN;
     }
-    pthread_mutex_init(&w.lock, NULL);
-    run(&w);
     free_asked(w.reading);
     text_free(&w.header);
-    pthread_mutex_destroy(&w.lock);
-    close(w.wake);
+    mailbox_close(&w.finished);
     return w.status;
 }
