@@ -211,7 +211,8 @@ const command COMMANDS[] = {
      "The output has a row for each crop, in the order of the inputs: id, group, name, the mean score with the rest of "
      "its group, status, suggested. Groups are numbered from 0; with --carry or --add they keep the numbers of an "
      "earlier output. Under --add the status is known (it was there), joined (a new crop of a known group), suggested "
-     "(column suggested: for which group) or new. The JSON has the groups with their crops and every join with its score.\n\n"
+     "(column suggested: for which group) or new. The JSON has the groups with their crops and every join with its "
+     "score.\n\n"
      "What people decided (--decisions), pictures (--same-frame) and tracks (--tracks) come before scores. When they "
      "contradict each other, the message names the chain and nothing is written. With -o, stdout has a summary, and "
      "how well the groups agree with labels, where there are any.",
