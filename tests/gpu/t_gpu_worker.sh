@@ -14,8 +14,8 @@ for _ in 1 2 3 4 5 6; do # frames: 22 bytes of header, 13 + 4800 of a picture
     head -c 4800 reid_kernels.cu
 done > "$out/frames"
 
-# worker STATUS OK FAILED SETTING: how many answers have the status 200 and 500. FAILED may be LEAST-MOST: a worker whose
-# GPU is lost reads no more, and answers what it has read by then.
+# worker STATUS OK FAILED SETTING: how many answers have the status 200 and 500. FAILED may be LEAST-MOST: a worker
+# whose GPU is lost reads no more, and answers what it has read by then.
 worker() {
     env "$4" LD_LIBRARY_PATH="$emulator" REID_CACHE_DIR="$cache" build/reid worker -m "$out/w" --device cuda \
         --size 32x32 --batch 1 --lanes 1 < "$out/frames" > "$out/answers" 2> "$log"
