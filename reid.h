@@ -75,10 +75,10 @@
        bytes of code and constants in the object):
 
            left out           seconds     bytes        left out                         seconds     bytes
-           nothing               18.2   649 832        REID_NO_NARROW                      10.5   431 176
-           REID_NO_CUDA          15.1   569 554        REID_NO_VECTORS                      5.9   245 632
-           REID_NO_SEARCH        16.8   630 067        CUDA, search, queue and narrow       8.4   328 347
-           REID_NO_QUEUE         17.4   639 741        all five                             3.2   132 223
+           nothing               17.1   653 208        REID_NO_NARROW                       9.5   436 736
+           REID_NO_CUDA          12.6   575 559        REID_NO_VECTORS                      5.1   251 264
+           REID_NO_SEARCH        14.1   621 823        CUDA, search, queue and narrow       6.9   325 789
+           REID_NO_QUEUE         14.4   643 754        all five                             3.0   130 345
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
