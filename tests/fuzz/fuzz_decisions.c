@@ -12,6 +12,7 @@
 #undef by_bytes
 #include "base/crc32.c"
 #include "base/memory.c"
+#include "base/source.c"
 #include "base/text.c"
 #define fail json_fail_at
 #include "base/json.c"
@@ -29,16 +30,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { (void)format; }
-int refuse(text *why, const char *format, ...) {
-    char message[1024];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
-    va_end(args);
-    text_clear(why);
-    text_puts(why, message);
-    return 0;
-}
 
 /* The input with checksums in place of ~ at the ends of its lines. */
 static void seal(text *out, const char *bytes, size_t size) {
