@@ -79,6 +79,11 @@ void text_free(text *t) {
 
 static int is_tail(const char *s, int i) { return ((unsigned char)s[i] & 0xC0) == 0x80; }
 
+int text_ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
 int utf8_length(const char *s) {
     unsigned a = (unsigned char)s[0], b = a ? (unsigned char)s[1] : 0;
     if (a < 0x80) return a ? 1 : 0;

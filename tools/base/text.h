@@ -56,6 +56,8 @@ int utf8_length(const char *s);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 
+int text_ends_with(const char *s, const char *end);
+
 /* The whole of s must be a number in lo … hi. They return 0 otherwise. */
 int parse_int(const char *s, long long lo, long long hi, long long *out);
 int parse_real(const char *s, double lo, double hi, double *out);

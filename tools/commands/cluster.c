@@ -12,11 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int has_ending(const char *path, const char *end) {
-    size_t n = strlen(path), m = strlen(end);
-    return n > m && strcmp(path + n - m, end) == 0;
-}
-
 static int check_options(const options *o) {
     if (o->operand_count < (o->explain ? 3 : 1))
         say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
@@ -26,7 +21,7 @@ static int check_options(const options *o) {
     else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
     else if ((o->labels || o->own_labels) && !o->output)
         say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
-    else if (o->output && !has_ending(o->output, ".csv") && !has_ending(o->output, ".json"))
+    else if (o->output && !text_ends_with(o->output, ".csv") && !text_ends_with(o->output, ".json"))
         say_error("%s: groups are written as .csv or .json", shown(o->output));
     else return 1;
     return 0;
@@ -76,7 +71,7 @@ static int tell_summary(const grouping *run) {
 static int write_groups(const grouping *run) {
     const options *o = run->o;
     text out = TEXT_INIT, why = TEXT_INIT;
-    int good, as_json = o->output ? has_ending(o->output, ".json") : o->json;
+    int good, as_json = o->output ? text_ends_with(o->output, ".json") : o->json;
     if (as_json) clusters_json(&run->found, &run->crops.makers, &out);
     else clusters_csv(&run->found, run->known, &out);
     if (!o->output) {

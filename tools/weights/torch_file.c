@@ -11,11 +11,6 @@
 
 /* --- zip, since 1.6: ROOT/data.pkl, ROOT/data/KEY for every storage, ROOT/byteorder ------------------------------- */
 
-static int ends_with(const char *s, const char *end) {
-    size_t n = strlen(s), m = strlen(end);
-    return n >= m && strcmp(s + n - m, end) == 0;
-}
-
 /* What else a zip archive can be, by the end of a member's name. */
 static const struct {
     const char *end, *what;
@@ -33,7 +28,7 @@ static const struct {
 static int refuse_other(const zip *z, const char *otherwise, text *why) {
     for (size_t k = 0; k < sizeof OTHER_ARCHIVES / sizeof *OTHER_ARCHIVES; k++)
         for (size_t i = 0; i < z->count; i++)
-            if (ends_with(z->members[i].name, OTHER_ARCHIVES[k].end))
+            if (text_ends_with(z->members[i].name, OTHER_ARCHIVES[k].end))
                 return refuse(why, "this is %s", OTHER_ARCHIVES[k].what);
     return otherwise ? refuse(why, "%s", otherwise) : 1;
 }
@@ -43,7 +38,7 @@ static zip_member *find_pickle(const zip *z) {
     zip_member *best = NULL;
     for (size_t i = 0; i < z->count; i++) {
         zip_member *m = &z->members[i];
-        if (strcmp(m->name, "data.pkl") != 0 && !ends_with(m->name, "/data.pkl")) continue;
+        if (strcmp(m->name, "data.pkl") != 0 && !text_ends_with(m->name, "/data.pkl")) continue;
         if (!best || strlen(m->name) < strlen(best->name)) best = m;
     }
     return best;
