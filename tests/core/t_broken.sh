@@ -117,6 +117,14 @@ bug 'handles leak' t_oom 's/reid__release(&mem, NULL);/;/'
 bug 'NaN weights are accepted' t_tensors 's/if (bad < n)/if (0)/'
 bug 'an infinite weight is called NaN' t_values 's/0x7fffff ? "NaN"/0x7f800000 ? "NaN"/'
 bug 'overlapping tensors are accepted' t_badfiles 's/if (t->begin != at)/if (0)/'
+# --- searches ---
+portable= # a search of that many rows takes long without vectors
+bug 'what waits for a row is forgotten' t_search 's/h->counts\[list\] = reid__take_awaited(.*;/;/' test_mutual
+bug 'of what waits for a row nothing is excluded' t_search \
+    's/if (h->d->exclude \&\& h->d->exclude((int)row, other, h->d->exclude_user)) return;/;/' test_mutual
+bug 'what is dropped from those that wait stays in the list' t_search \
+    's/, list\[i\].row = t->full\[i\].unit;/;/' test_mutual
+portable=-DREID_NO_VECTORS
 # --- groups ---
 bug 'groups forget what they knew of other groups' t_group \
     's/if (n->bound > m->bound) m->bound = n->bound;/m->bound = (double)-INFINITY;/'

@@ -365,6 +365,30 @@ static void test_extremes(void **state) {
     free(groups);
 }
 
+/* Pairs, of which one row is among the first and the other among the last of more than the first search takes in one
+   go; everything else is far away. */
+static void test_pairs(void **state) {
+    enum { ROWS = 1100, WIDE = 330 };
+    float *values = malloc(ROWS * WIDE * sizeof *values);
+    uint32_t *groups = malloc(ROWS * sizeof *groups);
+    reid_group_desc d = REID_INIT;
+    reid_desc desc = new_desc();
+    reid_rows rows = REID_INIT;
+    (void)state;
+    assert_non_null(values);
+    assert_non_null(groups);
+    chance_state = 5;
+    for (int i = 0; i < ROWS; i++)
+        for (int k = 0; k < WIDE; k++)
+            values[i * WIDE + k] = i < ROWS / 2 ? spread() : values[(ROWS - 1 - i) * WIDE + k] + 0.1f * spread();
+    d.threshold = 0.6, desc.threads = 2;
+    rows.floats = values, rows.count = ROWS, rows.dim = WIDE;
+    assert_int_equal(reid_group(&desc, &rows, &d, groups, NULL, NULL), REID_OK);
+    for (uint32_t i = 0; i < ROWS; i++) assert_int_equal(groups[i], i < ROWS / 2 ? i : ROWS - 1 - i);
+    free(values);
+    free(groups);
+}
+
 /* Links that contradict each other are named, by the shortest way. */
 static void test_contradictions(void **state) {
     static const uint32_t must[][2] = {{0, 5}, {5, 6}, {6, 7}, {7, 3}, {6, 3}, {1, 2}}, cannot[][2] = {{1, 3}, {3, 0}};
@@ -492,9 +516,10 @@ static void test_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sets),     cmocka_unit_test(test_links),          cmocka_unit_test(test_ties),
-        cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scipy),        cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_contradictions), cmocka_unit_test(test_refusals), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_sets),       cmocka_unit_test(test_links),  cmocka_unit_test(test_ties),
+        cmocka_unit_test(test_everywhere), cmocka_unit_test(test_scipy),  cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_memory), cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_refusals),
     };
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_sets), cmocka_unit_test(test_links), cmocka_unit_test(test_scipy)};

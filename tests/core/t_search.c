@@ -65,10 +65,10 @@ static void fill(const search_case *c, float *out, size_t rows) {
                            : (float)((double)random_bits() / 2147483648.0 - 1.0) / (float)sqrt(c->dim);
 }
 
-/* Same camera: a third of the rows, another third for each query. */
+/* Same camera: a third of the rows, another third for each query. user: the number of query 0, or NULL. */
 static int same_camera(int query, size_t row, void *user) {
-    (void)user;
-    return (row * 7 + (size_t)query) % 3 == 0;
+    int first = user ? *(const int *)user : 0;
+    return (row * 7 + (size_t)(first + query)) % 3 == 0;
 }
 
 /* --- the reference: everything, sorted ---------------------------------------------------------------------------- */
@@ -450,13 +450,8 @@ static void test_refused_searches(void **unused) {
     free_bed(&s.b);
 }
 
-/* Each allocation refused in turn; sizes given back; and a limit under which queries go one by one. */
-static void test_memory(void **unused) {
-    search_case c = {20, 3000, 70, 6, 0, REID_GROUP_MAX, 4, 0, 1, 0, 0, 2};
-    bed b = make_bed(&c);
-    reid_hit *hits = block((size_t)(c.n * c.k) * sizeof *hits);
-    int found[70];
-    (void)unused;
+/* Each allocation refused in turn; sizes given back. is_known: what the hits have to be. */
+static void refuse_each(const bed *b, reid_hit *hits, int *found, int is_known) {
     for (size_t at = 1, done = 0; !done; at++) {
         test_heap heap;
         reid_error error;
@@ -465,10 +460,10 @@ static void test_memory(void **unused) {
         heap.fail_at = at;
         desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
         desc.error = &error;
-        reid_index *index = open_index(&b, &desc);
+        reid_index *index = open_index(b, &desc);
         if (index) {
-            reid_result r = reid_search(index, b.queries, c.n, &b.desc, hits, found, &error);
-            if (r == REID_OK) compare(&b, hits, found, "memory");
+            reid_result r = reid_search(index, b->queries, b->c->n, &b->desc, hits, found, &error);
+            if (r == REID_OK && is_known) compare(b, hits, found, "memory");
             done = r == REID_OK && at > 6;
         }
         assert_true(done || error.code == REID_ERR_OUT_OF_MEMORY);
@@ -476,6 +471,10 @@ static void test_memory(void **unused) {
         assert_int_equal(heap.live, 0);
         assert_int_equal(heap.wrong_size, 0);
     }
+}
+
+/* A limit under which queries go one by one. */
+static void limit_memory(const bed *b, reid_hit *hits, int *found) {
     size_t most = 0;
     for (size_t limit = 60000; limit < 4000000; limit = limit * 3 / 2) {
         test_heap heap;
@@ -483,20 +482,90 @@ static void test_memory(void **unused) {
         memset(&heap, 0, sizeof heap);
         desc.alloc_fn = test_heap_alloc, desc.free_fn = test_heap_free, desc.alloc_user = &heap, desc.threads = 2;
         desc.memory_limit = limit;
-        reid_index *index = open_index(&b, &desc);
+        reid_index *index = open_index(b, &desc);
         if (!index) continue;
         size_t before = heap.peak; /* sorting groups takes more for a moment */
         heap.peak = heap.live;
-        if (reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL) == REID_OK) {
-            compare(&b, hits, found, "limit");
+        if (reid_search(index, b->queries, b->c->n, &b->desc, hits, found, NULL) == REID_OK) {
+            compare(b, hits, found, "limit");
             assert_true(heap.peak <= limit && heap.peak >= most && before > 0);
             most = heap.peak;
         }
         reid_index_destroy(index);
     }
     assert_true(most > 0);
+}
+
+static void test_memory(void **unused) {
+    static const search_case c = {20, 3000, 70, 6, 0, REID_GROUP_MAX, 4, 0, 1, 0, 0, 2};
+    bed b = make_bed(&c);
+    reid_hit *hits = block((size_t)(c.n * c.k) * sizeof *hits);
+    int found[70];
+    (void)unused;
+    refuse_each(&b, hits, found, 1);
+    limit_memory(&b, hits, found);
     free(hits);
     free_bed(&b);
+}
+
+/* Some rows as queries of their own, `first` being the first of them, which are compared with a sort above. */
+static void compare_window(const bed *b, reid_index *index, const reid_hit *have, const int *found, int first) {
+    enum { WINDOW = 30 };
+    const search_case *c = b->c;
+    reid_search_desc d = b->desc;
+    bed window = *b;
+    search_case few = *c;
+    float *copy = block((size_t)(WINDOW * c->dim) * sizeof *copy);
+    memcpy(copy, b->rows + (ptrdiff_t)first * c->dim, (size_t)(WINDOW * c->dim) * sizeof *copy);
+    window.c = &few, few.n = WINDOW, d.exclude_user = &first;
+    assert_int_equal(reid_search(index, copy, WINDOW, &d, window.want, window.found, NULL), REID_OK);
+    compare(&window, have + (ptrdiff_t)first * c->k, found + first, "mutual");
+    free(copy);
+}
+
+/* Rows asked about themselves, more of them than a chunk of queries: every product is computed once, unless lists for
+   all rows would take more memory than they do. */
+static void run_mutual(const search_case *c) {
+    int n = (int)c->count, *found = block(c->count * sizeof *found);
+    bed b = make_bed(c);
+    reid_hit *have = block(c->count * (size_t)c->k * sizeof *have);
+    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+        reid_desc desc = new_desc();
+        if (!is_tried(isa) || (isa == REID_ISA_SCALAR && is_tried(REID_ISA_AVX2))) continue;
+        desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads;
+        reid_index *index = open_index(&b, &desc);
+        assert_non_null(index);
+        assert_int_equal(reid_search(index, b.rows, n, &b.desc, have, found, NULL), REID_OK);
+        for (int part = 0; part < 4; part++) compare_window(&b, index, have, found, (n - 30) * part / 3);
+        reid_index_destroy(index);
+    }
+    free(have), free(found);
+    free_bed(&b);
+}
+
+/* The same without memory for the lists. */
+static void refuse_mutual(void) {
+    static const search_case c = {262, 1026, 1026, 1, 0, REID_ROWS, 0, 0, 0, 0, 0, 1};
+    bed b;
+    memset(&b, 0, sizeof b);
+    reid_hit *hits = block(1026 * sizeof *hits);
+    int found[1026];
+    b.c = &c, b.desc.k = 1;
+    b.queries = b.rows = block(1026 * 262 * sizeof *b.rows);
+    fill(&c, b.rows, c.count);
+    refuse_each(&b, hits, found, 0);
+    free(b.rows), free(hits);
+}
+
+static void test_mutual(void **unused) {
+    static const search_case cases[] = {
+        {270, 1100, 30, 5, 0, REID_ROWS, 0, 0, 0, 0, 0, 2}, {270, 1060, 30, 2, 0, REID_ROWS, 0, 3, 0, 0, 1, 2},
+        {262, 1026, 30, 1, 0, REID_ROWS, 0, 0, 0, 1, 0, 1}, {40, 1030, 30, 4, 0, REID_ROWS, 0, 0, 0, 0, 0, 2},
+        {24, 1030, 30, 1, 0, REID_GROUP_MAX, 4, 0, 0, 0, 0, 2},
+    };
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) run_mutual(&cases[i]);
+    refuse_mutual();
 }
 
 typedef struct worker {
@@ -567,15 +636,17 @@ static void test_threads(void **unused) {
     free_bed(&b);
 }
 
-int main(void) {
+int main(int argc, char **argv) { /* an argument: this test alone */
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),   cmocka_unit_test(test_groups),          cmocka_unit_test(test_close),
-        cmocka_unit_test(test_halves), cmocka_unit_test(test_extremes),        cmocka_unit_test(test_refused_indexes),
-        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_searches), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_rows),   cmocka_unit_test(test_mutual),           cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_close),  cmocka_unit_test(test_halves),           cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_memory), cmocka_unit_test(test_refused_indexes),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_refused_searches),
     };
     const struct CMUnitTest gpu_tests[] = {
         cmocka_unit_test(test_rows),     cmocka_unit_test(test_groups), cmocka_unit_test(test_close),
         cmocka_unit_test(test_extremes), cmocka_unit_test(test_memory), cmocka_unit_test(test_threads),
     };
+    if (argc > 1) cmocka_set_test_filter(argv[1]);
     return on_gpu() ? cmocka_run_group_tests(gpu_tests, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
 }
