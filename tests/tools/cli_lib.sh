@@ -57,6 +57,26 @@ same() { check "$1 equals $2" cmp "$1" "$2"; }
 absent() { for f in "$@"; do check "no file $f" [ ! -e "$f" ]; done; }
 lines() { check "$2 lines in $1" [ "$(wc -l <"$1")" -eq "$2" ]; }
 
+# ask STATUS PATTERN CURL_ARGUMENT...: a server answers with that status and a body that has the pattern. $socket: the
+# Unix socket to ask, if it is one.
+ask() {
+    want=$1 pattern=$2
+    shift 2
+    got=$(curl -s -o "$out" -D "$work/headers" -w '%{http_code}' ${socket:+--unix-socket "$socket"} "$@")
+    check "$want (was $got): $*" [ "$got" = "$want" ]
+    check "answer has: $pattern ($*)" grep -q -e "$pattern" "$out"
+}
+has_header() { check "header $1" grep -qi -e "^$1" "$work/headers"; } # of the last answer
+
+# end SIGNAL: the server $server ends with 0
+end() {
+    kill "-$1" "$server"
+    wait "$server"
+    got=$?
+    check "exit 0 after SIG$1 (was $got)" [ "$got" = 0 ]
+    server=
+}
+
 # Files that end in .part or .log, or hidden ones, would be left over from an unfinished output.
 no_leftovers() { check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.log' -o -name '*.tmp*')" ]; }
 

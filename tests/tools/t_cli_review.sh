@@ -23,22 +23,6 @@ start() {
     check "a page: $*" grep -q '^http://127.0.0.1:[0-9]*/[0-9a-f]\{32\}/$' url
     url=$(cat url) site=$(sed 's|\(http://[^/]*\)/.*|\1|' url)
 }
-end() { # end SIGNAL
-    kill "-$1" "$server"
-    wait "$server"
-    got=$?
-    check "exit 0 after SIG$1 (was $got)" [ "$got" = 0 ]
-    server=
-}
-# ask STATUS PATTERN CURL_ARGUMENT...
-ask() {
-    want=$1 pattern=$2
-    shift 2
-    got=$(curl -s -o "$out" -D headers -w '%{http_code}' "$@")
-    check "$want (was $got): $*" [ "$got" = "$want" ]
-    check "answer has: $pattern ($*)" grep -q -e "$pattern" "$out"
-}
-has_header() { check "header $1" grep -qi -e "^$1" headers; }
 # decide STATUS PATTERN BODY
 decide() { ask "$1" "$2" -H "Origin: $site" -H 'Content-Type: application/json' --data-binary "$3" "${url}decide"; }
 # The journal's line n has the pattern.

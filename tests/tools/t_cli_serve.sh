@@ -24,24 +24,7 @@ start() {
     done
     check "a server: $*" grep listening "$log"
 }
-# end SIGNAL: it has to end well, and take its socket along
-end() {
-    kill "-$1" "$server"
-    wait "$server"
-    got=$?
-    check "exit 0 after SIG$1 (was $got)" [ "$got" = 0 ]
-    server=
-}
-# ask STATUS PATTERN CURL_ARGUMENT...: over the Unix socket
-ask() {
-    want=$1 pattern=$2
-    shift 2
-    got=$(curl -s -o "$out" -D "$work/headers" -w '%{http_code}' --unix-socket "$work/reid.sock" "$@")
-    check "$want (was $got): $*" [ "$got" = "$want" ]
-    check "answer has: $pattern ($*)" grep -q -e "$pattern" "$out"
-}
-has_header() { check "header $1" grep -qi -e "^$1" "$work/headers"; }
-url=http://localhost
+url=http://localhost socket=$work/reid.sock
 
 b0 b0.safetensors
 b0 other.safetensors 2

@@ -42,6 +42,13 @@ int results_end(int keep) {
     return !failure;
 }
 
+int results_print(text *t) {
+    results_begin(0);
+    results_write(t);
+    text_free(t);
+    return results_end(1);
+}
+
 void results_abandon(void) {
     if (held) fclose(held);
     held = NULL;

@@ -10,6 +10,8 @@ int results_begin(int hold);
 int results_write(const text *t);
 /* keep = 0 drops what was held back. Returns 0 after a write error, which it reports unless the reader just left. */
 int results_end(int keep);
+/* All there is to say: begins without holding back, writes t, frees it and ends. Returns 0 as results_end does. */
+int results_print(text *t);
 /* After a signal: drops what was held back and leaves stdout as it is. */
 void results_abandon(void);
 

@@ -211,12 +211,7 @@ static void bash_completion(text *t) {
                  "complete -o default -F _reid reid\n");
 }
 
-static int print(text *t) {
-    results_begin(0);
-    results_write(t);
-    text_free(t);
-    return results_end(1) ? 0 : 2;
-}
+static int print(text *t) { return results_print(t) ? 0 : 2; }
 
 int help_main(options *o) {
     text t = TEXT_INIT;

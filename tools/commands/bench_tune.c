@@ -140,10 +140,7 @@ static int report(const tuner *t, const char *path) {
     text_printf(&out, "%-28s %5s  %-16s %10.2f  %-16s %10.2f\nwritten: ", "all", "", "", sums[0], "", sums[1]);
     text_visible(&out, path);
     text_puts(&out, "\n");
-    results_begin(0);
-    results_write(&out);
-    text_free(&out);
-    return results_end(1);
+    return results_print(&out);
 }
 
 static int tune(tuner *t) {

@@ -168,10 +168,7 @@ static int tell(const measuring *m) {
     else
         text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on these crops: mean %.6f, least "
                     "%.6f\n", m->ranges, m->crops, mean, m->least);
-    results_begin(0);
-    results_write(&out);
-    text_free(&out);
-    return results_end(1);
+    return results_print(&out);
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------------- */

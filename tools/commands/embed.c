@@ -23,10 +23,7 @@ static int print_summary(const options *o, size_t rows, size_t failed, int dim) 
     text_puts(&line, "{\"output\": ");
     text_json(&line, o->output);
     text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu}\n", rows, dim, failed);
-    results_begin(0);
-    results_write(&line);
-    text_free(&line);
-    return results_end(1);
+    return results_print(&line);
 }
 
 /* Ends the output as the rows in it deserve; the exit status. */

@@ -43,13 +43,6 @@ static void close_way(way *w) {
     free(w->name);
 }
 
-static int write_out(text *t) {
-    results_begin(0);
-    results_write(t);
-    text_free(t);
-    return results_end(1);
-}
-
 static void warn_about(const eval_set *set) {
     if (set->labels.elsewhere) say_info("%zu rows are neither in query nor in gallery folders", set->labels.elsewhere);
     if (set->unlabelled) say_warning("%zu embeddings have no label and were left out", set->unlabelled);
@@ -70,7 +63,7 @@ static int evaluate_one(const options *o) {
         } else {
             report_table(&w.e, &w.set, &w.rules, &out);
         }
-        status = !write_out(&out) ? 2 : w.set.failed ? 1 : 0;
+        status = !results_print(&out) ? 2 : w.set.failed ? 1 : 0;
     }
     close_way(&w);
     return status;
@@ -196,7 +189,7 @@ static int compare(way *ways, int count, const options *o) {
     }
     if (o->json) compared_json(ways, changes, count, o, &out);
     else compared_table(ways, changes, count, o, &out);
-    return !write_out(&out) ? 2 : worst ? 1 : 0;
+    return !results_print(&out) ? 2 : worst ? 1 : 0;
 }
 
 static int evaluate_several(const options *o) {

@@ -16,13 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int print(text *t) {
-    results_begin(0);
-    results_write(t);
-    text_free(t);
-    return results_end(1);
-}
-
 /* --- create and set ----------------------------------------------------------------------------------------------- */
 
 /* What --like names: a gallery, or a file of embeddings. */
@@ -127,7 +120,7 @@ static int remove_templates(options *o, const char *path) {
     if (!good || !total) return stop ? 1 : 2;
     text t = TEXT_INIT;
     text_printf(&t, o->json ? "{\"removed\": %ld}\n" : "removed %ld\n", total);
-    return !print(&t) ? 2 : failed ? 1 : 0;
+    return !results_print(&t) ? 2 : failed ? 1 : 0;
 }
 
 /* --- list --------------------------------------------------------------------------------------------------------- */
@@ -268,7 +261,7 @@ static int verify(options *o, const char *path) {
     (o->json ? json_report : plain_report)(&t, &report, &meta, &damage);
     text_free(&damage);
     if (!good) say_error("%s: %s", shown(path), shown(why));
-    return !print(&t) ? 2 : !good;
+    return !results_print(&t) ? 2 : !good;
 }
 
 static void say_damage(const char *damage, void *user) { say_error("%s: %s", shown(user), shown(damage)); }
@@ -289,7 +282,7 @@ static int compact(options *o, const char *path) {
     text_printf(&t, o->json ? "{\"templates\": %zu, \"bytes_before\": %lld, \"bytes\": %lld}\n"
                             : "%zu templates; %lld bytes before, %lld now\n", kept, (long long)before.st_size,
                 (long long)after.st_size);
-    return print(&t) ? 0 : 2;
+    return results_print(&t) ? 0 : 2;
 }
 
 /* --- which one ---------------------------------------------------------------------------------------------------- */

@@ -10,10 +10,7 @@ static int print_summary(const merge_request *r, const merge_result *found) {
     text_json(&line, r->output);
     text_printf(&line, ", \"shards\": %d, \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu}\n", r->count,
                 found->rows, found->dim, found->inputs, found->failed);
-    results_begin(0);
-    results_write(&line);
-    text_free(&line);
-    return results_end(1);
+    return results_print(&line);
 }
 
 int merge_main(options *o) {

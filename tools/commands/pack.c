@@ -70,8 +70,5 @@ int pack_main(options *o) {
     text out = TEXT_INIT;
     text_printf(&out, "%s: %d programs of %s for %s, %zu bytes of machine code\n", shown(o->output), done.programs,
                 desc.network, chip, done.bytes);
-    results_begin(0);
-    results_write(&out);
-    text_free(&out);
-    return results_end(1) ? 0 : 2;
+    return results_print(&out) ? 0 : 2;
 }

@@ -85,10 +85,7 @@ static void close_all(review *r) {
 static int tell_address(const text *address, const char *token) {
     text line = TEXT_INIT;
     text_printf(&line, "http://%s/%s/\n", address->s, token);
-    int good = results_begin(0) && results_write(&line);
-    good &= results_end(good);
-    text_free(&line);
-    return good;
+    return results_print(&line);
 }
 
 static int serve(const review *r) {
