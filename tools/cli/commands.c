@@ -215,7 +215,12 @@ const command COMMANDS[] = {
      "score.\n\n"
      "What people decided (--decisions), pictures (--same-frame) and tracks (--tracks) come before scores. When they "
      "contradict each other, the message names the chain and nothing is written. With -o, stdout has a summary, and "
-     "how well the groups agree with labels, where there are any.",
+     "how well the groups agree with labels, where there are any.\n\n"
+     "--count tells how many individuals there are, whatever the scores are worth: people compare a sample of crops "
+     "with some others each (reid review --count asks them), and from their answers comes an estimate with a 95 % "
+     "interval. What is asked depends on the crops, the models and the seed alone; a crop counts when all of its "
+     "questions have answers. Poor scores make the interval wide, or more questions necessary, which is said: then "
+     "the exit status is 1.",
      {"reid cluster crops.npy --threshold 0.8 -o groups.csv",
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
@@ -232,7 +237,8 @@ const command COMMANDS[] = {
      "heeds them.\n\n"
      "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page "
      "with all of them inside, to be passed on; decisions that are made in it are saved as a file, and --import "
-     "adds that to a journal: what is there already is not added again.",
+     "adds that to a journal: what is there already is not added again.\n\n"
+     "With --count the pairs are those from which reid cluster --count tells how many individuals there are.",
      {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",
       "reid review --import saved.jsonl --decisions decisions.jsonl"},

@@ -357,6 +357,17 @@ const option OPTIONS[] = {
      "the same by the identities that the files themselves name"},
     {0, "explain", NULL, "u", set_flag, SHARED(explain), 0, 0,
      "the last two arguments are ids: which joins brought their crops together, or kept them apart"},
+    {0, "count", NULL, "u", set_flag, SHARED(count), 0, 0,
+     "instead of groups: how many individuals there are, with a 95 % interval, by the answers to reid review --count in "
+     "--decisions"},
+    {0, "count", NULL, "r", set_flag, SHARED(count), 0, 0,
+     "ask the pairs that reid cluster --count needs, in place of those in doubt"},
+    {0, "sample", "N", "ur", set_int, SHARED(sample), 2, 1000000,
+     "with --count: how many crops are drawn. A larger sample holds the smaller one. Default: 50"},
+    {0, "per-crop", "M", "ur", set_int, SHARED(per_crop), 1, 1000000,
+     "with --count: with how many others each is compared, on average; poor scores need more. Default: 20"},
+    {0, "seed", "N", "ur", set_long, SHARED(count_seed), 0, 0x7fffffffffffffff,
+     "with --count: which crops are drawn. Default: 0"},
     {0, "decisions", "FILE", "r", set_text, SHARED(decisions), 0, 0,
      "the journal of decisions (decisions.jsonl), which is made when it is not there"},
     {0, "by", "NAME", "r", set_text, SHARED(by_whom), 0, 0, "who decides. Default: your name on this machine"},
@@ -473,6 +484,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = o->suggest = (double)NAN;
+    o->count_seed = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
     o->rounds = 9;

@@ -56,6 +56,8 @@ typedef struct options {
     const char *tracks, *carry, *add;
     int same_frame, explain, own_labels;
     double suggest; /* NAN: not given */
+    int count, sample, per_crop; /* 0: the usual ones */
+    long long count_seed;        /* -1: not given */
 
     const char *socket, *listen, *token_file;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */

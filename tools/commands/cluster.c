@@ -3,9 +3,10 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/grouping.h"
+#include "commands/counting.h"
 #include "identity/cluster_labels.h"
 #include "report/cluster_report.h"
+#include "report/count_report.h"
 #include "report/eval_report.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ static int check_options(const options *o) {
         say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
     else if (o->output && !text_ends_with(o->output, ".csv") && !text_ends_with(o->output, ".json"))
         say_error("%s: groups are written as .csv or .json", shown(o->output));
-    else return 1;
+    else return counting_options(o, "cluster");
     return 0;
 }
 
@@ -105,15 +106,32 @@ static int explain(const grouping *run) {
     return good;
 }
 
+/* The exit status: 1 when too little was answered. */
+static int tell_count(const grouping *run) {
+    counting c;
+    census_result result;
+    text out = TEXT_INIT;
+    int status = 2;
+    if (counting_make(&c, run) && census_estimate(&c.sample, &result)) {
+        const count_report report = {&c.sample, &result, &c.request, &run->crops.makers};
+        (run->o->json ? count_json : count_lines)(&report, &out);
+        if (write_out(&out)) status = result.state != CENSUS_GOOD;
+    }
+    text_free(&out);
+    counting_free(&c);
+    return status;
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 int cluster_main(options *o) {
     grouping run;
     int status = 2;
     if (!check_options(o)) return 2;
-    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster") &&
-        (o->explain ? explain(&run) : write_groups(&run)))
-        status = 0;
+    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster")) {
+        if (o->count) status = tell_count(&run);
+        else status = (o->explain ? explain(&run) : write_groups(&run)) ? 0 : 2;
+    }
     grouping_free(&run);
     return status;
 }

@@ -4,7 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
-#include "commands/grouping.h"
+#include "commands/counting.h"
 #include "identity/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
@@ -39,7 +39,7 @@ static int check_options(const options *o) {
     else if (!o->html && !o->import && !web_is_there())
         say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
                   "none");
-    else return 1;
+    else return counting_options(o, "review");
     return 0;
 }
 
@@ -57,10 +57,26 @@ static const char *who(const options *o) {
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
+/* The pairs of --count take the place of those in doubt. */
+static int ask_for_count(review *r) {
+    counting c;
+    clusters *found = &r->groups.found;
+    doubtful_pair *questions = NULL;
+    size_t count = 0;
+    int good = counting_make(&c, &r->groups) && census_questions(&c.sample, &questions, &count);
+    if (good) {
+        free(found->doubtful);
+        found->doubtful = questions, found->doubts = count;
+    }
+    counting_free(&c);
+    return good;
+}
+
 static int open_all(review *r) {
     const options *o = r->o;
     const clusters *found = &r->groups.found;
     if (!grouping_make(&r->groups, o, o->operand_count, "review") || !read_boxes(r)) return 0;
+    if (o->count && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
     const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
