@@ -51,7 +51,7 @@ const command COMMANDS[] = {
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
      "(--list), or files of embeddings (.npy, .fvecs, .jsonl, with their metadata); an id that is there already is an "
-     "error. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
+     "error; with --groups the crops in such files are named by what reid cluster and reid review found. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
      "tabs. search takes pictures with -m, else a file of embeddings; it compares each with every template, exactly; "
      "templates of the query's own picture (same bytes, or for embeddings the same id) do not count. set changes the "
      "threshold. export writes what add reads.\n\n"

@@ -233,6 +233,9 @@ const option OPTIONS[] = {
     {0, "list", "FILE.csv", "g", set_text, SHARED(list), 0, 0,
      "add: pictures and their identities, in columns path, identity and perhaps camera, time, id, under a line with "
      "these names"},
+    {0, "groups", "FILE.csv", "g", set_text, SHARED(groups), 0, 0,
+     "add: files of embeddings, whose crops are who this output of reid cluster says; crops without a name are left "
+     "out. All is added, or nothing"},
     {0, "camera", "NAME", "g", set_text, SHARED(camera), 0, 0, "add, search: the camera of these pictures"},
     {0, "time", "T", "g", set_text, SHARED(time), 0, 0,
      "add: when these pictures were taken: 2024-05-31T06:30:00Z, 2024-05-31, or seconds since 1970"},

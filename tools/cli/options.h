@@ -38,7 +38,7 @@ typedef struct options {
     double weights[MAX_MODELS], threshold; /* threshold: NAN when not given */
     int weight_count, top_k, keep_self;
 
-    const char *like, *list, *camera, *time;
+    const char *like, *list, *camera, *time, *groups;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
