@@ -53,7 +53,7 @@ typedef struct options {
     const char *key;
 
     const char *decisions, *by_whom, *html, *import, *pictures;
-    const char *tracks, *carry, *add;
+    const char *tracks, *carry, *add, *camtrap, *species;
     int same_frame, explain, own_labels;
     double suggest; /* NAN: not given */
     int count, sample, per_crop; /* 0: the usual ones */
