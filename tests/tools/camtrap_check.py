@@ -74,6 +74,8 @@ def main(folder, standard=None):
     folder = pathlib.Path(folder)
     package = json.loads((folder / "datapackage.json").read_text())
     for resource in package["resources"]:
+        if resource["name"] not in TABLES:
+            continue
         if standard:
             schema = pathlib.Path(standard, resource["name"] + "-table-schema.json")
             resource["schema"] = json.loads(schema.read_text())

@@ -8,7 +8,7 @@ need_python venv_frictionless frictionless==5.18.1
 . tests/tools/cli_lib.sh
 need_eval_files
 
-valid() { check "$1 is valid" "$python" "$repository/tests/tools/camtrap_check.py" "$@"; }
+valid() { check "$1 is valid" "$python" "$repository/tests/tools/camtrap_check.py" "$1" ${REID_CAMTRAP_DP:-}; }
 # value PACKAGE CROP COLUMN WANTED: of the observation of a crop
 value() {
     got=$("$python" -c 'import csv, sys
@@ -92,12 +92,12 @@ write("observations", [dict(observationID="old, \"1\"", deploymentID="dep-east",
                             observationLevel="media", observationType="animal", individualPositionAngle="-12.5",
                             observationComments="two\nlines")])
 END
-valid package ${REID_CAMTRAP_DP:-}
+valid package
 
 out_of() { status=$1; shift; run "$status" cluster crops.npy --threshold 0.6 --boxes boxes.csv --pictures photos "$@"; }
 out_of 0 --camtrap-dp package -o first --species 'Erinaceus europaeus' --same-frame
 prints '^8 observations of 3 individuals in first$'
-valid first ${REID_CAMTRAP_DP:-}
+valid first
 for f in datapackage.json deployments.csv media.csv; do same first/$f package/$f; done
 check "one that was there and eight" [ "$(observations first)" = 9 ]
 check "what was there is as it was" grep -q '^"old, ""1""",dep-east,m-east-1,.*,-12.5,' first/observations.csv
@@ -129,7 +129,7 @@ for i, what in enumerate(whats):
 END
 out_of 0 --camtrap-dp first -o second --decisions decisions.jsonl -q
 silent
-valid second ${REID_CAMTRAP_DP:-}
+valid second
 check "an earlier export is replaced" [ "$(observations second)" = 8 ]
 value second 'west/1.png#0' individualID 'Ann, "the" hog'
 value second 'west/1.png#0' classificationMethod machine
