@@ -51,7 +51,7 @@ const command COMMANDS[] = {
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
      "(--list), or files of embeddings (.npy, .fvecs, .jsonl, with their metadata); an id that is there already is an "
-     "error. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
+     "error; with --groups the crops in such files are named by what reid cluster and reid review found. remove takes ids, or identities with --identity. list prints id, identity, camera and time, separated by "
      "tabs. search takes pictures with -m, else a file of embeddings; it compares each with every template, exactly; "
      "templates of the query's own picture (same bytes, or for embeddings the same id) do not count. set changes the "
      "threshold. export writes what add reads.\n\n"
@@ -215,7 +215,12 @@ const command COMMANDS[] = {
      "score.\n\n"
      "What people decided (--decisions), pictures (--same-frame) and tracks (--tracks) come before scores. When they "
      "contradict each other, the message names the chain and nothing is written. With -o, stdout has a summary, and "
-     "how well the groups agree with labels, where there are any.",
+     "how well the groups agree with labels, where there are any.\n\n"
+     "--count tells how many individuals there are, whatever the scores are worth: people compare a sample of crops "
+     "with some others each (reid review --count asks them), and from their answers comes an estimate with a 95 % "
+     "interval. What is asked depends on the crops, the models and the seed alone; a crop counts when all of its "
+     "questions have answers. Poor scores make the interval wide, or more questions necessary, which is said: then "
+     "the exit status is 1.",
      {"reid cluster crops.npy --threshold 0.8 -o groups.csv",
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
@@ -232,7 +237,8 @@ const command COMMANDS[] = {
      "heeds them.\n\n"
      "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page "
      "with all of them inside, to be passed on; decisions that are made in it are saved as a file, and --import "
-     "adds that to a journal: what is there already is not added again.",
+     "adds that to a journal: what is there already is not added again.\n\n"
+     "With --count the pairs are those from which reid cluster --count tells how many individuals there are.",
      {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",
       "reid review --import saved.jsonl --decisions decisions.jsonl"},

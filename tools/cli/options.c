@@ -214,9 +214,9 @@ const option OPTIONS[] = {
      "also compare a query with a gallery picture that is the same file"},
     {0, "boxes", "FILE", "emg", set_text, SHARED(boxes), 0, 0,
      "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id])"},
-    {0, "min-conf", "P", "emgr", set_real, SHARED(min_conf), 0, 1,
+    {0, "min-conf", "P", "emgru", set_real, SHARED(min_conf), 0, 1,
      "with MegaDetector boxes: leave out detections below this confidence"},
-    {0, "category", "ID", "emgr", set_text, SHARED(category), 0, 0,
+    {0, "category", "ID", "emgru", set_text, SHARED(category), 0, 0,
      "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
     {'0', NULL, NULL, "emg", set_flag, SHARED(nul_list), 0, 0,
      "the list on stdin is separated by zero bytes, not lines"},
@@ -233,6 +233,9 @@ const option OPTIONS[] = {
     {0, "list", "FILE.csv", "g", set_text, SHARED(list), 0, 0,
      "add: pictures and their identities, in columns path, identity and perhaps camera, time, id, under a line with "
      "these names"},
+    {0, "groups", "FILE.csv", "g", set_text, SHARED(groups), 0, 0,
+     "add: files of embeddings, whose crops are who this output of reid cluster says; crops without a name are left "
+     "out. All is added, or nothing"},
     {0, "camera", "NAME", "g", set_text, SHARED(camera), 0, 0, "add, search: the camera of these pictures"},
     {0, "time", "T", "g", set_text, SHARED(time), 0, 0,
      "add: when these pictures were taken: 2024-05-31T06:30:00Z, 2024-05-31, or seconds since 1970"},
@@ -342,7 +345,7 @@ const option OPTIONS[] = {
      "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
      "below the threshold"},
     {0, "same-frame", NULL, "ur", set_flag, SHARED(same_frame), 0, 0,
-     "the crops of one picture (PATH#0, PATH#1, ...) are different individuals"},
+     "the crops of one picture (by --boxes, else PATH#0, PATH#1, ...) are different individuals"},
     {0, "tracks", "FILE.csv", "ur", set_text, SHARED(tracks), 0, 0,
      "columns id and track: crops of one track are one individual"},
     {0, "decisions", "FILE", "u", set_text, SHARED(decisions), 0, 0,
@@ -357,12 +360,28 @@ const option OPTIONS[] = {
      "the same by the identities that the files themselves name"},
     {0, "explain", NULL, "u", set_flag, SHARED(explain), 0, 0,
      "the last two arguments are ids: which joins brought their crops together, or kept them apart"},
+    {0, "count", NULL, "u", set_flag, SHARED(count), 0, 0,
+     "instead of groups: how many individuals there are, with a 95 % interval, by the answers to reid review --count in "
+     "--decisions"},
+    {0, "count", NULL, "r", set_flag, SHARED(count), 0, 0,
+     "ask the pairs that reid cluster --count needs, in place of those in doubt"},
+    {0, "sample", "N", "ur", set_int, SHARED(sample), 2, 1000000,
+     "with --count: how many crops are drawn. A larger sample holds the smaller one. Default: 50"},
+    {0, "per-crop", "M", "ur", set_int, SHARED(per_crop), 1, 1000000,
+     "with --count: with how many others each is compared, on average; poor scores need more. Default: 20"},
+    {0, "seed", "N", "ur", set_long, SHARED(count_seed), 0, 0x7fffffffffffffff,
+     "with --count: which crops are drawn. Default: 0"},
     {0, "decisions", "FILE", "r", set_text, SHARED(decisions), 0, 0,
      "the journal of decisions (decisions.jsonl), which is made when it is not there"},
     {0, "by", "NAME", "r", set_text, SHARED(by_whom), 0, 0, "who decides. Default: your name on this machine"},
-    {0, "boxes", "FILE", "r", set_text, SHARED(boxes), 0, 0,
+    {0, "camtrap-dp", "PACKAGE", "u", set_text, SHARED(camtrap), 0, 0,
+     "write the groups as observations into a copy of this Camtrap DP (a folder with datapackage.json, deployments and "
+     "media, among which the crops' pictures are looked up by the ends of their paths); -o is the new folder"},
+    {0, "species", "NAME", "u", set_text, SHARED(species), 0, 0,
+     "with --camtrap-dp: the scientific name of all of them. Default: none"},
+    {0, "boxes", "FILE", "ur", set_text, SHARED(boxes), 0, 0,
      "the boxes that were given to reid embed, for crops whose ids are theirs"},
-    {0, "pictures", "FOLDER", "r", set_text, SHARED(pictures), 0, 0,
+    {0, "pictures", "FOLDER", "ur", set_text, SHARED(pictures), 0, 0,
      "paths in ids and in --boxes start from here. Default: the working directory"},
     {0, "listen", "ADDRESS:PORT", "r", set_text, SHARED(listen), 0, 0,
      "where the page is, on this machine. Default: 127.0.0.1:0, any port that is free"},
@@ -473,6 +492,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = o->suggest = (double)NAN;
+    o->count_seed = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
     o->rounds = 9;

@@ -38,7 +38,7 @@ typedef struct options {
     double weights[MAX_MODELS], threshold; /* threshold: NAN when not given */
     int weight_count, top_k, keep_self;
 
-    const char *like, *list, *camera, *time;
+    const char *like, *list, *camera, *time, *groups;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
@@ -53,9 +53,11 @@ typedef struct options {
     const char *key;
 
     const char *decisions, *by_whom, *html, *import, *pictures;
-    const char *tracks, *carry, *add;
+    const char *tracks, *carry, *add, *camtrap, *species;
     int same_frame, explain, own_labels;
     double suggest; /* NAN: not given */
+    int count, sample, per_crop; /* 0: the usual ones */
+    long long count_seed;        /* -1: not given */
 
     const char *socket, *listen, *token_file;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */

@@ -3,14 +3,17 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
-#include "commands/grouping.h"
+#include "commands/counting.h"
 #include "identity/cluster_labels.h"
+#include "report/camtrap_export.h"
 #include "report/cluster_report.h"
+#include "report/count_report.h"
 #include "report/eval_report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static int check_options(const options *o) {
     if (o->operand_count < (o->explain ? 3 : 1))
@@ -21,9 +24,12 @@ static int check_options(const options *o) {
     else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
     else if ((o->labels || o->own_labels) && !o->output)
         say_error("cluster: how well groups agree with labels is told when the groups go to a file: give -o");
-    else if (o->output && !text_ends_with(o->output, ".csv") && !text_ends_with(o->output, ".json"))
+    else if (o->camtrap && (!o->output || o->explain || o->count))
+        say_error("cluster: --camtrap-dp writes a folder: give it as -o%s", o->output ? ", and nothing else" : "");
+    else if (o->species && !o->camtrap) say_error("cluster: --species is for --camtrap-dp");
+    else if (o->output && !o->camtrap && !text_ends_with(o->output, ".csv") && !text_ends_with(o->output, ".json"))
         say_error("%s: groups are written as .csv or .json", shown(o->output));
-    else return 1;
+    else return counting_options(o, "cluster");
     return 0;
 }
 
@@ -88,6 +94,27 @@ static int write_groups(const grouping *run) {
     return good;
 }
 
+static int write_package(const grouping *run) {
+    const options *o = run->o;
+    struct timespec now;
+    size_t written;
+    text out = TEXT_INIT;
+    clock_gettime(CLOCK_REALTIME, &now);
+    const camtrap_request r = {.package = o->camtrap, .out = o->output, .found = &run->found, .crops = &run->crops,
+                               .boxes = run->box, .calibration = o->calibration ? &run->calibration : NULL,
+                               .decided = o->decisions ? &run->decided.list : NULL,
+                               .state = o->decisions ? &run->state : NULL, .species = o->species,
+                               .root = o->pictures,
+                               .now = (long long)now.tv_sec * 1000};
+    int good = camtrap_export(&r, &written);
+    if (good && !o->quiet) {
+        text_printf(&out, "%zu observations of %zu individuals in %s\n", written, run->found.groups, shown(o->output));
+        good = write_out(&out);
+    }
+    text_free(&out);
+    return good && tell_summary(run);
+}
+
 static int explain(const grouping *run) {
     const options *o = run->o;
     size_t at[2];
@@ -105,15 +132,32 @@ static int explain(const grouping *run) {
     return good;
 }
 
+/* The exit status: 1 when too little was answered. */
+static int tell_count(const grouping *run) {
+    counting c;
+    census_result result;
+    text out = TEXT_INIT;
+    int status = 2;
+    if (counting_make(&c, run) && census_estimate(&c.sample, &result)) {
+        const count_report report = {&c.sample, &result, &c.request, &run->crops.makers};
+        (run->o->json ? count_json : count_lines)(&report, &out);
+        if (write_out(&out)) status = result.state != CENSUS_GOOD;
+    }
+    text_free(&out);
+    counting_free(&c);
+    return status;
+}
+
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
 
 int cluster_main(options *o) {
     grouping run;
     int status = 2;
     if (!check_options(o)) return 2;
-    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster") &&
-        (o->explain ? explain(&run) : write_groups(&run)))
-        status = 0;
+    if (grouping_make(&run, o, o->operand_count - (o->explain ? 2 : 0), "cluster")) {
+        if (o->count) status = tell_count(&run);
+        else status = (o->explain ? explain : o->camtrap ? write_package : write_groups)(&run) ? 0 : 2;
+    }
     grouping_free(&run);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "commands/gallery_command.h"
+#include "commands/gallery_groups.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
@@ -242,6 +243,7 @@ static int finish(adding *a, int begun) {
 
 int gallery_add(options *o, const char *path) {
     adding a;
+    if (o->groups) return gallery_add_groups(o, path);
     memset(&a, 0, sizeof a);
     a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = clock_seconds();
     if (o->time && !when_parse(o->time, &a.time)) {

@@ -310,6 +310,7 @@ static int check_options(const options *o, const char *name) {
         {o->like != NULL, "--like", " create "},
         {!isnan(o->threshold), "--threshold", " create set search "},
         {o->list != NULL, "--list", " add "},
+        {o->groups != NULL, "--groups", " add "},
         {o->camera != NULL, "--camera", " add search "},
         {o->time != NULL, "--time", " add "},
         {o->identity, "--identity", " remove list "},

@@ -7,6 +7,7 @@
 #include "gallery/makers.h"
 #include "identity/cluster_labels.h"
 #include "identity/decision.h"
+#include "pictures/boxes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -75,6 +76,23 @@ static int read_known(grouping *run) {
     return run->known != NULL;
 }
 
+/* A crop is called as its box is. */
+static int read_boxes(grouping *run) {
+    const options *o = run->o;
+    const box_file from = {o->boxes, o->category, o->min_conf};
+    size_t found = 0;
+    if (!boxes_read(&run->boxes, &from, o->pictures)) return 0;
+    run->box = need_zeroed(run->crops.count, sizeof *run->box);
+    for (size_t i = 0; i < run->boxes.count && run->box; i++) {
+        size_t at = crops_find(&run->crops, run->boxes.at[i].id);
+        if (at == SIZE_MAX || run->boxes.at[i].failure) continue;
+        run->box[at] = &run->boxes.at[i];
+        found++;
+    }
+    if (run->box && !found) say_error("%s: none of the crops is called as a box of it", shown(o->boxes));
+    return found > 0;
+}
+
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 /* The lowest score that is as probable as that; probabilities rise with scores. */
@@ -115,6 +133,10 @@ static int choose_scores(grouping *run) {
 
 static int read_all(grouping *run, int files) {
     const options *o = run->o;
+    if ((o->category || o->min_conf >= 0) && !o->boxes) {
+        say_error("%s: --min-conf and --category need --boxes", run->who);
+        return 0;
+    }
     if (o->weight_count && o->calibration) {
         say_error("%s: --weights would change the scores that --calibration is about", run->who);
         return 0;
@@ -129,7 +151,8 @@ static int read_all(grouping *run, int files) {
     if (o->decisions && !read_decisions(run)) return 0;
     if (o->tracks && !read_tracks(run)) return 0;
     if (o->add && !read_known(run)) return 0;
-    if (o->same_frame) run->frames = clusters_frames(&run->crops);
+    if (o->boxes && !read_boxes(run)) return 0;
+    if (o->same_frame) run->frames = clusters_frames(&run->crops, run->box);
     return (run->frames || !o->same_frame) && choose_scores(run);
 }
 
@@ -159,5 +182,6 @@ void grouping_free(grouping *run) {
     if (run->decided.path) decisions_close(&run->decided);
     calibration_free(&run->calibration);
     crops_close(&run->crops);
-    free(run->frames), free(run->tracks), free(run->known);
+    inputs_free(&run->boxes);
+    free(run->box), free(run->frames), free(run->tracks), free(run->known);
 }

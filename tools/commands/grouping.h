@@ -7,6 +7,7 @@
 #include "identity/clusters.h"
 #include "identity/decisions.h"
 #include "identity/earlier.h"
+#include "pictures/inputs.h"
 
 typedef struct grouping {
     const options *o;
@@ -16,6 +17,8 @@ typedef struct grouping {
     decisions decided; /* as they are when the groups are made */
     decision_state state;
     earlier earlier;
+    inputs boxes;      /* of --boxes, in the order of the file */
+    const input **box; /* [crops] those of the crops, NULL where there is none; NULL without --boxes */
     uint32_t *frames, *tracks, *known;
     clusters_request request;
     clusters found;

@@ -4,7 +4,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "base/threads.h"
-#include "commands/grouping.h"
+#include "commands/counting.h"
 #include "identity/decisions_import.h"
 #include "review/desk.h"
 #include "review/single.h"
@@ -22,7 +22,6 @@ static const size_t CACHE = (size_t)64 << 20, MOST_PAGE = (size_t)256 << 20;
 typedef struct review {
     const options *o;
     grouping groups;
-    inputs boxes;
     char models[MAX_MODELS][33];
     const char *by;
     board *board;
@@ -35,21 +34,14 @@ static int check_options(const options *o) {
         say_error("review: --import adds a file to --decisions and does nothing else");
     else if (!o->import && !o->operand_count) say_error("review: no INPUT; see \"reid help review\"");
     else if (o->html && o->listen) say_error("review: --html needs no server: --listen does not go with it");
-    else if ((o->category || o->min_conf >= 0) && !o->boxes) say_error("--min-conf and --category need --boxes");
     else if (!o->html && !o->import && !web_is_there())
         say_error("review: this version was compiled without libmicrohttpd (Debian: libmicrohttpd-dev); --html needs "
                   "none");
-    else return 1;
+    else return counting_options(o, "review");
     return 0;
 }
 
 /* --- what is reviewed --------------------------------------------------------------------------------------------- */
-
-static int read_boxes(review *r) {
-    const options *o = r->o;
-    const box_file from = {o->boxes, o->category, o->min_conf};
-    return !o->boxes || boxes_read(&r->boxes, &from, o->pictures);
-}
 
 static const char *who(const options *o) {
     const struct passwd *user = o->by_whom ? NULL : getpwuid(geteuid());
@@ -57,16 +49,32 @@ static const char *who(const options *o) {
     return user && *user->pw_name ? user->pw_name : "unknown";
 }
 
+/* The pairs of --count take the place of those in doubt. */
+static int ask_for_count(review *r) {
+    counting c;
+    clusters *found = &r->groups.found;
+    doubtful_pair *questions = NULL;
+    size_t count = 0;
+    int good = counting_make(&c, &r->groups) && census_questions(&c.sample, &questions, &count);
+    if (good) {
+        free(found->doubtful);
+        found->doubtful = questions, found->doubts = count;
+    }
+    counting_free(&c);
+    return good;
+}
+
 static int open_all(review *r) {
     const options *o = r->o;
     const clusters *found = &r->groups.found;
-    if (!grouping_make(&r->groups, o, o->operand_count, "review") || !read_boxes(r)) return 0;
+    if (!grouping_make(&r->groups, o, o->operand_count, "review")) return 0;
+    if (o->count && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
     const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->boxes : NULL, o->max_pixels, CACHE,
+    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL, o->max_pixels, CACHE,
                              threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
@@ -76,7 +84,6 @@ static void close_all(review *r) {
     board_close(r->board);
     album_close(r->album);
     grouping_free(&r->groups);
-    inputs_free(&r->boxes);
 }
 
 /* --- the server --------------------------------------------------------------------------------------------------- */

@@ -424,11 +424,15 @@ static int by_picture(const void *a, const void *b) {
     return order ? order : (x->length > y->length) - (x->length < y->length);
 }
 
-uint32_t *clusters_frames(const crops *c) {
+uint32_t *clusters_frames(const crops *c, const input *const *boxes) {
     pictured *sorted = need_array(c->count, sizeof *sorted);
     uint32_t *frames = sorted ? need_array(c->count, sizeof *frames) : NULL, number = 0;
-    for (uint32_t i = 0; i < c->count && frames; i++)
-        sorted[i].id = c->ids[i], sorted[i].length = crop_picture_length(c->ids[i]), sorted[i].row = i;
+    for (uint32_t i = 0; i < c->count && frames; i++) {
+        const input *in = boxes ? boxes[i] : NULL;
+        sorted[i].id = in ? in->path : c->ids[i];
+        sorted[i].length = in ? strlen(in->path) : crop_picture_length(c->ids[i]);
+        sorted[i].row = i;
+    }
     if (frames) qsort(sorted, c->count, sizeof *sorted, by_picture);
     for (size_t i = 0; i < c->count && frames; i++) {
         number += i > 0 && by_picture(&sorted[i - 1], &sorted[i]) != 0;

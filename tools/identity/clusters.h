@@ -5,6 +5,7 @@
 
 #include "identity/crops.h"
 #include "identity/decisions_state.h"
+#include "pictures/inputs.h"
 #include "reid.h"
 
 #define CLUSTERS_NONE UINT32_MAX /* group of what is no crop */
@@ -50,7 +51,8 @@ typedef struct clusters {
 int clusters_make(clusters *c, const clusters_request *r);
 void clusters_free(clusters *c);
 
-/* Numbers crops by their pictures. Returns NULL after saying that there is no memory. */
-uint32_t *clusters_frames(const crops *c);
+/* Numbers crops by their pictures: the path of a crop's box, or what its id says. boxes: [crops], NULL where it is not
+   known; or NULL. Returns NULL after saying that there is no memory. */
+uint32_t *clusters_frames(const crops *c, const input *const *boxes);
 
 #endif

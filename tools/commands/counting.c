@@ -1,0 +1,46 @@
+#include "commands/counting.h"
+
+#include "base/say.h"
+
+#include <string.h>
+
+enum { USUAL_SAMPLE = 50, USUAL_PAIRS = 20 };
+
+int counting_options(const options *o, const char *who) {
+    const char *other = o->add ? "--add" : o->explain ? "--explain" : o->labels ? "--labels"
+                      : o->own_labels ? "--own-labels" : o->output ? "-o" : NULL;
+    if (!o->count && (o->sample || o->per_crop || o->count_seed >= 0))
+        say_error("%s: --sample, --per-crop and --seed say what --count asks: give it, too", who);
+    else if (o->count && other) say_error("%s: --count makes no groups: %s does not go with it", who, other);
+    else return 1;
+    return 0;
+}
+
+int counting_make(counting *c, const grouping *run) {
+    const options *o = run->o;
+    memset(c, 0, sizeof *c);
+    if (run->crops.count < 2) {
+        say_error("%s: --count needs more than one crop", run->who);
+        return 0;
+    }
+    const reid_desc search = model_desc(o, &o->every, NULL);
+    clusters_request blind = run->request;
+    blind.search = &search;
+    blind.doubt = blind.threshold;
+    blind.decided = NULL, blind.state = NULL, blind.known = NULL;
+    if (!clusters_make(&c->blind, &blind)) return 0;
+    census_request *r = &c->request;
+    r->crops = &run->crops, r->found = &c->blind, r->scale = run->request.scale;
+    r->calibration = o->calibration ? &run->calibration : NULL;
+    r->frames = run->frames, r->tracks = run->tracks;
+    r->state = o->decisions ? &run->state : NULL;
+    r->seed = o->count_seed >= 0 ? o->count_seed : 0;
+    r->sample = o->sample ? (size_t)o->sample : USUAL_SAMPLE;
+    r->per_crop = o->per_crop ? (size_t)o->per_crop : USUAL_PAIRS;
+    return census_make(&c->sample, r);
+}
+
+void counting_free(counting *c) {
+    census_free(&c->sample);
+    clusters_free(&c->blind);
+}

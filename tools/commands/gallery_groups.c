@@ -1,0 +1,156 @@
+#include "commands/gallery_groups.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "gallery/gallery_file.h"
+#include "gallery/gallery_host.h"
+#include "identity/earlier.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct naming {
+    const options *o;
+    const char *path;
+    gallery_store *store;
+    earlier groups;      /* sorted by id */
+    unsigned char *seen; /* [groups.count]: a file has the crop */
+    uint16_t *half_row;  /* [dim] */
+    size_t names, added, known, nameless;
+} naming;
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b) {
+    const earlier_crop *x = *(const earlier_crop *const *)a, *y = *(const earlier_crop *const *)b;
+    int order = strcmp(x->name, y->name);
+    return order ? order : (x->group > y->group) - (x->group < y->group);
+}
+
+/* Two groups of one name may be one individual that the scores could not join; that is for people to say. */
+static int check_names(naming *n) {
+    const earlier_crop **named = need_array(n->groups.count + 1, sizeof *named);
+    size_t count = 0;
+    int good = named != NULL;
+    for (size_t i = 0; i < n->groups.count && good; i++)
+        if (n->groups.at[i].name) named[count++] = &n->groups.at[i];
+    if (good) qsort(named, count, sizeof *named, by_name);
+    for (size_t i = 0; i < count && good; i++) {
+        int other = i == 0 || strcmp(named[i]->name, named[i - 1]->name) != 0;
+        n->names += (size_t)other;
+        if (other || named[i]->group == named[i - 1]->group) continue;
+        say_error("%s: groups %u and %u are both called %s: are they the same?", shown(n->o->groups),
+                  (unsigned)named[i - 1]->group, (unsigned)named[i]->group, shown(named[i]->name));
+        good = 0;
+    }
+    if (good && !count) {
+        say_error("%s: no group has a name: give some with reid review", shown(n->o->groups));
+        good = 0;
+    }
+    free(named);
+    return good;
+}
+
+static int by_id(const void *key, const void *crop) { return strcmp(key, ((const earlier_crop *)crop)->id); }
+
+/* --- templates ---------------------------------------------------------------------------------------------------- */
+
+/* Returns 0 after saying what is wrong. */
+static int add_crop(naming *n, const char *id, const char *name, const store_item *more, const float *row) {
+    char why[STORE_WHY] = "";
+    const store_meta *meta = store_info(n->store);
+    size_t there = store_find(n->store, id);
+    if (there != SIZE_MAX) {
+        const char *now = store_at(n->store, there).identity;
+        n->known += strcmp(now, name) == 0;
+        if (strcmp(now, name) == 0) return 1;
+        say_error("%s: is %s in the gallery, but now %s", shown(id), shown(now), shown(name));
+        return 0;
+    }
+    store_item item = *more;
+    item.id = id, item.identity = name;
+    if (meta->halves) reid_to_halves(row, n->half_row, (size_t)meta->dim);
+    if (!store_add(n->store, &item, meta->halves ? (const void *)n->half_row : row, why)) {
+        say_error("%s: %s", shown(id), why);
+        return 0;
+    }
+    n->added++;
+    return 1;
+}
+
+static int add_file(naming *n, const char *name) {
+    gallery_file f;
+    store_meta meta = *store_info(n->store);
+    int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, &meta, NULL, n->path);
+    for (size_t i = 0; good && i < f.count && !interrupted(); i++) {
+        const earlier_crop *crop = bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id);
+        if (crop) n->seen[crop - n->groups.at] = 1;
+        if (!crop || !crop->name) {
+            n->nameless++;
+            continue;
+        }
+        const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : n->o->camera ? n->o->camera : "";
+        const store_item more = {NULL, NULL, camera, "", f.times ? f.times[i] : STORE_NO_TIME, 0, 0};
+        good = add_crop(n, f.ids[i], crop->name, &more, f.rows + i * f.columns);
+    }
+    gallery_file_free(&f);
+    return good;
+}
+
+static int check_seen(const naming *n) {
+    for (size_t i = 0; i < n->groups.count; i++) {
+        if (n->seen[i] || !n->groups.at[i].name) continue;
+        say_error("%s: %s, which is %s, is in none of the files", shown(n->o->groups), shown(n->groups.at[i].id),
+                  shown(n->groups.at[i].name));
+        return 0;
+    }
+    return 1;
+}
+
+/* --- all of it ---------------------------------------------------------------------------------------------------- */
+
+static int check_options(const options *o) {
+    if (o->models || o->list || o->boxes || o->time)
+        say_error("gallery add: --groups names the crops in files of embeddings; no pictures go with it");
+    else if (!o->operand_count)
+        say_error("gallery add: --groups: which files of embeddings? Give those of reid cluster");
+    else return 1;
+    return 0;
+}
+
+static int tell(const naming *n) {
+    text t = TEXT_INIT;
+    if (n->o->json)
+        text_printf(&t, "{\"added\": %zu, \"known\": %zu, \"individuals\": %zu, \"left_out\": %zu}\n", n->added,
+                    n->known, n->names, n->nameless);
+    else
+        text_printf(&t, "added %zu crops of %zu named individuals; %zu were there, %zu have no name and are left out\n",
+                    n->added, n->names, n->known, n->nameless);
+    int good = need_text(&t) && results_begin(0) && results_write(&t);
+    text_free(&t);
+    return results_end(good) && good;
+}
+
+int gallery_add_groups(const options *o, const char *path) {
+    naming n;
+    char why[STORE_WHY] = "";
+    memset(&n, 0, sizeof n);
+    n.o = o, n.path = path;
+    int good = check_options(o) && earlier_read(&n.groups, o->groups) && check_names(&n);
+    n.seen = good ? need_zeroed(n.groups.count + 1, 1) : NULL;
+    n.store = n.seen ? gallery_store_change(path) : NULL;
+    good = n.store && (n.half_row = need_array((size_t)store_info(n.store)->dim, sizeof *n.half_row)) != NULL;
+    for (int i = 0; i < o->operand_count && good; i++) good = add_file(&n, o->operands[i]);
+    good = good && !interrupted() && check_seen(&n);
+    if (good && n.added && !store_commit(n.store, why)) {
+        say_gallery_error(path, why);
+        good = 0;
+    }
+    good = good && tell(&n);
+    store_close(n.store);
+    earlier_free(&n.groups);
+    free(n.seen), free(n.half_row);
+    return good ? 0 : 2;
+}
