@@ -152,11 +152,12 @@ static void ql_step(tridiagonal *t, double *vectors, size_t l, size_t m) {
 
 /* Eigenvalues into the diagonal, the eigenvectors of the tridiagonal matrix into the rows of `vectors`. */
 static int iterate(tridiagonal *t, double *vectors) {
-    const double *d = t->diagonal;
+    double largest = 0;
+    for (size_t i = 0; i < t->n; i++) largest = fmax(largest, fabs(t->diagonal[i]) + fabs(t->beside[i]));
     for (size_t l = 0; l < t->n; l++)
         for (int steps = 0;; steps++) {
-            size_t m = l;
-            while (m + 1 < t->n && fabs(t->beside[m]) > DBL_EPSILON / 2 * (fabs(d[m]) + fabs(d[m + 1]))) m++;
+            size_t m = l; /* what is small beside the whole matrix couples nothing: it has rounding of that size anyway */
+            while (m + 1 < t->n && !(fabs(t->beside[m]) <= DBL_EPSILON * largest)) m++;
             if (m == l) break;
             if (interrupted()) return 0;
             if (steps == MOST_STEPS) {

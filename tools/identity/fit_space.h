@@ -8,8 +8,7 @@
    more, which bounds the largest matrix of which eigenvectors are wanted. */
 enum { FIT_MOST_AXES = 512, FIT_MOST_ROWS = 2048 };
 
-typedef enum fit_method { FIT_AUTO, FIT_WITHIN, FIT_LDA, FIT_PCA } fit_method;
-#define FIT_METHODS "auto|within|lda|pca"
+typedef enum fit_method { FIT_AUTO, FIT_WITHIN, FIT_LDA, FIT_PCA } fit_method; /* as in FIT_METHODS */
 
 /* Principal components: a row x is mean + Σ at[i] · axis[i] + what the components leave out. */
 typedef struct fit_space {
