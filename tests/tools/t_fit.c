@@ -1,5 +1,5 @@
-/* t_fit.c: heads in closed form, against scikit-learn, scipy and numpy (tests/golden/fits.txt); eigenvectors, factors and
-   products against plain loops; what is chosen, what is refused, memory that is refused.
+/* t_fit.c: heads in closed form, against scikit-learn, scipy and numpy (tests/golden/fits.txt); eigenvectors, factors
+   and products against plain loops; what is chosen, what is refused, memory that is refused.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_fit.c tools/identity/fit.c tools/identity/fit_parts.c
       tools/identity/fit_choose.c tools/identity/fit_space.c tools/identity/fit_algebra.c tools/identity/metrics.c

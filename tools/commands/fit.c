@@ -259,8 +259,9 @@ static int write_head(fit_run *f) {
     int good = need_text(&from) && need_text(&method) && need_text(&shrinkage) && need_text(&share);
     good = good && list_tensors(&list, f);
     if (good) {
-        const head_write_request r = {f->o->model[0].weights, f->o->output, list.at, list.count, list.replaced, metadata,
-                                      check_result, f};
+        const head_write_request r = {
+            .from = f->o->model[0].weights, .to = f->o->output, .tensors = list.at, .count = list.count,
+            .replaced = list.replaced, .metadata = metadata, .check = check_result, .user = f};
         good = head_write(&r, &size, &why);
         if (!good && !interrupted()) say_error("%s: %s", shown(f->o->output), shown(why.s));
         free(list.values);

@@ -32,8 +32,8 @@ typedef struct head_inputs {
     size_t made_first, made;
 } head_inputs;
 
-/* On the CPU in FP32, whatever desc says. Layers that the file lacks are made by the seed. Returns 0 after saying what is
-   wrong, which can be that the network has no such head; close it in any case. */
+/* On the CPU in FP32, whatever desc says. Layers that the file lacks are made by the seed. Returns 0 after saying what
+   is wrong, which can be that the network has no such head; close it in any case. */
 int head_inputs_open(head_inputs *h, const reid_desc *desc);
 void head_inputs_close(head_inputs *h);
 

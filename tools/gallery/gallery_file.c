@@ -226,8 +226,8 @@ static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text 
     if (good && m->raw != raw) {
         text_clear(name);
         text_puts(name, path);
-        text_puts(why, raw ? "holds embeddings of unit length, but a head takes in what comes before that; make it again "
-                             "with --raw --head none"
+        text_puts(why, raw ? "holds embeddings of unit length, but a head takes in what comes before that; make it "
+                             "again with --raw --head none"
                            : "holds raw embeddings, which have no unit length; make it again without --raw");
         good = 0;
     }

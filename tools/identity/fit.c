@@ -64,7 +64,8 @@ static int make_space(fitting *t, int p) {
     for (size_t i = 0; i < r->count && row; i++) row[i] = r->rows + r->pick[i] * r->columns + r->part[p].first;
     int good = row && fit_space_make(&t->space[p], row, r->count, r->part[p].dim);
     free(row);
-    if (good && !t->space[p].axes) say_error("all %zu crops have the same features: nothing tells them apart", r->count);
+    if (good && !t->space[p].axes)
+        say_error("all %zu crops have the same features: nothing tells them apart", r->count);
     return good && t->space[p].axes;
 }
 
@@ -97,10 +98,10 @@ static int compose(const fitting *t, int p, const fit_scatter *s, const double *
     return 1;
 }
 
-/* Directions there must be; rank 0 is said before. */
+/* As many directions as are asked for there must be, by one method at least. */
 static int dim_fits(const fitting *t, int p) {
     const fit_request *r = t->r;
-    size_t rank = fit_rank(t->f->part[p].method, t->space[p].axes, t->eligible), room = r->part[p].room;
+    size_t rank = fit_rank(r->method, t->space[p].axes, t->eligible), room = r->part[p].room;
     if (r->dim <= room && r->dim <= rank) return 1;
     if (r->dim > room) say_error("--dim %zu: the head holds %zu", r->dim, room);
     else say_error("--dim %zu: %zu crops of %zu individuals give %zu directions", r->dim, r->count, t->eligible, rank);
@@ -165,11 +166,11 @@ int fit_heads(fitted *f, const fit_request *r) {
     begin(f, r);
     int good = all_finite(r) && gather(&t) && can_be_fitted(&t);
     for (int p = 0; p < r->parts && good; p++) {
-        good = make_space(&t, p);
+        good = make_space(&t, p) && dim_fits(&t, p);
         f->part[p].axes = t.space[p].axes;
     }
     good = good && choose(&t);
-    for (int p = 0; p < r->parts && good; p++) good = dim_fits(&t, p) && finish_part(&t, p);
+    for (int p = 0; p < r->parts && good; p++) good = finish_part(&t, p);
     if (good && f->parts == 1) f->map = f->part[0].map;
     f->single = r->count - f->crops;
     for (int p = 0; p < r->parts; p++) fit_space_free(&t.space[p]);

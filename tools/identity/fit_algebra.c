@@ -58,8 +58,8 @@ typedef struct tridiagonal {
     double *room;
 } tridiagonal;
 
-/* room = beta · A v, then less the part along v that makes the two-sided update symmetric. A is the trailing square from
-   `first` on, of which only the lower triangle is read. */
+/* room = beta · A v, then less the part along v that makes the two-sided update symmetric. A is the trailing square
+   from `first` on, of which only the lower triangle is read. */
 static void reflect_vector(tridiagonal *t, const double *v, size_t first, double beta) {
     double *p = t->room, along = 0;
     for (size_t i = first; i < t->n; i++) p[i] = 0;
@@ -124,7 +124,8 @@ static void rotate(double *upper, double *lower, size_t n, double c, double s) {
     }
 }
 
-/* One QL step on the rows from l to m: the shift is the eigenvalue of the leading 2 x 2 that is nearer to its corner. */
+/* One QL step on the rows from l to m. The shift is that eigenvalue of the leading 2 x 2 which is nearer to its
+   corner. */
 static void ql_step(tridiagonal *t, double *vectors, size_t l, size_t m) {
     double *d = t->diagonal, *e = t->beside, c = 1, s = 1, shrunk = 0;
     double half = (d[l + 1] - d[l]) / (2 * e[l]), root = hypot(half, 1);
@@ -156,7 +157,7 @@ static int iterate(tridiagonal *t, double *vectors) {
     for (size_t i = 0; i < t->n; i++) largest = fmax(largest, fabs(t->diagonal[i]) + fabs(t->beside[i]));
     for (size_t l = 0; l < t->n; l++)
         for (int steps = 0;; steps++) {
-            size_t m = l; /* what is small beside the whole matrix couples nothing: it has rounding of that size anyway */
+            size_t m = l; /* what is small beside the whole matrix, as rounding is, couples nothing */
             while (m + 1 < t->n && !(fabs(t->beside[m]) <= DBL_EPSILON * largest)) m++;
             if (m == l) break;
             if (interrupted()) return 0;

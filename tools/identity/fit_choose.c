@@ -13,7 +13,11 @@
 static const double SHRINKAGES[] = {1, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
 static const double SHARES[] = {1, 0.5, 2, 0.25, 4, 0};
 static const fit_method METHODS[] = {FIT_WITHIN, FIT_LDA, FIT_PCA};
-enum { N_SHRINKAGES = sizeof SHRINKAGES / sizeof *SHRINKAGES, N_SHARES = sizeof SHARES / sizeof *SHARES, N_METHODS = 3 };
+enum {
+    N_SHRINKAGES = sizeof SHRINKAGES / sizeof *SHRINKAGES,
+    N_SHARES = sizeof SHARES / sizeof *SHARES,
+    N_METHODS = sizeof METHODS / sizeof *METHODS
+};
 
 /* ---- a turn ------------------------------------------------------------------------------------------------------ */
 

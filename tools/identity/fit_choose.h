@@ -15,7 +15,9 @@ typedef struct fit_candidate {
     size_t eligible;                 /* individuals with two picks or more */
 } fit_candidate;
 
-/* The best method and shrinkage of part p. Return 0 after saying what is wrong, or without a word when interrupted(). */
+/* Both return 0 after saying what is wrong, or without a word when interrupted(). */
+
+/* The best method and shrinkage of part p. */
 int fit_choose(const fit_candidate *c, fitted_part *p);
 /* The best shares of all parts and the mean average precision with them into f->map. */
 int fit_choose_shares(const fit_candidate *c, fitted *f);

@@ -57,8 +57,8 @@ size_t fitted_dim(const fitted *f);
 /* The parts of one row of the request behind their heads, side by side, not normalised. */
 void fit_apply(const fitted *f, const fit_request *r, const float *row, float *out);
 
-/* turn[identity] = 0 … turns-1 for those with two picks or more, in an order drawn from the seed; -1 for others. Returns
-   how many of them there are. */
+/* turn[identity] = 0 … turns-1 for those with two picks or more, in an order drawn from the seed; -1 for others.
+   Returns how many of them there are. */
 size_t fit_turns(const fit_request *r, int turns, int *turn);
 
 #endif

@@ -19,8 +19,8 @@ typedef struct fit_space {
     double *at;       /* (count, axes) */
 } fit_space;
 
-/* Of `count` rows of `dim` floats. axes is their rank, at most FIT_MOST_AXES; 0 when all rows are equal. Returns 0 after
-   saying that there is no memory, or without a word when interrupted(); free it in any case. */
+/* Of `count` rows of `dim` floats. axes is their rank, at most FIT_MOST_AXES; 0 when all rows are equal. Returns 0
+   after saying that there is no memory, or without a word when interrupted(); free it in any case. */
 int fit_space_make(fit_space *s, const float *const *row, size_t count, size_t dim);
 void fit_space_free(fit_space *s);
 

@@ -62,8 +62,8 @@ static int add_new(checkpoint *c, const head_write_request *r, text *bytes, text
 }
 
 /* The old tensors that stay, then the new ones; NULL with the reason in why. */
-static outgoing *list_tensors(const head_write_request *r, const checkpoint *old, const checkpoint *added, size_t *count,
-                              text *why) {
+static outgoing *list_tensors(const head_write_request *r, const checkpoint *old, const checkpoint *added,
+                              size_t *count, text *why) {
     outgoing *list = mem_zeroed(old->tensor_count + added->tensor_count + 1, sizeof *list);
     const checkpoint *both[2] = {old, added};
     *count = 0;

@@ -22,8 +22,8 @@ typedef struct head_write_request {
     void *user;
 } head_write_request;
 
-/* All other tensors keep their names and their bits. The file appears whole or not at all; *size is its bytes. Returns 0
-   with the reason in why. */
+/* All other tensors keep their names and their bits. The file appears whole or not at all; *size is its bytes. Returns
+   0 with the reason in why. */
 int head_write(const head_write_request *r, uint64_t *size, text *why);
 
 #endif

@@ -72,7 +72,7 @@ int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *c
     target t = {p, 0, why};
     if (count) qsort(tensors, count, sizeof *tensors, by_size_and_name);
     int good = make_header(&header, tensors, count, metadata, why) && put(&t, header.s, header.len);
-    for (size_t i = 0; i < count && good; i++) 
+    for (size_t i = 0; i < count && good; i++)
         good = checkpoint_values(tensors[i].of, tensors[i].from, put, &t, why);
     text_free(&header);
     *size = t.at;
