@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster \
+for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster \
     help version; do
     run 0 help "$command"
     cp "$out" wanted
@@ -109,10 +109,12 @@ echo first,second,same >pairs.csv
 for who in 1 2 3 4 5 6 7 8; do
     mkdir -p crops/$who
     for f in 1 2; do picture crops/$who/$f.png 30 40 $who; done
+    picture crops/$who/3.png 33 40 $who
     echo "crops/$who/1.png,crops/$who/2.png,1" >>pairs.csv
     for f in 1 2; do echo "crops/$who/$f.png,crops/$((who % 8 + 1))/$f.png,0" >>pairs.csv; done
 done
 echo '{"images":[{"file":"x.png","detections":[{"category":"1","conf":0.9,"bbox":[0,0,0.5,0.5]}]}]}' >detections.json
+"$REID" embed -q -m w.safetensors --raw crops -o raw.npy
 for part in 1 2; do "$REID" embed -q -m w.safetensors gallery --shard $part/2 -o part$part.npy; done
 printf '\020\000\000\000\000\000\000\000{"ask": "stats"}' >requests.frames
 ln -s "$REID" bin/reid
@@ -125,7 +127,7 @@ serve_example() {
     wait $! || grep -q 'compiled without libmicrohttpd' "$err"
 }
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster fit; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in
@@ -136,7 +138,7 @@ for command in embed merge match gallery eval calibrate inspect bench convert se
         examples=$((examples + 1))
     done <examples
 done
-check "thirty-four examples" [ $examples = 34 ]
+check "thirty-seven examples" [ $examples = 37 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

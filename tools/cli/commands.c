@@ -151,6 +151,27 @@ const command COMMANDS[] = {
       "reid convert --preset torchreid --last-stride 1 checkpoint.pth reid.safetensors",
       "reid convert --json -v checkpoint.pth"},
      convert_main},
+    {'f', "fit", "-m WEIGHTS [OPTION]... [FOLDER] [FILE.npy] [-o OUT]",
+     "a head for your individuals, from labelled crops",
+     "Computes the last linear layer of a network from crops whose individuals are known, in closed form: minutes on a "
+     "CPU, no training. OUT is the weight file of -m with that head: reid embed -m OUT makes embeddings in which the "
+     "individuals of your kind are further apart, also new ones. FOLDER and --labels are as in reid eval; FILE.npy "
+     "holds embeddings of these weights by reid embed --raw --head none, which saves computing them again.\n\n"
+     "ResNet-50 gets 512 dimensions (the result is of network resnet50-layumi), an EfficientNet its projection of 512; "
+     "of resnet50-multiscale all four layers are fitted (--net resnet50-multiscale takes any ResNet-50), from pictures "
+     "alone. Others end with layers of their own.\n\n"
+     "The directions, of the principal components of the crops: lda separates the means of individuals most, for how "
+     "much the crops of one differ, and has one direction fewer than there are individuals; within takes the spread of "
+     "all crops in place of the means, so that it has more directions; pca only makes all components vary alike. "
+     "Shrinkage and method are those that find most individuals who took no part, in five turns; so are the shares of "
+     "the four layers.\n\n"
+     "At least four individuals need two crops or more; dozens are what it takes, taken as the later ones will be. "
+     "Whether it helps says --report, which fits without the individuals that it judges by; of a FILE.npy it needs no "
+     "-m. The same crops give the same bits, whatever the threads.",
+     {"reid fit -m efficientnet_b0.safetensors crops/ --report --holdout 0.5 -o fitted.safetensors",
+      "reid fit raw.npy --report --json",
+      "reid fit -m resnet50.safetensors --method lda --shrinkage 0.1 crops/ -o lda.safetensors"},
+     fit_main},
     {'s', "serve", "-m [NAME=]WEIGHTS [-m [NAME2=]WEIGHTS2] [OPTION]...", "embeddings and matches for many clients",
      "Answers requests over HTTP until it is told to stop. Images of all clients are computed together, in batches; "
      "an embedding is the same, bit for bit, as that of reid embed. Listens on a Unix socket that only you can "

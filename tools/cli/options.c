@@ -178,19 +178,19 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 
 /* Which commands take an option: their letters in COMMANDS. */
 const option OPTIONS[] = {
-    {'m', "model", "FILE", "embpgltsw", set_model, 1, 0, 0, 0,
+    {'m', "model", "FILE", "embpgltswf", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
-    {0, "net", "NAME", "emibpcgltsw", set_text, PER_MODEL(network), 0, 0,
+    {0, "net", "NAME", "emibpcgltswf", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
-    {0, "preset", "NAME", "emibpcgltsw", set_text, PER_MODEL(preset), 0, 0,
+    {0, "preset", "NAME", "emibpcgltswf", set_text, PER_MODEL(preset), 0, 0,
      "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emibpgltsw", set_size, 1, 0, 1, REID_MAX_INPUT,
+    {0, "size", "HxW", "emibpgltswf", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
-    {0, "head", "none|file|seeded[:SEED]", "emibpgltsw", set_head, 1, 0, 0, 0x7fffffffffffffff,
+    {0, "head", "none|file|seeded[:SEED]", "emibpgltswf", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
-    {0, "last-stride", "1|2", "emibpcgltsw", set_choice, PER_MODEL(last_stride), 1, 0,
+    {0, "last-stride", "1|2", "emibpcgltswf", set_choice, PER_MODEL(last_stride), 1, 0,
      "stride of ResNet's layer4. Default: the one named in the file, else 2"},
-    {0, "allow-unused", NULL, "emibpcgltsw", set_flag, PER_MODEL(allow_unused), 0, 0,
+    {0, "allow-unused", NULL, "emibpcgltswf", set_flag, PER_MODEL(allow_unused), 0, 0,
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
@@ -224,7 +224,7 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
-    {0, "strict", NULL, "emglt", set_flag, SHARED(strict), 0, 0,
+    {0, "strict", NULL, "emgltf", set_flag, SHARED(strict), 0, 0,
      "stop at the first input that fails: no output, exit 1"},
 
     {0, "fp16", NULL, "g", set_flag, SHARED(fp16), 0, 0, "create: keep embeddings in half of the space"},
@@ -250,10 +250,10 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
      "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
 
-    {0, "labels", "FILE.csv", "lt", set_text, SHARED(labels), 0, 0,
+    {0, "labels", "FILE.csv", "ltf", set_text, SHARED(labels), 0, 0,
      "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
      "Default: from the layout of FOLDER or from the ids"},
-    {0, "leave-out", "auto|camera|picture", "lt", set_choice, SHARED(leave_out), 0, 0,
+    {0, "leave-out", "auto|camera|picture", "ltf", set_choice, SHARED(leave_out), 0, 0,
      "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
      "Default: camera where all cameras are known"},
     {0, "rerank", NULL, "l", set_flag, SHARED(rerank), 0, 0, "re-rank by k-reciprocal neighbours (Zhong et al. 2017)"},
@@ -270,7 +270,7 @@ const option OPTIONS[] = {
      "one loses too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
-    {0, "draws", "N", "lt", set_int, SHARED(draws), 10, 1000000,
+    {0, "draws", "N", "ltf", set_int, SHARED(draws), 10, 1000000,
      "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
 
     {'o', "output", "FILE", "t", set_text, SHARED(output), 0, 0,
@@ -289,6 +289,22 @@ const option OPTIONS[] = {
      "what makes scores probabilities: a curve of two numbers, or steps that need many pairs. Default: logistic"},
     {0, "weights", "W1,W2", "t", set_weights, SHARED(weights), 0, 1000,
      "share of each model in the score. Default: fitted to the pairs"},
+
+    {'o', "output", "FILE.safetensors", "f", set_text, SHARED(output), 0, 0,
+     "the weights of -m with the fitted head, for every command"},
+    {0, "method", FIT_METHODS, "f", set_choice, SHARED(fit_method), 0, 0,
+     "what the directions of the head are good for. Default: auto, the one that finds most"},
+    {0, "shrinkage", "X", "f", set_real, SHARED(shrinkage), 0, 1,
+     "how far the spread of an individual's crops is drawn to the same in all directions: 0 not at all, 1 wholly. "
+     "Default: chosen by cross-validation over individuals"},
+    {0, "dim", "N", "f", set_long, SHARED(fit_dim), 1, 65536,
+     "directions behind each pooled vector; the head's other outputs are 0. Default: as many as there are"},
+    {0, "report", NULL, "f", set_flag, SHARED(report), 0, 0,
+     "rank-1, mAP and AUC for individuals that took no part, beside those without the fit"},
+    {0, "holdout", "P", "f", set_share, SHARED(holdout), 0, 0,
+     "with --report: hold out this share of the individuals, once. Default: a third of them, three times"},
+    {0, "seed", "N", "f", set_long, SHARED(seed), 0, 0x7fffffffffffffff,
+     "draws which individuals are held out together. Default: 0"},
 
     {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
@@ -404,30 +420,30 @@ const option OPTIONS[] = {
      "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
     {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
     {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
-    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8", "emibgltswur", set_choice,
+    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8", "emibgltswurf", set_choice,
      SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
     {0, "batch", "N|auto", "emibpgltsw", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emibpgltswur", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibpgltswurf", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
     {0, "lanes", "N|auto", "sw", set_int_or_auto, SHARED(lanes), 1, 64,
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
     {0, "memory", "BYTES", "emibgltsw", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emgltsw", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emgltswf", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
-    {0, "max-pixels", "N", "emgltswr", set_long, SHARED(max_pixels), 1, 1000000000000,
+    {0, "max-pixels", "N", "emgltswrf", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltsw", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcgltju", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {'q', "quiet", NULL, "emibpcgltsjwru", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcgltsjwru", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {0, "json", NULL, "emibcgltjuf", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'q', "quiet", NULL, "emibpcgltsjwruf", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcgltsjwruf", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcgltsjwru", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpcgltsjwruf", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -491,7 +507,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
-    o->threshold = o->min_conf = o->suggest = (double)NAN;
+    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = (double)NAN;
     o->count_seed = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;

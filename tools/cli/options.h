@@ -59,6 +59,10 @@ typedef struct options {
     int count, sample, per_crop; /* 0: the usual ones */
     long long count_seed;        /* -1: not given */
 
+    int fit_method, report;
+    long long fit_dim, seed;    /* fit_dim: 0 when not given */
+    double shrinkage, holdout;  /* NAN: not given */
+
     const char *socket, *listen, *token_file;
     int waiting, connections, idle, drain; /* waiting: images, 0: automatic; seconds */
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
@@ -111,6 +115,7 @@ int calibrate_main(options *o);
 int bench_main(options *o);
 int pack_main(options *o);
 int convert_main(options *o);
+int fit_main(options *o);
 int serve_main(options *o);
 int worker_main(options *o);
 int review_main(options *o);

@@ -122,6 +122,7 @@ static outgoing *choose_tensors(conversion *v, size_t *count) {
         outgoing *out = &list[(*count)++];
         out->name = m->name;
         out->from = m->from;
+        out->of = &v->from;
         out->ndim = m->wanted ? m->wanted->ndim : m->from->ndim;
         memcpy(out->shape, m->wanted ? m->wanted->shape : m->from->shape, sizeof out->shape);
         v->from.storages[m->from->storage].needed = 1;
@@ -170,7 +171,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     metadata[n++] = "reid.layout", metadata[n++] = v->map.layout;
     if (v->map.origin) metadata[n++] = "reid.origin", metadata[n++] = v->map.origin;
     metadata[n] = NULL;
-    int good = safetensors_write(p, &v->from, list, count, metadata, &v->out_size, &v->why) &&
+    int good = safetensors_write(p, list, count, metadata, &v->out_size, &v->why) &&
                check_result(v, p->temp) && pending_sync(p, &v->why) && pending_rename(p, &v->why);
     text_free(&name);
     return good;

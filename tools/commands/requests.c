@@ -64,7 +64,8 @@ gallery_request gallery_of(const options *o) {
 }
 
 void labelled_of(labelled_request *to, const options *o) {
-    const eval_request r = {o->operands, o->operand_count, o->labels, o->strict, to->models, o->models, decoding(o)};
+    const eval_request r = {o->operands, o->operand_count, o->labels, o->strict, to->models, o->models, decoding(o),
+                            NULL, 0};
     to->r = r;
     model_descs(o, to->models);
 }

@@ -215,7 +215,7 @@ static void forget_names(gallery_file *f) {
     f->identity_count = f->camera_count = f->time_count = 0;
 }
 
-static int read_parts(gallery_file *f, const char *path, meta *m, text *name, text *why) {
+static int read_parts(gallery_file *f, const char *path, int raw, meta *m, text *name, text *why) {
     text content = TEXT_INIT;
     int has_ids = !ends(path, ".jsonl");
     int good = read_side_file(path, ".meta.json", name, &content, why);
@@ -223,10 +223,12 @@ static int read_parts(gallery_file *f, const char *path, meta *m, text *name, te
         text_printf(why, "; a %s file without it cannot be used, for nothing says which model made it",
                     strrchr(path, '.'));
     good = good && read_meta(&content, f, m, why);
-    if (good && m->raw) {
+    if (good && m->raw != raw) {
         text_clear(name);
         text_puts(name, path);
-        text_puts(why, "holds raw embeddings, which have no unit length; make it again without --raw");
+        text_puts(why, raw ? "holds embeddings of unit length, but a head takes in what comes before that; make it "
+                             "again with --raw --head none"
+                           : "holds raw embeddings, which have no unit length; make it again without --raw");
         good = 0;
     }
     if (!has_ids) forget_names(f); /* they stand in the lines, too */
@@ -243,22 +245,26 @@ static int read_parts(gallery_file *f, const char *path, meta *m, text *name, te
                          "files do not belong together", f->count, f->columns, f->id_count, m->rows, m->dim);
         return 0;
     }
-    return rows_are_unit(f, why);
+    return raw || rows_are_unit(f, why);
 }
 
-int gallery_file_read(gallery_file *f, const char *path) {
+static int read_file(gallery_file *f, const char *path, int raw) {
     text why = TEXT_INIT, name = TEXT_INIT;
     meta m = {0, 0, 0};
     memset(f, 0, sizeof *f);
     text_puts(&name, path);
     if (!gallery_file_is_one(path)) text_puts(&why, "embeddings are read from .npy, .fvecs or .jsonl");
-    else if (!read_parts(f, path, &m, &name, &why) && !why.len) text_puts(&why, "cannot be used");
+    else if (!read_parts(f, path, raw, &m, &name, &why) && !why.len) text_puts(&why, "cannot be used");
     if (why.len) say_error("%s: %s", shown(name.s), why.s);
     int good = !why.len;
     text_free(&why);
     text_free(&name);
     return good;
 }
+
+int gallery_file_read(gallery_file *f, const char *path) { return read_file(f, path, 0); }
+
+int gallery_file_read_raw(gallery_file *f, const char *path) { return read_file(f, path, 1); }
 
 void gallery_file_free(gallery_file *f) {
     for (size_t i = 0; i < f->id_count; i++) free(f->ids[i]);

@@ -17,6 +17,8 @@ typedef struct gallery_file {
 int gallery_file_is_one(const char *path);
 /* Returns 0 after saying what is wrong; free it in any case. Raw embeddings are refused. */
 int gallery_file_read(gallery_file *f, const char *path);
+/* The same for raw embeddings; those of unit length are refused. */
+int gallery_file_read_raw(gallery_file *f, const char *path);
 void gallery_file_free(gallery_file *f);
 
 /* The lines of a .jsonl file to ids, identities, cameras, times and rows. Returns 0 with the reason in why. */

@@ -131,6 +131,17 @@ static int list_labels(inputs *list, const label_set *labels) {
     return 1;
 }
 
+static int take_from(eval_set *set, const eval_request *r) {
+    const eval_source *from = r->source;
+    inputs list = {0};
+    filling f = {set, r->strict};
+    int good = begin(set, from->dim) && list_labels(&list, &set->labels) &&
+               from->run(from->user, &list, &r->decode, take_row, &f);
+    set->makers = *from->makers;
+    inputs_free(&list);
+    return good;
+}
+
 static int embed(eval_set *set, const eval_request *r) {
     inputs list = {0};
     models all;
@@ -249,7 +260,7 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
     int good = 1, opened = 0;
     memset(file, 0, sizeof file);
     for (; opened < from->files && good; opened++)
-        good = gallery_file_read(&file[opened], from->embeddings[opened]) &&
+        good = (r->raw ? gallery_file_read_raw : gallery_file_read)(&file[opened], from->embeddings[opened]) &&
                ids_are_unique(&file[opened], from->embeddings[opened]);
     if (good && from->files == 2)
         good = makers_agree(&file[0].makers, from->embeddings[0], &file[1].makers, NULL, from->embeddings[1]);
@@ -303,7 +314,8 @@ int eval_set_open(eval_set *set, const eval_request *r, label_set *given, int *s
     if (!sort_operands(r, &from)) return 0;
     if (from.files) {
         if (!open_files(set, r, &from)) return 0;
-    } else if (!label_by_request(set, r, &from) || !ids_differ(&set->labels) || !embed(set, r)) {
+    } else if (!label_by_request(set, r, &from) || !ids_differ(&set->labels) ||
+               !(r->source ? take_from : embed)(set, r)) {
         return 0;
     }
     if (r->strict && set->failed) {

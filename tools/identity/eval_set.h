@@ -2,7 +2,7 @@
 #ifndef REID_TOOLS_EVAL_SET_H
 #define REID_TOOLS_EVAL_SET_H
 
-#include "embedding/pipeline.h"
+#include "embedding/stream.h"
 #include "gallery/gallery_file.h"
 #include "identity/eval_labels.h"
 #include "reid.h"
@@ -26,6 +26,15 @@ typedef struct eval_set {
     size_t unlabelled; /* embeddings without a label */
 } eval_set;
 
+/* Rows of pictures by other means than embeddings: `run` hands one of dim floats, or the reason why there is none, to
+   take for each input in order. It returns 0 after saying what is wrong, or without a word when interrupted(). */
+typedef struct eval_source {
+    size_t dim;
+    const store_meta *makers;
+    int (*run)(void *user, const inputs *list, const decode_settings *how, stream_fn take, void *to);
+    void *user;
+} eval_source;
+
 /* What is to be opened. */
 typedef struct eval_request {
     char *const *operands;   /* at most one folder; files of embeddings: one, or two (queries, gallery) */
@@ -35,6 +44,8 @@ typedef struct eval_request {
     const reid_desc *models; /* when there is no file of embeddings */
     int model_count;
     decode_settings decode;
+    const eval_source *source; /* in place of models; NULL: none */
+    int raw;                   /* files hold raw embeddings */
 } eval_request;
 
 /* Embeddings come from the files of them among the operands, else from the models. Labels are those given, which the

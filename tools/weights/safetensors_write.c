@@ -66,13 +66,14 @@ static int put(void *user, const void *bytes, size_t size) {
     return 1;
 }
 
-int safetensors_write(pending *p, const checkpoint *c, outgoing *tensors, size_t count, const char *const *metadata,
-                      uint64_t *size, text *why) {
+int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,
+                      text *why) {
     text header = TEXT_INIT;
     target t = {p, 0, why};
     if (count) qsort(tensors, count, sizeof *tensors, by_size_and_name);
     int good = make_header(&header, tensors, count, metadata, why) && put(&t, header.s, header.len);
-    for (size_t i = 0; i < count && good; i++) good = checkpoint_values(c, tensors[i].from, put, &t, why);
+    for (size_t i = 0; i < count && good; i++)
+        good = checkpoint_values(tensors[i].of, tensors[i].from, put, &t, why);
     text_free(&header);
     *size = t.at;
     return good;

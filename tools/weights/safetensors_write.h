@@ -8,13 +8,14 @@
 typedef struct outgoing {
     const char *name;
     const tensor *from;
+    const checkpoint *of; /* whose tensor it is */
     int ndim;
     uint64_t shape[MAX_DIMS];
 } outgoing;
 
 /* Sorts the tensors (large elements first, then by name, so that all are aligned) and writes them to p. metadata: keys
    and values in turn, ending with NULL. *size becomes the file's. Returns 0 with the reason in why. */
-int safetensors_write(pending *p, const checkpoint *c, outgoing *tensors, size_t count, const char *const *metadata,
-                      uint64_t *size, text *why);
+int safetensors_write(pending *p, outgoing *tensors, size_t count, const char *const *metadata, uint64_t *size,
+                      text *why);
 
 #endif

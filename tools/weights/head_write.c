@@ -1,0 +1,116 @@
+#include "weights/head_write.h"
+
+#include "base/memory.h"
+#include "weights/checkpoint_open.h"
+#include "weights/safetensors_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The tensor's name from the network's own part on: the library drops the same prefixes. */
+static const char *behind_prefixes(const char *name) {
+    static const char *const prefixes[] = {"module.", "model.", "backbone.", "_orig_mod."};
+    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes;) {
+        size_t n = strlen(prefixes[i]);
+        int found = strncmp(name, prefixes[i], n) == 0;
+        name += found ? n : 0;
+        i = found ? 0 : i + 1;
+    }
+    return name;
+}
+
+static int is_replaced(const head_write_request *r, const char *name) {
+    const char *own = behind_prefixes(name);
+    for (int i = 0; r->replaced[i]; i++)
+        if (strncmp(own, r->replaced[i], strlen(r->replaced[i])) == 0) return 1;
+    return 0;
+}
+
+/* The new tensors as a checkpoint in memory, whose values are `bytes`. */
+static int add_new(checkpoint *c, const head_write_request *r, text *bytes, text *why) {
+    if (add_group(c, "") < 0) return text_no_memory(why);
+    for (size_t i = 0; i < r->count; i++) {
+        const new_tensor *from = &r->tensors[i];
+        tensor t;
+        memset(&t, 0, sizeof t);
+        t.type = dtype_named("F32");
+        t.ndim = from->ndim;
+        memcpy(t.shape, from->shape, sizeof from->shape);
+        t.storage = c->storage_count;
+        t.name = mem_copy(from->name, strlen(from->name));
+        if (!t.name || !GROW(c->storages, c->storage_count, c->storage_cap) || !set_contiguous(&t)) {
+            free(t.name);
+            return text_no_memory(why);
+        }
+        storage *s = &c->storages[c->storage_count++];
+        memset(s, 0, sizeof *s);
+        s->at = bytes->len;
+        s->bytes = 4 * t.count;
+        for (uint64_t k = 0; k < t.count; k++) {
+            uint32_t bits;
+            memcpy(&bits, &from->values[k], 4);
+            for (int shift = 0; shift < 32; shift += 8) text_putc(bytes, (char)(bits >> shift & 255));
+        }
+        if (!add_tensor(c, &t, why)) {
+            free(t.name);
+            return 0;
+        }
+    }
+    if (text_failed(bytes)) return text_no_memory(why);
+    source_memory(&c->source, bytes->s, bytes->len);
+    return 1;
+}
+
+/* The old tensors that stay, then the new ones; NULL with the reason in why. */
+static outgoing *list_tensors(const head_write_request *r, const checkpoint *old, const checkpoint *added,
+                              size_t *count, text *why) {
+    outgoing *list = mem_zeroed(old->tensor_count + added->tensor_count + 1, sizeof *list);
+    const checkpoint *both[2] = {old, added};
+    *count = 0;
+    if (!list) text_no_memory(why);
+    for (int c = 0; c < 2 && list; c++)
+        for (size_t i = 0; i < both[c]->tensor_count; i++) {
+            const tensor *t = &both[c]->tensors[i];
+            if (c == 0 && is_replaced(r, t->name)) continue;
+            outgoing *out = &list[(*count)++];
+            out->name = t->name;
+            out->from = t;
+            out->of = both[c];
+            out->ndim = t->ndim;
+            memcpy(out->shape, t->shape, sizeof out->shape);
+        }
+    return list;
+}
+
+static int write_file(const head_write_request *r, const checkpoint *old, const checkpoint *added, uint64_t *size,
+                      text *why) {
+    pending p;
+    size_t count;
+    text temp = TEXT_INIT;
+    outgoing *list = list_tensors(r, old, added, &count, why);
+    memset(&p, 0, sizeof p);
+    text_printf(&temp, "%s.part", r->to);
+    int good = list != NULL;
+    if (good && text_failed(&temp)) good = text_no_memory(why);
+    int opened = good && pending_open(&p, r->to, temp.s, 0, why);
+    good = opened && safetensors_write(&p, list, count, r->metadata, size, why) && r->check(r->user, p.temp, why) &&
+           pending_sync(&p, why) && pending_rename(&p, why);
+    if (good) sync_folder_of(r->to);
+    if (opened) pending_close(&p);
+    text_free(&temp);
+    free(list);
+    return good;
+}
+
+int head_write(const head_write_request *r, uint64_t *size, text *why) {
+    checkpoint old, added;
+    text bytes = TEXT_INIT;
+    memset(&added, 0, sizeof added);
+    added.source.fd = -1;
+    if (!checkpoint_open(&old, r->from, why)) return 0;
+    int good = add_new(&added, r, &bytes, why) && write_file(r, &old, &added, size, why);
+    checkpoint_close(&added);
+    checkpoint_close(&old);
+    text_free(&bytes);
+    return good;
+}

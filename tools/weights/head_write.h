@@ -1,0 +1,29 @@
+/* A weight file again, with other last layers. */
+#ifndef REID_TOOLS_HEAD_WRITE_H
+#define REID_TOOLS_HEAD_WRITE_H
+
+#include "base/files.h"
+
+typedef struct new_tensor {
+    char name[80];
+    int ndim;
+    uint64_t shape[2];
+    const float *values;
+} new_tensor;
+
+typedef struct head_write_request {
+    const char *from, *to;         /* safetensors */
+    const new_tensor *tensors;
+    size_t count;
+    const char *const *replaced;   /* what begins with one of these is left out, behind any prefix; ends with NULL */
+    const char *const *metadata;   /* keys and values in turn; ends with NULL */
+    /* Looks at the file before it gets its name. Returns 0 with the reason in why. */
+    int (*check)(void *user, const char *path, text *why);
+    void *user;
+} head_write_request;
+
+/* All other tensors keep their names and their bits. The file appears whole or not at all; *size is its bytes. Returns
+   0 with the reason in why. */
+int head_write(const head_write_request *r, uint64_t *size, text *why);
+
+#endif
