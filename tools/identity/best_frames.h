@@ -5,7 +5,7 @@
        there are fewer than `most`, the best one that is at least `apart` seconds from all that are chosen. Equals: the
        earlier one.
 
-   best_frames.c shows that candidates may be forgotten so early that at most 5 (most - 1) + 2 are kept.
+   best_frames.c shows that candidates may be forgotten so early that at most 5 (most - 1) + 1 are kept.
 
        best_frames b;
        best_begin(&b, 3, 0.5, free);
@@ -29,12 +29,11 @@ typedef struct best_frames {
     size_t count, room;
     int most;
     double apart;
-    double slot;            /* the slot of the last frame */
     void (*forget)(void *); /* frees what is not kept any more */
 } best_frames;
 
-/* 1 <= most <= BEST_MOST, apart >= 0. forget may be NULL. Returns 0 after saying that there is no memory. Take
-   them in any case. */
+/* 1 <= most <= BEST_MOST; apart: seconds, less than a millisecond counts as one. forget may be NULL. Returns 0 after
+   saying that there is no memory. Take them in any case. */
 int best_begin(best_frames *b, int most, double apart, void (*forget)(void *));
 
 /* 1 if this frame would be a candidate now. Frames come in the order of time; quality is a number. */
