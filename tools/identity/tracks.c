@@ -16,6 +16,7 @@ typedef struct open_track {
     track_motion expected; /* now */
     track_box box;         /* where it is expected */
     uint32_t partner;      /* its box of this step, or TRACK_NONE */
+    int missed;            /* frames since its last box: 0, 1, 2: more */
 } open_track;
 
 struct tracks {
@@ -39,7 +40,7 @@ static const double STILL = 0.5; /* seconds over which a first velocity is taken
 /* ---- settings and memory ----------------------------------------------------------------------------------------- */
 
 tracks_settings tracks_defaults(void) {
-    const tracks_settings s = {.low = 0.1, .high = 0.4, .overlap = 0.3, .patience = 2, .evidence = 0.8};
+    const tracks_settings s = {.low = 0.1, .high = 0.3, .overlap = 0.3, .patience = 0.8, .gap = 3, .evidence = 0.8};
     return s;
 }
 
@@ -48,7 +49,8 @@ static int settings_good(const tracks_settings *s) {
         say_error("tracks: scores of %g and %g: 0 <= low <= high <= 1", s->low, s->high);
     else if (!(s->overlap > 0 && s->overlap <= 1))
         say_error("tracks: an overlap of %g: more than 0, up to 1", s->overlap);
-    else if (!(s->patience >= 0 && isfinite(s->patience))) say_error("tracks: a patience of %g s", s->patience);
+    else if (!(s->patience >= 0 && s->gap >= 0 && isfinite(s->patience) && isfinite(s->gap)))
+        say_error("tracks: a patience of %g s and a gap of %g s: numbers from 0 on", s->patience, s->gap);
     else if (!(s->evidence >= 0 && isfinite(s->evidence))) say_error("tracks: an evidence of %g", s->evidence);
     else return 1;
     return 0;
@@ -111,6 +113,7 @@ static void begin(tracks *t, double seconds, const track_box *b) {
 static void go_on(open_track *o, double seconds, const track_box *b) {
     track *so_far = &o->so_far;
     o->motion = motion_update(&o->expected, b);
+    o->missed = 0;
     o->evidence += b->score;
     so_far->boxes++;
     if (seconds > so_far->first && (so_far->last <= so_far->first || seconds - so_far->first <= STILL)) {
@@ -131,11 +134,15 @@ static void end(tracks *t, const open_track *o) {
     out->firm = o->evidence >= t->settings.evidence;
 }
 
-/* Ends those that were not seen for too long; what is left keeps its order. */
+static int is_lost(const tracks *t, const open_track *o, double seconds) {
+    return (o->missed > 1 && t->now - o->so_far.last > t->settings.patience) || seconds - t->now > t->settings.gap;
+}
+
+/* What is left keeps its order. */
 static void end_lost(tracks *t, double seconds) {
     size_t kept = 0;
     for (size_t i = 0; i < t->count; i++) {
-        if (seconds - t->open[i].so_far.last > t->settings.patience) end(t, &t->open[i]);
+        if (is_lost(t, &t->open[i], seconds)) end(t, &t->open[i]);
         else t->open[kept++] = t->open[i];
     }
     t->count = kept;
@@ -203,8 +210,11 @@ int tracks_step(tracks *t, double seconds, const track_box *boxes, size_t count,
     for (size_t k = 0; k < count; k++) number[k] = TRACK_NONE;
     match(t, boxes, count, t->settings.high, (double)INFINITY, number);
     match(t, boxes, count, t->settings.low, t->settings.high, number);
-    for (size_t i = 0; i < t->count; i++)
-        if (t->open[i].partner != TRACK_NONE) go_on(&t->open[i], seconds, &boxes[t->open[i].partner]);
+    for (size_t i = 0; i < t->count; i++) {
+        open_track *o = &t->open[i];
+        if (o->partner != TRACK_NONE) go_on(o, seconds, &boxes[o->partner]);
+        else if (o->missed < 2) o->missed++;
+    }
     for (size_t k = 0; k < count; k++) {
         if (number[k] != TRACK_NONE || boxes[k].score < t->settings.high) continue;
         number[k] = t->next;

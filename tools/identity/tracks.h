@@ -27,7 +27,9 @@
 typedef struct tracks_settings {
     double low, high; /* scores: below low a box is left out; from high on it is matched first, and can begin a track */
     double overlap;   /* least IoU of a box with where its track is expected, where the distance does not decide */
-    double patience;  /* seconds after which a track that is not seen any more has ended */
+    double patience;  /* seconds: a track that frames have not shown for longer has ended, but not with the first of
+                         them, so that one may be missed at every frame rate */
+    double gap;       /* seconds without any frame after which all tracks have ended */
     double evidence;  /* the scores of a track that is firm add up to this */
 } tracks_settings;
 
@@ -50,8 +52,8 @@ tracks *tracks_create(const tracks_settings *settings);
 /* NULL is allowed. */
 void tracks_free(tracks *t);
 
-/* The boxes of the next frame; seconds never go back. Sets number[i] for each box. Frames without boxes may be left
-   out: what matters is the time. Returns 0 after saying what is wrong (a box without area, a time before the last one)
+/* The boxes of the next frame; seconds never go back. Sets number[i] for each box. A frame without boxes is a frame:
+   it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last one)
    or that there is no memory; the tracks are then as they were. */
 int tracks_step(tracks *t, double seconds, const track_box *boxes, size_t count, uint32_t *number);
 
