@@ -21,7 +21,7 @@ export LC_ALL
 
 warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Werror'
 c_warnings='-Wstrict-prototypes -Wmissing-prototypes'
-programs='hello compare_two boxes own_allocator many_threads queue print_plan plain user static_tool static_tool_musl
+programs='hello compare_two boxes own_allocator many_threads camera print_plan plain user static_tool static_tool_musl
     gpu_batch patched_kernel'
 made_up='search group' # need no weights
 out=$scratch/out err=$scratch/err log=$scratch/log
@@ -126,7 +126,7 @@ end_of_line() {
     case $compiler-$1 in
     clang-*) last='-DEXACT -fsyntax-only -Wno-unused-command-line-argument' ;; # of libraries
     *-cpu_ladder.c | *-ladder.c) last=-O0 ;;
-    gcc-many_threads.c | gcc-queue.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # they compute much
+    gcc-many_threads.c | gcc-camera.c | gcc-gpu_batch.c) ! my_turn || last='-DEXACT -O1' ;; # they compute much
     *) ! my_turn || last='-DEXACT -O0' ;;
     esac
     case $last in
@@ -177,10 +177,22 @@ run_pictures() { # the programs that decode pictures
         expect 0 '^32 threads, 64 embeddings in [1-6]?[0-9] batches, 0 differ from one call with 2 pictures$' '' \
             ./many_threads "$weights" a.ppm b.ppm
     fi
-    if [ -x queue ]; then
-        expect 0 '^10 frames of 20 boxes: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; [0-9.]+ boxes' '' \
-            ./queue "$weights" a.ppm 5
-        expect 2 '' '^usage: ' ./queue "$weights" a.ppm 0
+    if [ -x camera ]; then
+        head -c 36864 a.ppm > frame.rgb # any pixels do
+        cat frame.rgb frame.rgb frame.rgb > film.rgb
+        { echo 'P6 128 96 255' && cat frame.rgb; } > frame.ppm
+        printf '%s,-1,%s,1,64,96,0.9\n' 1 1 1 65 2 3 2 65 3 5 > boxes.txt
+        expect 0 '^frame 3: track 1 is me 0\.[0-9]+$' '' sh -c "./camera '$weights' 128x96 boxes.txt 0 me=frame.ppm < film.rgb"
+        check 'two tracks, told in order' sh -c "grep -qE '^frame 2: track 1 is me .*, track 2 is me ' '$out' &&
+            [ \"\$(cut -c 1-7 '$out' | tr '\n' ,)\" = 'frame 1,frame 2,frame 3,3 frame,' ]"
+        expect 0 '^3 frames: 3 in time, 0 too late, 0 dropped; ' '' sh -c "./camera '$weights' 128x96 boxes.txt 0 < film.rgb"
+        expect 0 '^3 frames: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; ' '' \
+            sh -c "./camera '$weights' 128x96 boxes.txt 1 < film.rgb"
+        expect 1 '' 'the last frame is cut off' sh -c "head -c 40000 film.rgb | ./camera '$weights' 128x96 boxes.txt 0 > told"
+        sort -r boxes.txt > backwards.txt
+        expect 1 '' 'not MOT text in the order' sh -c "./camera '$weights' 128x96 backwards.txt 0 < film.rgb > told"
+        expect 1 '' 'nobody: NAME=PICTURE' ./camera "$weights" 128x96 boxes.txt 0 nobody
+        expect 2 '' '^usage: ' ./camera "$weights" 128 boxes.txt 0
     fi
     if [ -x user ]; then
         expect 0 '^1\.0000 copy\.ppm$' '' ./user "$weights" a.ppm b.ppm copy.ppm
@@ -195,7 +207,7 @@ run_pictures() { # the programs that decode pictures
         done
     done
     if [ -x boxes ]; then expect 1 '' 'boxes: nothere.png: ' ./boxes "$weights" nothere.png 0,0,1,1; fi
-    if [ -x queue ]; then expect 1 '' 'queue: nothere.png: ' ./queue "$weights" nothere.png 9; fi
+    if [ -x camera ]; then expect 1 '' 'nothere.png: ' ./camera "$weights" 9x9 a.ppm 0 me=nothere.png; fi
 }
 
 run_plain() { # the programs that read no picture
@@ -290,7 +302,7 @@ run_without_weights() { # every program: how it is used, and weights that are mi
         case $program in
         compare_two | user) arguments='a.ppm b.ppm' ;;
         boxes) arguments='a.ppm 0,0,9,9' ;;
-        queue) arguments='a.ppm 9' ;;
+        camera) arguments='9x9 a.ppm 0' ;;
         own_allocator | print_plan | plain | static_tool*) arguments='' ;;
         gpu_batch | patched_kernel) arguments=kernels.cu ;;
         *) arguments='a.ppm' ;;
@@ -313,8 +325,8 @@ check_texts() {
             sh -c "head -n 1 '$file' | grep -q '^/\* Demonstrates how to '"
     done
     check 'hello.c has at most 40 lines' sh -c "[ \$(wc -l < '$root/examples/hello.c') -le 40 ]"
-    check 'the examples have at most 150 lines each, but the ladders and the networks in loops' \
-        sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|plain|total/ && \$1 > 150')\" ]"
+    check 'the examples have at most 150 lines each, but the ladders, the networks in loops and the camera' \
+        sh -c "[ -z \"\$(wc -l '$root'/examples/* | awk '!/ladder|plain|camera|total/ && \$1 > 150')\" ]"
 }
 
 # --- main -------------------------------------------------------------------------------------------------------------
