@@ -310,7 +310,7 @@ static void test_parts(void **state) {
     fitted_free(&f);
 }
 
-/* More rows than components are taken from: they are picked evenly, as the last column shows, in which only late rows
+/* More rows than components are taken from: they are picked evenly, as two columns show, in which only late rows
    differ, and all are placed. */
 static void test_many_rows(void **state) {
     enum { MANY = FIT_MOST_ROWS + 500, COLUMNS = 6 };
@@ -322,7 +322,7 @@ static void test_many_rows(void **state) {
     for (size_t i = 0; i < MANY; i++) {
         row[i] = x + i * COLUMNS;
         for (size_t k = 0; k < COLUMNS; k++)
-            x[i * COLUMNS + k] = k + 1 < COLUMNS || i >= FIT_MOST_ROWS ? (float)(real(&seed) * (double)(k + 1)) : 0;
+            x[i * COLUMNS + k] = k + 2 < COLUMNS || i >= FIT_MOST_ROWS ? (float)(real(&seed) * (double)(k + 1)) : 0;
     }
     assert_int_equal(fit_space_make(&s, row, MANY, COLUMNS), 1);
     assert_true(s.axes == COLUMNS && s.count == MANY);
