@@ -132,6 +132,10 @@ says 'crops/nobody.png: '
 run 1 fit $b0 crops --labels broken.csv -o no.safetensors --strict
 absent no.safetensors
 
+# shellcheck disable=SC2086
+run 2 fit $b0 crops --report --leave-out camera
+says 'not every crop.s camera is known'
+
 # --- the report holds out whom it judges: reid eval says the same of a head that was fitted without them ---
 cat >hold.py <<'END'
 import json, sys

@@ -310,7 +310,8 @@ static void test_parts(void **state) {
     fitted_free(&f);
 }
 
-/* More rows than components are taken from: the others count all the same. */
+/* More rows than components are taken from: they are picked evenly, as two columns show, in which only late rows
+   differ, and all are placed. */
 static void test_many_rows(void **state) {
     enum { MANY = FIT_MOST_ROWS + 500, COLUMNS = 6 };
     float *x = malloc(MANY * COLUMNS * sizeof *x);
@@ -320,7 +321,8 @@ static void test_many_rows(void **state) {
     (void)state;
     for (size_t i = 0; i < MANY; i++) {
         row[i] = x + i * COLUMNS;
-        for (size_t k = 0; k < COLUMNS; k++) x[i * COLUMNS + k] = (float)(real(&seed) * (double)(k + 1));
+        for (size_t k = 0; k < COLUMNS; k++)
+            x[i * COLUMNS + k] = k + 2 < COLUMNS || i >= FIT_MOST_ROWS ? (float)(real(&seed) * (double)(k + 1)) : 0;
     }
     assert_int_equal(fit_space_make(&s, row, MANY, COLUMNS), 1);
     assert_true(s.axes == COLUMNS && s.count == MANY);

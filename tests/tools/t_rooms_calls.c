@@ -1,11 +1,11 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
-   with a gallery, searching a gallery file, evaluating. Allocations are counted, and each is refused in turn, once, and
+   with a gallery, searching a gallery file, evaluating, fitting a head and writing it. Allocations are counted, and each is refused in turn, once, and
    then together with all that follow: a call then either gives what it gives with memory, or fails and says that memory
    is lacking. Nothing ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A
    run takes a share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
-      tools/pictures/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
+      tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
       -o build/t_rooms_calls -lcmocka -lm -lpthread -ldl -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc */
 #include "reid.h"
 
@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "embedding/head_inputs.h"
 #include "embedding/merge.h"
 #include "embedding/output.h"
 #include "embedding/stream.h"
@@ -21,7 +22,9 @@
 #include "gallery/gallery_host.h"
 #include "identity/decision.h"
 #include "identity/evaluation.h"
+#include "identity/fit_judge.h"
 #include "report/eval_report.h"
+#include "weights/head_write.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -37,8 +40,10 @@ enum { SIDE = 16, PICTURES = 4, PATH = 256 };
 
 static char home[200];
 static char folder[PATH], query[PATH], out_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
+static char weights_path[PATH], head_path[PATH];
 static net_file weights;
 static models all;
+static head_inputs heads;
 static const decode_settings one_thread = {1, 1000000};
 
 static void place(char to[PATH], const char *name) {
@@ -77,6 +82,7 @@ static void open_all(void) {
         descs[i] = desc;
     }
     assert_true(models_open(&all, descs, MAX_MODELS));
+    assert_true(head_inputs_open(&heads, &descs[0]));
 }
 
 /* --- the requests: each returns 1 with its answer, else 0 --------------------------------------------------------- */
@@ -243,6 +249,69 @@ static int eval(text *answer) {
     return good;
 }
 
+/* What goes into a head, of the folder's pictures. */
+static int features(text *answer) {
+    char *const operands[] = {folder};
+    const store_meta one = {.models = 1};
+    const eval_source source = {heads.dim, &one, head_inputs_run, &heads};
+    eval_request request;
+    eval_set set;
+    int status;
+    memset(&request, 0, sizeof request);
+    request.operands = operands, request.operand_count = 1, request.strict = 1, request.decode = one_thread;
+    request.source = &source;
+    int good = eval_set_open(&set, &request, NULL, &status) && set.count == PICTURES;
+    if (good) text_floats(answer, set.rows, (int)(set.count * set.dim));
+    eval_set_free(&set);
+    return good;
+}
+
+/* A report on twelve rows of six individuals. */
+static int fit(text *answer) {
+    enum { ROWS = 12, DIM = 6 };
+    static labelled nobody;
+    static eval_image at[ROWS];
+    float rows[ROWS * DIM];
+    size_t pick[ROWS], who[ROWS];
+    const fit_part part = {0, DIM, DIM};
+    for (size_t i = 0; i < ROWS; i++) {
+        const eval_image image = {&nobody, i, i / 2, SIZE_MAX};
+        at[i] = image, pick[i] = i, who[i] = i / 2;
+        for (size_t k = 0; k < DIM; k++) rows[i * DIM + k] = (float)((i / 2 * (k + 3) + i * (k + 1)) % 7);
+    }
+    const eval_set set = {.at = at, .rows = rows, .count = ROWS, .dim = DIM, .identities = ROWS / 2, .queries = ROWS};
+    const fit_request request = {.rows = rows, .columns = DIM, .pick = pick, .count = ROWS, .identity = who,
+                                 .identities = ROWS / 2, .part = &part, .parts = 1, .shrinkage = (double)NAN};
+    const fit_judge_rules rules = {.holdout = 0.34, .made = DIM, .draws = 20, .threads = 1};
+    fit_judgement j;
+    if (!fit_judge(&j, &set, &request, &rules)) return 0;
+    text_printf(answer, "%zu %zu %.9g %.9g %.9g", j.individuals, j.queries, j.after.map.value, j.before.auc.value,
+                j.after.auc.range.high);
+    return 1;
+}
+
+static int look_at(void *user, const char *path, text *why) {
+    FILE *f = fopen(path, "rb");
+    (void)user;
+    if (f) return fclose(f) == 0;
+    text_no_memory(why); /* of stdio, which a refusal can reach, too */
+    return 0;
+}
+
+static int write_head(text *answer) {
+    static const float values[4] = {1, 2, 3, 4};
+    static const new_tensor tensors[] = {{"projection.weight", 2, {2, 2}, values}};
+    static const char *const replaced[] = {"projection", NULL}, *const metadata[] = {"reid.source", "here", NULL};
+    const head_write_request request = {weights_path, head_path, tensors, 1, replaced, metadata, look_at, NULL};
+    uint64_t size = 0;
+    text why = TEXT_INIT;
+    int good = head_write(&request, &size, &why);
+    if (!good) say_error("%s", why.s);
+    if (good) text_printf(answer, "%llu", (unsigned long long)size);
+    text_free(&why);
+    return good;
+}
+
 /* --- every allocation refused ------------------------------------------------------------------------------------- */
 
 /* What a user who got no answer may be told. */
@@ -292,6 +361,9 @@ static void merges(void **state) { (void)state, refuse_all(merge, 100); }
 static void matches(void **state) { (void)state, refuse_all(match, 6); }
 static void searches(void **state) { (void)state, refuse_all(search, 50); }
 static void evaluates(void **state) { (void)state, refuse_all(eval, 50); }
+static void observes(void **state) { (void)state, refuse_all(features, 6); }
+static void fits(void **state) { (void)state, refuse_all(fit, 20); }
+static void writes_heads(void **state) { (void)state, refuse_all(write_head, 20); }
 
 /* Errors that are none of memory reach the listener, too, and no thread hears another's. */
 static void errors_are_told(void **state) {
@@ -350,6 +422,9 @@ static int set_up(void **state) {
     write_pictures();
     open_all();
     place(part_paths[0], "part1.npy"), place(part_paths[1], "part2.npy");
+    place(weights_path, "weights.safetensors"), place(head_path, "head.safetensors");
+    FILE *f = fopen(weights_path, "wb");
+    assert_true(f && fwrite(weights.bytes, 1, weights.size, f) == weights.size && fclose(f) == 0);
     assert_true(embed_to(file_path, 0, 0, &unused));
     for (int i = 0; i < 2; i++) assert_true(embed_to(part_paths[i], i + 1, 2, &unused));
     text_free(&unused);
@@ -361,6 +436,7 @@ static int tear_down(void **state) {
     char command[PATH + 16];
     (void)state;
     models_close(&all);
+    head_inputs_close(&heads);
     free(weights.bytes);
     snprintf(command, sizeof command, "rm -rf '%s'", home);
     return system(command);
@@ -369,7 +445,8 @@ static int tear_down(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embeds), cmocka_unit_test(merges), cmocka_unit_test(matches), cmocka_unit_test(searches),
-        cmocka_unit_test(evaluates), cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(evaluates), cmocka_unit_test(observes), cmocka_unit_test(fits), cmocka_unit_test(writes_heads),
+        cmocka_unit_test(errors_are_told),
     };
     say_setup(SAY_QUIET);
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -280,6 +280,8 @@ static int write_head(fit_run *f) {
 /* ---- the command ------------------------------------------------------------------------------------------------- */
 
 static int tell(const fit_run *f) {
+    if (f->o->report && f->judged.gain.map.value < 0)
+        say_warning("this head finds individuals that it has not seen worse than the network does without it");
     const fit_story story = {&f->head, f->names, f->o->report ? &f->judged : NULL, f->inputs.written, f->fingerprint,
                              f->o->output};
     text out = TEXT_INIT;
