@@ -57,6 +57,14 @@ check "says how to get real ones" grep -q 'models/get' "$dir/page.html"
 check "says where the threshold comes from" grep -q 'left out in turn' "$dir/page.html"
 check "holds every picture" [ "$(grep -o 'src="data:image/jpeg;base64,/9j/' "$dir/page.html" | wc -l)" -ge 96 ]
 check "no temporary file" [ ! -e "$dir/page.html.part" ]
+
+# Who is who, without names: sixteen animals, and a page with a question for what could not be decided.
+bcubed() { awk '/^BCubed/ { exit !($7 >= 0.8) } END { if (!NR) exit 1 }' "$dir/out"; }
+check "BCubed F of at least 0.8" bcubed
+check "about 16 groups" grep -qE '^96 crops in (1[3-9]|2[0-4]) groups at 0\.' "$dir/out"
+check "the page of the groups is named" grep -q "^who is who, and what to ask: $dir/page-groups.html\$" "$dir/out"
+check "it has every picture" [ "$(grep -o '"/9j/' "$dir/page-groups.html" | wc -l)" -eq 96 ]
+check "it asks" grep -q '"doubts": \[\[[0-9]*,[0-9]*,0\.' "$dir/page-groups.html"
 b0=$PWD/build/demo/efficientnet_b0.safetensors pictures=$PWD/build/demo/pictures
 
 # A folder of the user's own, with odd names, strangers without a folder, and one damaged file.
@@ -87,6 +95,7 @@ demo 0 -m "$b0" -o "$dir/flat.html" "$dir/flat"
 check "every picture gets its best match" [ "$(grep -c '\.png ' "$dir/out")" -eq 4 ]
 check "the other Maple is found" grep -q '^who.png  *Maple ' "$dir/out"
 check "there is no threshold" grep -q '^no threshold' "$dir/out"
+check "and there are no groups" grep -q '^no groups: nothing says which score is enough' "$dir/out"
 check "the flat page is complete" complete "$dir/flat.html"
 
 # What cannot be done is said, with status 2 and no page.
