@@ -1,5 +1,5 @@
-/* t_best_frames.c: what a frame is worth, on crops and boxes worked out by hand; the best frames of random tracks, chosen
-   while they run, against a program that has all frames.
+/* t_best_frames.c: what a frame is worth, on crops and boxes worked out by hand; the best frames of random tracks,
+   chosen while they run, against a program that has all frames.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_best_frames.c tools/identity/best_frames.c
       tools/identity/quality.c tools/identity/track_box.c tools/identity/metrics.c tools/base/say.c
@@ -155,7 +155,8 @@ static size_t choose_naively(int most, double apart) {
         double slot = floor((frame[i].seconds + 1e-6) / (apart / 2));
         candidate[i] = 1;
         for (size_t k = 0; k < frames; k++)
-            if (floor((frame[k].seconds + 1e-6) / (apart / 2)) == slot && better(&frame[k], &frame[i])) candidate[i] = 0;
+            if (better(&frame[k], &frame[i]) && floor((frame[k].seconds + 1e-6) / (apart / 2)) == slot)
+                candidate[i] = 0;
     }
     while (count < (size_t)most) {
         const best_frame *best = NULL;

@@ -298,7 +298,8 @@ static void test_naive(void **state) {
         r.conflicts_count = count ? chance(&seed) % 11 : 0;
         for (size_t i = 0; i < 2 * r.conflicts_count; i++) conflicts[i] = (uint32_t)(chance(&seed) % count);
         for (size_t i = 0; i < r.conflicts_count; i++) /* nobody is in conflict with itself */
-            if (conflicts[2 * i] == conflicts[2 * i + 1]) conflicts[2 * i] = conflicts[2 * i + 1] ? 0 : (uint32_t)count - 1;
+            if (conflicts[2 * i] == conflicts[2 * i + 1])
+                conflicts[2 * i] = conflicts[2 * i + 1] ? 0 : (uint32_t)count - 1;
         join_with(&r);
         join_naively(r.settings.threshold, conflicts, r.conflicts_count);
         for (size_t i = 0; i < count; i++) {

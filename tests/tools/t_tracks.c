@@ -455,8 +455,8 @@ static tally run_film(const film *f, double rate, double scale, uint32_t *number
 
 static uint32_t numbers_a[40000], numbers_b[40000];
 
-/* Few boxes are in a track that shows another animal most of the time; the same comes out again, and with every pixel as
-   two, as nothing is an absolute length. */
+/* Few boxes are in a track that shows another animal most of the time; the same comes out again, and with every pixel
+   as two, as nothing is an absolute length. */
 static void test_films(void **state) {
     static const double rates[] = {30, 10, 2};
     (void)state;
@@ -473,8 +473,8 @@ static void test_films(void **state) {
         }
         double share = (double)all.right / (double)all.boxes;
         double pieces = (double)all.numbers / (double)all.animals;
-        print_message("%g a second: %.3f of %zu boxes are in a track of their animal, %.1f tracks an animal\n", rates[r],
-                      share, all.boxes, pieces);
+        print_message("%g a second: %.3f of %zu boxes are in a track of their animal, %.1f tracks an animal\n",
+                      rates[r], share, all.boxes, pieces);
         assert_true(all.boxes > 400 && share > 0.93 && pieces < 3);
     }
 }
@@ -517,7 +517,8 @@ static void test_refused_memory(void **state) {
             track_box boxes[20];
             uint32_t number[20];
             size_t count = (size_t)i / 2;
-            for (size_t k = 0; k < count; k++) boxes[k] = box_at(100 * (double)k + 5 * part(&seed), 10 * part(&seed), 80);
+            for (size_t k = 0; k < count; k++)
+                boxes[k] = box_at(100 * (double)k + 5 * part(&seed), 10 * part(&seed), 80);
             for (long at = 1;; at++) {
                 say_listen(said, sizeof said);
                 refuse_from(refusing ? at : 0, 0);

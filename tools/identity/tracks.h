@@ -53,8 +53,8 @@ tracks *tracks_create(const tracks_settings *settings);
 void tracks_free(tracks *t);
 
 /* The boxes of the next frame; seconds never go back. Sets number[i] for each box. A frame without boxes is a frame:
-   it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last one)
-   or that there is no memory; the tracks are then as they were. */
+   it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last
+   one) or that there is no memory; the tracks are then as they were. */
 int tracks_step(tracks *t, double seconds, const track_box *boxes, size_t count, uint32_t *number);
 
 /* What comes next is another scene, or nothing: all open tracks end. Returns 0 after saying that there is no memory. */
