@@ -38,7 +38,7 @@ for cell in result["cells"]:
     if cell["precision"] == "fp32":
         assert all(cell["errors"][n] <= result["most_error"] for n in ["ours", *cell["peers_ms"]]), cell
 END
-    for file in compare networks worker search group group_peer serving/compare serving/embedder serving/onnx_b0 \
+    for file in compare networks worker search group group_peer track serving/compare serving/embedder serving/onnx_b0 \
         serving/with_fastapi serving/with_ray; do
         check "$file.py compiles" python3 -c "compile(open('tools/peers/$file.py').read(), '$file.py', 'exec')"
     done
@@ -51,6 +51,10 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-protot
 # shellcheck disable=SC2086 # several words
 check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. tools/peers/ours.c -o "$dir/ours" \
     -lm -lpthread -ldl
+# shellcheck disable=SC2086
+check "track_ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. -Itools tools/peers/track_ours.c \
+    tools/demo_program/herd.c tools/identity/track*.c tools/identity/kalman.c tools/identity/assignment.c \
+    tools/base/memory.c tools/base/say.c tools/base/text.c tools/base/clock.c -o "$dir/track_ours" -lm -lpthread
 # shellcheck disable=SC2086
 check "queue.c compiles" gcc -std=c99 -O0 -D_GNU_SOURCE -DREID_NO_VECTORS $warnings -I. tools/peers/serving/queue.c \
     -o "$dir/queue" -lm -lpthread -ldl

@@ -5,7 +5,7 @@
    A coat is fixed to the animal; pose, distance, direction, background, light and noise change with every view, so that
    no two views share more than the animal. Everything comes from the seed: the same call draws the same pictures.
 
-   cc -O2 -std=c99 -D_GNU_SOURCE -Itools tools/demo_program/demo_images.c tools/demo_program/herd.c -o demo_images -lm */
+   make build/demo_images */
 #include "demo_program/herd.h"
 
 #include <errno.h>

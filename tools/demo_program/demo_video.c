@@ -6,7 +6,7 @@
      demo_video … | ffmpeg -f rawvideo -pix_fmt rgb24 -s 320x240 -r 10 -i - film.mp4
 
    --truth and --detections are MOT text: frame (from 1), id, x, y, width, height, score, class, visibility (truth) or
-   -1. An id of the truth is 16 · scene + the deer + 1. --who has a line for each detection: that id, or 0 for a mistake.
+   -1. An id of the truth is 16 · scene + the deer + 1. --who has a line for each detection: that id, 0 for a mistake.
    --cuts has the frames, from 1, that begin another scene. Frames are at i / fps seconds. Everything comes from the
    seed.
 

@@ -29,6 +29,12 @@ void film_scene_make(film_scene *s, const film *f, int number) {
     s->begins = f->seconds / f->scenes * number;
     s->where = &places[(int)between(&r, 0, PLACES)];
     s->horizon = between(&r, 0.20, 0.40);
+    s->trees = (int)between(&r, 1, TREES_MOST + 1);
+    for (int i = 0; i < s->trees; i++) {
+        double width = f->width * between(&r, 0.04, 0.22);
+        const spot tree = {f->width * between(&r, 0, 1) - width / 2, 0, width, f->height};
+        s->tree[i] = tree;
+    }
     for (int i = 0; i < DEER; i++) deck[i] = i;
     for (int i = 0; i < f->animals; i++) {
         int k = i + (int)between(&r, 0, DEER - i), who = deck[k];
@@ -37,12 +43,6 @@ void film_scene_make(film_scene *s, const film *f, int number) {
         make_walk(&s->walk[i], f, s, &r);
     }
     s->walks = f->animals;
-    s->trees = (int)between(&r, 1, TREES_MOST + 1);
-    for (int i = 0; i < s->trees; i++) {
-        double width = f->width * between(&r, 0.04, 0.22);
-        const spot tree = {f->width * between(&r, 0, 1) - width / 2, 0, width, f->height};
-        s->tree[i] = tree;
-    }
 }
 
 /* ---- one animal -------------------------------------------------------------------------------------------------- */
@@ -91,8 +91,9 @@ static void look(const film *f, const film_scene *s, const stand *stands, int at
         if (i / GRID < first_y) first_y = i / GRID;
         if (i / GRID > last_y) last_y = i / GRID;
     }
-    const spot part = {box.x + box.w * first_x / GRID, box.y + box.h * first_y / GRID,
-                       box.w * (last_x + 1 - first_x) / GRID, box.h * (last_y + 1 - first_y) / GRID};
+    double left = fmax(0, box.x + box.w * first_x / GRID), right = box.x + box.w * (last_x + 1) / GRID;
+    double top = fmax(0, box.y + box.h * first_y / GRID), bottom = box.y + box.h * (last_y + 1) / GRID;
+    const spot part = {left, top, fmin(right, f->width) - left, fmin(bottom, f->height) - top};
     out->walk = at;
     out->visible = (double)count / (GRID * GRID);
     out->box = part;

@@ -5,10 +5,10 @@
 /* What a frame is worth is a product: each factor is 1 when nothing is wrong, and one thing that is badly wrong cannot
    be made good by others (a large box of which half is hidden is a poor one).
 
-   BLUR: at this variance of the Laplacian, sharpness counts half. Frigate takes up to 0.06 off a face's confidence below
-   120, and nothing from 250 on (blakeblackshear/frigate#15679); half of the first makes the factor 0.67 at 120 and
-   0.81 at 250, so that differences above count little.
-   SIZE: what has fewer pixels than the network's input is enlarged, and has lost details; more pixels are averaged away.
+   BLUR: at this variance of the Laplacian, sharpness counts half. Frigate takes up to 0.06 off a face's confidence
+   below 120, and nothing from 250 on (blakeblackshear/frigate#15679); half of the first makes the factor 0.67 at 120
+   and 0.81 at 250, so that differences above count little.
+   SIZE: what has fewer pixels than the network's input is enlarged, and lacks details; more pixels are averaged away.
    The factor is the root of the share, as Frigate adds area and does not multiply by it.
    CLIPPED, COVERED: a box with one of four sides at the border loses a quarter of CLIPPED, one that another covers
    altogether loses COVERED. MegaDetector and others leave it to their users what to do with cut animals; a mean of

@@ -10,7 +10,7 @@ static const double MEASURED = 0.06, MEASURED_SIZE = 0.15; /* a detector's boxes
 static const double SPEED = 1.0;                           /* before anything is known of it, a second */
 static const double CHANGE = 0.25;                         /* of the velocity, after a second */
 static const double DRIFT = 0.05, DRIFT_SIZE = 0.07;       /* after a second: poses change the box, too */
-static const double EDGE = 2.3;                            /* further off is not believed */
+static const double EDGE = 2;                              /* further off is not believed */
 
 static double square(double x) { return x * x; }
 

@@ -134,8 +134,10 @@ static void end(tracks *t, const open_track *o) {
     out->firm = o->evidence >= t->settings.evidence;
 }
 
+/* Of what was seen for a moment little is known, and it would go on with whoever comes by: it ends sooner. */
 static int is_lost(const tracks *t, const open_track *o, double seconds) {
-    return (o->missed > 1 && t->now - o->so_far.last > t->settings.patience) || seconds - t->now > t->settings.gap;
+    double patience = fmin(t->settings.patience, o->so_far.last - o->so_far.first);
+    return (o->missed > 1 && t->now - o->so_far.last > patience) || seconds - t->now > t->settings.gap;
 }
 
 /* What is left keeps its order. */

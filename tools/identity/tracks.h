@@ -27,8 +27,8 @@
 typedef struct tracks_settings {
     double low, high; /* scores: below low a box is left out; from high on it is matched first, and can begin a track */
     double overlap;   /* least IoU of a box with where its track is expected, where the distance does not decide */
-    double patience;  /* seconds: a track that frames have not shown for longer has ended, but not with the first of
-                         them, so that one may be missed at every frame rate */
+    double patience;  /* seconds: a track that frames have not shown for longer has ended, and so has one for longer
+                         than it was seen before; but one frame may miss it at every frame rate */
     double gap;       /* seconds without any frame after which all tracks have ended */
     double evidence;  /* the scores of a track that is firm add up to this */
 } tracks_settings;
@@ -53,8 +53,8 @@ tracks *tracks_create(const tracks_settings *settings);
 void tracks_free(tracks *t);
 
 /* The boxes of the next frame; seconds never go back. Sets number[i] for each box. A frame without boxes is a frame:
-   it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last one)
-   or that there is no memory; the tracks are then as they were. */
+   it does not show the open tracks. Returns 0 after saying what is wrong (a box without area, a time before the last
+   one) or that there is no memory; the tracks are then as they were. */
 int tracks_step(tracks *t, double seconds, const track_box *boxes, size_t count, uint32_t *number);
 
 /* What comes next is another scene, or nothing: all open tracks end. Returns 0 after saying that there is no memory. */

@@ -11,8 +11,8 @@ are trackeval's, in percent, over the boxes of all films of a cell; motmetrics m
 
 Peers have their authors' defaults and are told the frame rate; "NAME*" has our scores instead (tracks begin with and
 from HIGH) and tells of a track from its first box on. Ours tells of a track's boxes once it has ended; the joined
-tracks know embeddings, which are directions with noise (track_ours.c), and the peers do not. best_peer is the best of all
-peers in each measure by itself.
+tracks know embeddings, which are directions with noise (track_ours.c), and the peers do not. best_peer is the best of
+all peers in each measure by itself.
 """
 import argparse
 import json
@@ -138,7 +138,8 @@ def run_film(args, rate, mistakes, seed, folder, names):
     truth = table_of(files["truth"], 6)
     boxes = np.delete(table_of(files["detections"], 7), 1, axis=1)
     began = time.perf_counter()
-    subprocess.run([args.ours, str(rate), files["detections"], files["who"], *(files[name] for name in OURS)], check=True)
+    subprocess.run([args.ours, str(rate), files["detections"], files["who"], *(files[name] for name in OURS)],
+                   check=True)
     seconds = {name: time.perf_counter() - began for name in OURS}
     out = {name: sequence(truth, table_of(files[name], 6), frames) for name in OURS}
     for name in names:
@@ -182,7 +183,7 @@ def parse():
     parser.add_argument("--animals", type=int, default=6)
     parser.add_argument("--peers", default=",".join(PEERS))
     parser.add_argument("--no-check", dest="check", action="store_false", help="without motmetrics")
-    parser.add_argument("--ours", default=os.path.join(TOP, "build/track_ours"))
+    parser.add_argument("--ours", default=os.path.join(TOP, "build/peers/track_ours"))
     parser.add_argument("--video", default=os.path.join(TOP, "build/demo_video"))
     parser.add_argument("-o", "--output")
     args = parser.parse_args()

@@ -2,11 +2,11 @@
 
      track_ours FPS DETECTIONS WHO OUT [JOINED]
 
-   DETECTIONS and WHO are those of demo_video. OUT, and JOINED after broken tracks were joined, are MOT text: frame, track,
-   box, 1, -1, -1, -1. There is no network here: an embedding is a direction that belongs to who it is, with noise, so
-   that two of the same have a cosine of about SAME.
+   DETECTIONS and WHO are those of demo_video. OUT, and JOINED after broken tracks were joined, are MOT text: frame,
+   track, box, 1, -1, -1, -1. There is no network here: an embedding is a direction that belongs to who it is, with
+   noise, so that those of two boxes of one animal have a cosine of about SAME.
 
-   make build/track_ours */
+   sh tools/peers/track compiles it */
 #include "base/memory.h"
 #include "demo_program/herd.h"
 #include "identity/track_joins.h"
@@ -95,7 +95,8 @@ static void write_tracks(const run *r, const char *path, const uint32_t *whole, 
         const found *d = &r->at[i];
         if (d->number == TRACK_NONE || !r->ended[where[d->number]].firm) continue;
         uint32_t at = where[d->number], number = whole ? r->ended[whole[at]].number : d->number;
-        fprintf(f, "%d,%u,%.3f,%.3f,%.3f,%.3f,1,-1,-1,-1\n", d->frame, number + 1, d->box.x, d->box.y, d->box.w, d->box.h);
+        fprintf(f, "%d,%u,%.3f,%.3f,%.3f,%.3f,1,-1,-1,-1\n", d->frame, number + 1, d->box.x, d->box.y, d->box.w,
+                d->box.h);
     }
     if (fclose(f)) stop("a result that cannot be written");
 }
