@@ -66,7 +66,7 @@ static int name_of(detection_names *names, const csv *c, int column, const char 
 static void take_row(const csv *c, const int *column, void *user, text *why) {
     static const double most = 1e12;
     const reading *to = user;
-    double number, box[4], score = NAN;
+    double number = 0, box[4] = {0}, score = NAN;
     detection *at = detections_add(to->d);
     if (!at) {
         text_no_memory(why);
