@@ -22,7 +22,9 @@ block() { # block LANGUAGE: the fenced blocks of one language
 }
 
 # A folder as README's reader has it: weights, a gallery, a query, and the repository around it.
-check "make" make -s build/reid build/seeded build/demo_images
+check "make" make -s build/reid build/seeded build/demo_images build/demo_video
+. tools/setup.sh
+(need_packages ffmpeg:ffmpeg) > /dev/null 2>&1 || echo "skipped: what needs ffmpeg, which is not here"
 mkdir "$dir/user"
 cd "$dir/user" || exit 1
 ln -s "$top/build" "$top/models" "$top/tools" .
@@ -56,7 +58,8 @@ echo "$block_sh" > "$dir/commands"
 while read -r command; do
     case $command in
     "sh tools/demo" | "sh tests/run") continue ;; # the test and the runner
-    make) continue ;;                             # run above
+    make*) continue ;;                            # run above
+    *walk* | *tracks*) command -v ffmpeg > /dev/null || continue ;;
     *' &')
         sh -c "exec ${command% &}" > "$dir/server.log" 2>&1 &
         server=$!

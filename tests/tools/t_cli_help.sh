@@ -66,7 +66,7 @@ prints "^reid $(sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' "$top/reid
 run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
-for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster \
+for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
     help version; do
     run 0 help "$command"
     cp "$out" wanted
@@ -126,19 +126,29 @@ serve_example() {
     kill $! 2>/dev/null
     wait $! || grep -q 'compiled without libmicrohttpd' "$err"
 }
+for frame in 1 2 3 4 5; do echo "$frame,-1,5,5,30,30,0.9,-1,-1,-1"; done >film.txt
+if command -v ffmpeg >/dev/null 2>&1; then
+    ffmpeg -nostdin -v error -f lavfi -i testsrc=s=64x48:r=5:d=1 film.mkv
+else
+    : >film.mkv # reid track says what has to be installed
+fi
+track_example() {
+    PATH=$work/bin:$PATH sh -c "$1" || { ! command -v ffmpeg >/dev/null && grep -q 'install it' "$err"; }
+}
 examples=0
-for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster fit; do
+for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster track fit; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in
         "reid serve "* | "reid review crops.npy "*decisions.jsonl) serve_example "$line" ;;
+        "reid track "*) track_example "$line" ;;
         *) PATH=$work/bin:$PATH sh -c "$line" ;;
         esac >"$out" 2>"$err" </dev/null
         check "example: $line" [ $? = 0 ]
         examples=$((examples + 1))
     done <examples
 done
-check "thirty-seven examples" [ $examples = 37 ]
+check "thirty-eight examples" [ $examples = 38 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

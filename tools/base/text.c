@@ -263,3 +263,16 @@ int parse_bytes(const char *s, size_t *out) {
     *out = (size_t)value << shift;
     return 1;
 }
+
+void text_html(text *t, const char *s) {
+    while (*s) {
+        int n = utf8_length(s);
+        unsigned char c = (unsigned char)*s;
+        if (c == '<') text_puts(t, "&lt;");
+        else if (c == '&') text_puts(t, "&amp;");
+        else if (c == '"') text_puts(t, "&quot;");
+        else if (n == 0 || c < 0x20) text_putc(t, '?');
+        else text_add(t, s, (size_t)n);
+        s += n ? n : 1;
+    }
+}

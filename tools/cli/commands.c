@@ -246,6 +246,20 @@ const command COMMANDS[] = {
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
      cluster_main},
+    {'k', "track", "[OPTION]... VIDEO... --detections FILE -o DIR", "videos to tracks, best frames and individuals",
+     "Reads each video once, with ffmpeg, follows the boxes that a detector has found in it from frame to frame, keeps "
+     "the best frames of every track (sharp, large, whole, not covered) and embeds what is in their boxes. Tracks that "
+     "broke are joined when the embeddings say so and time and place allow it; then individuals are found as by reid "
+     "cluster: the crops of a track are one, tracks that share a frame are not.\n\n"
+     "DIR gets tracks.json (videos, their scenes, tracks with their groups and best frames), tracks.txt (MOT text), "
+     "embeddings.npy with its ids and metadata, crops/ with a PNG for each row, and tracks.html to look at. Of several "
+     "videos the text and the page are called like each video, and --detections has to say which boxes belong to "
+     "which. Rows are those of reid embed for the same frames and boxes, and so are those of the crops.\n\n"
+     "A track that was joined has the best frames of each of its parts. Frames are all those that the file has, "
+     "upright, at their own times, whatever the rate. Of a video that is damaged or ends early, what can be read "
+     "counts; the rest is named. Detections that do not fit the video are refused. Exit status: 0, 1 when a video is "
+     "incomplete or a crop failed, 2 when nothing was written.",
+     {"reid track film.mkv --detections film.txt -m w.safetensors --threshold 0.8 -o tracks", NULL, NULL}, track_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
      "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "
      "page in the browser shows the groups, after the pairs that are most in doubt, one question at a time: the "

@@ -68,6 +68,10 @@ typedef struct options {
     double delay, timeout;                 /* milliseconds; seconds, 0: none */
     size_t max_body;
 
+    const char *detections, *ffmpeg, *cuts;
+    int stream, first_frame; /* first_frame: -1 when not given */
+    double apart;            /* seconds; NAN: not given */
+
     int help, man;
     const char *completion;
 
@@ -120,6 +124,7 @@ int serve_main(options *o);
 int worker_main(options *o);
 int review_main(options *o);
 int cluster_main(options *o);
+int track_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

@@ -22,25 +22,11 @@ void demo_thumbnail(demo_shot *shot, const picture *p) {
 
 /* ---- building blocks --------------------------------------------------------------------------------------------- */
 
-/* Text between tags or in an attribute; bytes that are not UTF-8, or not allowed in XML, become question marks. */
-static void escaped(text *out, const char *s) {
-    while (*s) {
-        int n = utf8_length(s);
-        unsigned char c = (unsigned char)*s;
-        if (c == '<') text_puts(out, "&lt;");
-        else if (c == '&') text_puts(out, "&amp;");
-        else if (c == '"') text_puts(out, "&quot;");
-        else if (n == 0 || c < 0x20) text_putc(out, '?');
-        else text_add(out, s, (size_t)n);
-        s += n ? n : 1;
-    }
-}
-
 static void add_image(text *out, const demo_shot *s) {
     text_printf(out, "<img width=\"%d\" height=\"%d\" alt=\"", s->width, s->height);
-    escaped(out, s->label);
+    text_html(out, s->label);
     text_puts(out, "\" title=\"");
-    escaped(out, s->label);
+    text_html(out, s->label);
     text_puts(out, "\" src=\"data:image/jpeg;base64,");
     text_join(out, &s->thumbnail);
     text_puts(out, "\"/>");
@@ -85,7 +71,7 @@ static void add_head(const demo *d, text *out) {
     text_puts(out, style);
     text_puts(out, "</style></head>\n<body>\n<h1>Who is it?</h1>\n<p class=\"soft\">");
     text_printf(out, "%zu pictures from <code>", d->count);
-    escaped(out, d->folder);
+    text_html(out, d->folder);
     text_printf(out, "</code>, %zu individuals enrolled, compared by reid.h %s on the CPU (%s, %d threads).</p>\n",
                 d->individuals, reid_version_string(), d->model[0].info.isa, d->model[0].info.threads);
     int synthetic = 0;
@@ -163,16 +149,16 @@ static void add_card(const demo *d, const demo_verdict *v, text *out) {
     add_image(out, q);
     text_puts(out, "<h3>");
     if (d->decides && !v->accepted) text_puts(out, "unknown");
-    else if (v->found) escaped(out, d->shots[v->best[0].shot].who);
+    else if (v->found) text_html(out, d->shots[v->best[0].shot].who);
     if (judged) text_puts(out, v->right ? " &#10003;" : " &#10007;");
     text_puts(out, "</h3><small>");
-    escaped(out, q->label);
+    text_html(out, q->label);
     text_puts(out, q->role == DEMO_STRANGER ? " (never enrolled)</small>" : "</small>");
     text_puts(out, "<div class=\"best\">");
     for (int i = 0; i < v->found; i++) {
         text_puts(out, "<div>");
         add_image(out, &d->shots[v->best[i].shot]);
-        escaped(out, d->shots[v->best[i].shot].who);
+        text_html(out, d->shots[v->best[i].shot].who);
         text_printf(out, "<br/><b>%.3f</b></div>", v->best[i].score);
     }
     text_puts(out, "</div></div>\n");
@@ -195,7 +181,7 @@ static void add_gallery(const demo *d, text *out) {
             if (d->shots[end].role == DEMO_STRANGER) break;
         if (d->shots[i].role == DEMO_STRANGER) continue;
         text_puts(out, "<div><h3>");
-        escaped(out, d->shots[i].who);
+        text_html(out, d->shots[i].who);
         text_puts(out, "</h3><div class=\"row\">");
         for (size_t k = i; k < end; k++)
             if (d->shots[k].role == DEMO_ENROLLED) add_image(out, &d->shots[k]);

@@ -1,0 +1,71 @@
+/* Fuzzer for the files of detections that reid track is given: MOT text, CSV, the JSON of both MegaDetectors, COCO.
+
+   clang -std=c99 -D_GNU_SOURCE -O1 -g -I. -Itools -fsanitize=fuzzer,address,undefined tests/fuzz/fuzz_detections.c
+         -o build/fuzz_detections -lm
+   build/fuzz_detections -dict=tests/fuzz/detections.dict CORPUS_DIRECTORY */
+#include "pictures/detections.c"
+#define read_numbers json_read_numbers
+#define reading json_reading
+#define found json_found
+#define label json_label
+#define fail json_reading_fail
+#include "pictures/detections_json.c"
+#undef read_numbers
+#undef reading
+#undef label
+#undef fail
+#undef found
+#include "pictures/detections_text.c"
+#define find coco_find
+#include "pictures/detections_coco.c"
+#undef find
+#include "base/text.c"
+#include "base/memory.c"
+#define fail csv_fail
+#define field csv_next_field
+#include "base/csv.c"
+#undef fail
+#undef field
+#include "base/json.c"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define MUST(condition) \
+    if (!(condition)) fprintf(stderr, "violated: %s\n", #condition), abort()
+
+/* What the files above call and what is not of interest here. */
+void say_error(const char *format, ...) { (void)format; }
+const char *shown(const char *name) { return name; }
+int file_read(const char *path, size_t limit, int regular_only, text *out, text *why) {
+    return path && limit && regular_only && out && why;
+}
+int refuse(text *why, const char *format, ...) {
+    text_clear(why);
+    text_puts(why, format);
+    return 0;
+}
+
+static void check(const detections *d) {
+    for (size_t i = 0; i < d->count; i++) {
+        const detection *at = &d->at[i];
+        MUST(at->score >= 0 && at->score <= 1 && at->category < d->categories.count);
+        MUST(at->box[2] > 0 && at->box[3] > 0 && fabs(at->box[0]) <= 1e9 && fabs(at->box[1]) <= 1e9);
+        MUST(d->unit == BOX_PIXELS || (at->box[0] >= -0.01 && at->box[0] + at->box[2] <= 1.01));
+        MUST(i == 0 || d->at[i - 1].frame <= at->frame);
+        MUST(detections_category(d, at->category));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const detections_request r = {.path = "f", .video = "a/v.mp4", .only = size && data[0] & 1,
+                                  .first = size && data[0] & 2 ? 1 : -1, .min_conf = NAN};
+    detections d;
+    text file = TEXT_INIT, why = TEXT_INIT;
+    if (size) text_add(&file, data + 1, size - 1);
+    int good = detections_parse(&d, &r, &file, &why);
+    MUST(good == !why.len);
+    if (good) check(&d);
+    detections_free(&d);
+    text_free(&file), text_free(&why);
+    return 0;
+}

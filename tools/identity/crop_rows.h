@@ -1,0 +1,35 @@
+/* Crops that come one by one and are embedded in full batches; each also becomes a PNG file. Only those of a batch are
+   in memory; rows and names stay. */
+#ifndef REID_TOOLS_CROP_ROWS_H
+#define REID_TOOLS_CROP_ROWS_H
+
+#include "embedding/models.h"
+#include "pictures/inputs.h"
+
+typedef struct waiting_crop {
+    unsigned char *rgb;
+    int width, height;
+} waiting_crop;
+
+typedef struct crop_rows {
+    models *all;
+    const char *folder;    /* where the files go */
+    inputs list;           /* what each crop is called: its path below folder. failure: why there is no row for it */
+    float *rows;           /* (list.count, all->dim) */
+    size_t rows_cap, done; /* rows before `done` are there, the others wait */
+    size_t failed;
+    waiting_crop *waiting; /* of rows from `done` on */
+    size_t waiting_cap, bytes;
+} crop_rows;
+
+/* All return 0 after saying what is wrong; free it in any case. */
+
+/* One more, whose pixels (height, width, 3) it takes over in any case. *row: its place. */
+int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width, int height, size_t *row);
+/* Those that wait. */
+int crop_rows_flush(crop_rows *c);
+/* folder/embeddings.npy with its ids and metadata, as reid embed writes them. */
+int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels);
+void crop_rows_free(crop_rows *c);
+
+#endif

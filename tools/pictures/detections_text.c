@@ -1,0 +1,94 @@
+/* Detections as lines of numbers: MOT text and CSV. */
+#include "base/csv.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/source.h"
+#include "pictures/detections.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- MOT ---------------------------------------------------------------------------------------------------------- */
+
+enum { MOT_FRAME, MOT_X = 2, MOT_SCORE = 6, MOT_COLUMNS = 10 };
+
+static int mot_numbers(const csv *c, double value[MOT_COLUMNS], text *why) {
+    if (c->count != MOT_COLUMNS)
+        return refuse(why, "%d columns, not the 10 of MOT text: frame,id,x,y,w,h,score,x,y,z", c->count);
+    for (int k = 0; k < MOT_COLUMNS; k++) {
+        const char *cell = csv_field(c, k);
+        cell += strspn(cell, " ");
+        if (!parse_real(cell, -1e12, 1e12, &value[k])) return refuse(why, "\"%.100s\" is no number", shown(cell));
+    }
+    return 1;
+}
+
+static int mot_row(detections *d, const detections_request *r, const csv *c, text *why) {
+    double value[MOT_COLUMNS];
+    if (!mot_numbers(c, value, why)) return 0;
+    detection *at = detections_add(d);
+    if (!at) return text_no_memory(why);
+    const double box[4] = {value[MOT_X] - 1, value[MOT_X + 1] - 1, value[MOT_X + 2], value[MOT_X + 3]};
+    const double score = value[MOT_SCORE] == -1 ? NAN : value[MOT_SCORE]; /* -1: it is not known */
+    return detections_frame(at, r, value[MOT_FRAME], 1, why) && detections_box(d, at, box, score, why);
+}
+
+int detections_from_mot(detections *d, const detections_request *r, const text *file, text *why) {
+    csv c;
+    text reason = TEXT_INIT;
+    int good = (detections_name(&d->categories, "1", 1) != UINT32_MAX && /* it names neither category nor video */
+                detections_name(&d->owners, "", 0) != UINT32_MAX) || text_no_memory(&reason);
+    csv_begin(&c, file->s, file->len);
+    while (good && csv_record(&c)) good = mot_row(d, r, &c, &reason);
+    if (good && c.error) good = refuse(&reason, "%s", c.error);
+    if (!good) refuse(why, "line %zu: %s", c.line ? c.line : 1, reason.s);
+    csv_free(&c);
+    text_free(&reason);
+    return good;
+}
+
+/* --- CSV ---------------------------------------------------------------------------------------------------------- */
+
+enum { CSV_FRAME, CSV_X, CSV_SCORE = 5, CSV_CATEGORY, CSV_VIDEO, CSV_COLUMNS };
+
+typedef struct reading {
+    detections *d;
+    const detections_request *r;
+} reading;
+
+/* The place of a cell's text among names; a column that is not there has the usual one. */
+static int name_of(detection_names *names, const csv *c, int column, const char *usual, uint32_t *place, text *why) {
+    const char *name = column >= 0 ? csv_field(c, column) : usual;
+    *place = detections_name(names, name, strlen(name));
+    return *place != UINT32_MAX || text_no_memory(why);
+}
+
+static void take_row(const csv *c, const int *column, void *user, text *why) {
+    static const double most = 1e12;
+    const reading *to = user;
+    double number = 0, box[4] = {0}, score = NAN;
+    detection *at = detections_add(to->d);
+    if (!at) {
+        text_no_memory(why);
+        return;
+    }
+    for (int k = CSV_FRAME; k <= CSV_SCORE; k++) {
+        double *value = k == CSV_FRAME ? &number : k == CSV_SCORE ? &score : &box[k - CSV_X];
+        const char *cell = column[k] >= 0 ? csv_field(c, column[k]) : NULL;
+        if (!cell || (k == CSV_SCORE && !*cell) || parse_real(cell, -most, most, value)) continue;
+        refuse(why, "\"%.100s\" is no number", shown(cell));
+        return;
+    }
+    if (!detections_frame(at, to->r, number, 0, why) || !detections_box(to->d, at, box, score, why)) return;
+    if (name_of(&to->d->categories, c, column[CSV_CATEGORY], "1", &at->category, why))
+        name_of(&to->d->owners, c, column[CSV_VIDEO], "", &at->owner, why);
+}
+
+int detections_from_csv(detections *d, const detections_request *r, const text *file, text *why) {
+    static const char *const names[CSV_COLUMNS] = {"frame", "x", "y", "w", "h", "score", "category", "video"};
+    reading to = {d, r};
+    const csv_table table = {names, CSV_COLUMNS, CSV_SCORE,
+                             "; frames are counted from 0, boxes are in pixels from the top left corner", take_row,
+                             &to};
+    return csv_read(&table, file, why);
+}

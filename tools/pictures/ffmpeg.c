@@ -1,0 +1,141 @@
+#include "pictures/ffmpeg.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- what it is asked for ----------------------------------------------------------------------------------------- */
+
+/* Arguments that end where the room for them does. */
+typedef struct arguments {
+    char **at;
+    int count;
+} arguments;
+
+static void add(arguments *a, const char *word) {
+    if (a->count < FFMPEG_ARGUMENTS - 1) a->at[a->count++] = (char *)(size_t)word;
+    a->at[a->count] = NULL;
+}
+
+static void add_all(arguments *a, const char *const *words) {
+    while (*words) add(a, *words++);
+}
+
+/* One output: the stream, every frame of it once, with the size that it has. times: with those of the file. */
+static void add_output(arguments *a, const ffmpeg_request *r, const char *map, int times) {
+    static const char *const base[] = {"-1", "demux", "-1"};
+    const char *const words[] = {"-map", map, r->dialect == FFMPEG_4 ? "-vsync" : "-fps_mode", "passthrough",
+                                 "-noautoscale", "-flush_packets", "1", "-c:v", "rawvideo", NULL};
+    add_all(a, words);
+    if (times) add(a, "-enc_time_base"), add(a, base[r->dialect]);
+}
+
+int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[2]) {
+    /* Only files: a playlist inside a file cannot make it ask a network. What is in the log begins with its level. */
+    static const char *const before[] = {"-nostdin", "-nostats", "-loglevel", "level+info", "-protocol_whitelist",
+                                         "file,pipe", "-i", NULL};
+    /* scdet measures how much a frame differs from the one before; a row and a column of pixels tell its size. */
+    static const char *const with_cuts[] = {
+        "-vf", "scdet,metadata=mode=print:file=pipe\\\\:5:direct=1,crop=iw:1:0:0:exact=1,format=gray", NULL};
+    static const char *const row[] = {"-vf", "crop=iw:1:0:0:exact=1,format=gray", NULL};
+    static const char *const widths[] = {"-f", "framecrc", "pipe:3", NULL};
+    static const char *const heights[] = {"-vf", "crop=1:ih:0:0:exact=1,format=gray", "-f", "framecrc", "pipe:4", NULL};
+    static const char *const pixels[] = {"-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1", NULL};
+    arguments a = {argv, 0};
+    text_printf(&texts[0], "file:%s", r->path); /* neither an option nor an address */
+    text_printf(&texts[1], "0:V:%d", r->stream);
+    if (text_failed(&texts[0]) || text_failed(&texts[1])) return 0;
+    add(&a, r->program ? r->program : "ffmpeg");
+    add_all(&a, before);
+    add(&a, texts[0].s);
+    add_output(&a, r, texts[1].s, 1);
+    add_all(&a, r->cuts ? with_cuts : row);
+    add_all(&a, widths);
+    add_output(&a, r, texts[1].s, 1);
+    add_all(&a, heights);
+    add_output(&a, r, texts[1].s, 0); /* the last one: what tells of a frame comes before its pixels */
+    add_all(&a, pixels);
+    return 1;
+}
+
+/* --- tables ------------------------------------------------------------------------------------------------------- */
+
+int ffmpeg_frame_line(const char *line, ffmpeg_frame *f, long long *num, long long *den) {
+    long long stream, dts, duration;
+    int end = 0;
+    if (line[0] == '#') {
+        if (strncmp(line, "#tb 0: ", 7) != 0) return 0;
+        return sscanf(line + 7, "%18lld/%18lld%n", num, den, &end) == 2 && !line[7 + end] && *num > 0 && *den > 0
+                   ? 2 : -1;
+    }
+    if (sscanf(line, "%18lld, %18lld, %18lld, %18lld, %18lld,%n", &stream, &dts, &f->pts, &duration, &f->size, &end) !=
+        5) return -1;
+    return end && stream == 0 && f->size > 0 ? 1 : -1;
+}
+
+int ffmpeg_cut_line(const char *line, double *score) {
+    static const char key[] = "lavfi.scd.score=";
+    if (strncmp(line, key, sizeof key - 1) == 0) return parse_real(line + sizeof key - 1, 0, 1000, score) ? 1 : -1;
+    return strncmp(line, "frame:", 6) == 0 || strncmp(line, "lavfi.", 6) == 0 ? 0 : -1;
+}
+
+/* --- the log ------------------------------------------------------------------------------------------------------ */
+
+/* "[h264 @ 0x55d0] [error] what" is *who h264 @ 0x55d0, *level error, and returns "what"; NULL: it has no level. */
+static const char *split(const char *line, char who[64], char level[16]) {
+    who[0] = level[0] = 0;
+    while (*line == '[') {
+        const char *end = strchr(line, ']');
+        size_t n = end ? (size_t)(end - line) - 1 : 0;
+        if (!end || end[1] != ' ') return NULL;
+        int is_level = !memchr(line, '@', n + 1);
+        snprintf(is_level ? level : who, is_level ? 16 : 64, "%.*s", (int)n, line + 1);
+        line = end + 2;
+        if (is_level) return line;
+    }
+    return NULL;
+}
+
+static void take_info(ffmpeg_log *log, const char *what) {
+    int hours, minutes;
+    double seconds;
+    if (strncmp(what, "ffmpeg version ", 15) == 0 && !log->version.len)
+        text_add(&log->version, what + 15, strcspn(what + 15, " "));
+    if (strncmp(what, "Stream mapping:", 15) == 0 || strncmp(what, "Output #", 8) == 0) log->in_outputs = 1;
+    if (log->in_outputs) return;
+    what += strspn(what, " ");
+    if (sscanf(what, "Duration: %d:%d:%lf", &hours, &minutes, &seconds) == 3 && hours >= 0)
+        log->duration = hours * 3600.0 + minutes * 60.0 + seconds;
+    if (strncmp(what, "Stream #0:", 10) != 0) return;
+    if (!strstr(what, ": Video: ")) log->others++;
+    else if (!strstr(what, "(attached pic)") && !strstr(what, "(timed thumbnails)")) log->videos++;
+}
+
+/* What is about our own outputs says nothing about the file. */
+static int is_ours(const char *who) {
+    static const char *const names[] = {"framecrc", "rawvideo", "out#", "vost#", "swscaler", "Parsed_"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strncmp(who, names[i], strlen(names[i])) == 0) return 1;
+    return 0;
+}
+
+void ffmpeg_log_line(ffmpeg_log *log, const char *line) {
+    enum { LONGEST = 300 };
+    char who[64], level[16];
+    const char *what = split(line, who, level), *quoted;
+    if (!what) return;
+    if (strcmp(level, "info") == 0) take_info(log, what);
+    if (strcmp(level, "error") != 0 && strcmp(level, "fatal") != 0 && strcmp(level, "panic") != 0) return;
+    if (strncmp(what, "Stream map ", 11) == 0 && strstr(what, "matches no streams")) log->no_stream = 1;
+    if (strncmp(what, "Unrecognized option '", 21) == 0 && (quoted = strchr(what + 21, '\'')) && !log->no_option) {
+        log->no_option = 1;
+        text_add(&log->option, what + 21, (size_t)(quoted - what) - 21);
+    }
+    if (strncmp(what, "Invalid time base: ", 19) == 0) log->no_time_base = 1;
+    if (is_ours(who)) return;
+    if (!log->complaints++) text_add(&log->first, what, strnlen(what, LONGEST));
+}
+
+void ffmpeg_log_free(ffmpeg_log *log) {
+    text_free(&log->version), text_free(&log->option), text_free(&log->first);
+}

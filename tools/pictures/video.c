@@ -1,0 +1,391 @@
+#include "pictures/video.h"
+
+#include "base/child.h"
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/source.h"
+#include "pictures/ffmpeg.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* ffmpeg writes to five pipes at a time, and waits when one of them is full. All are read as they fill, but no further
+   than to what belongs to the frame that is due and a few that come next, so that nothing here grows with the video:
+   the pixels of one frame, AHEAD rows of each table, and lines of LINE bytes. ffmpeg tells of a frame before it writes
+   its pixels, or at the same time, so that there is always something to read: it never waits for us while we wait for
+   it. */
+enum { AHEAD = 64, LINE = 4096 };
+
+/* The lines that come through one pipe. */
+typedef struct lines {
+    char bytes[LINE];
+    size_t held, done; /* in bytes; of them, before the line that is next */
+    int skipping;      /* the rest of a line that was too long */
+} lines;
+
+/* Rows of a table that were read and belong to frames that are still due. */
+typedef struct table {
+    lines in;
+    ffmpeg_frame row[AHEAD];
+    double score[AHEAD];
+    size_t first, count;
+    long long num, den; /* time base; 0: not said yet */
+} table;
+
+struct video {
+    video_request r;
+    ffmpeg_dialect dialect;
+    child ffmpeg;
+    ffmpeg_log log;
+    lines log_lines;
+    table tables[FFMPEG_PIPES]; /* widths, heights, cuts */
+    unsigned char *rgb;
+    size_t room, need, got;     /* bytes of rgb: there are, of this frame (0: not known yet), read */
+    video_frame frame;          /* the one that is read */
+    size_t frames;              /* handed out, or ready */
+    int width, height;          /* of the frame before */
+    int ready;                  /* the frame was read, and not handed out yet */
+    double asked;               /* when the frame that is read was asked for */
+    double last, longest;       /* seconds: of the last frame; the longest time between two frames */
+    video_end end;
+    text why;
+};
+
+video_end video_how_it_ended(const video *v) { return v->end; }
+int video_streams(const video *v) { return v->log.videos; }
+const char *video_decoder(const video *v) { return v->log.version.s ? v->log.version.s : "unknown"; }
+
+/* Ends the reading; always returns 0. The reason is refused to v->why. */
+static int end_as(video *v, video_end end) {
+    v->end = end;
+    return 0;
+}
+
+/* --- lines and tables --------------------------------------------------------------------------------------------- */
+
+/* Makes room for what comes, and drops the beginning of a line that is longer than there is room for. */
+static size_t lines_room(lines *l) {
+    if (l->done) {
+        memmove(l->bytes, l->bytes + l->done, l->held -= l->done);
+        l->done = 0;
+    }
+    if (l->held == LINE && !memchr(l->bytes, '\n', l->held)) l->held = 0, l->skipping = 1;
+    return LINE - l->held;
+}
+
+/* The next whole line, ended by a 0; NULL: there is none yet. */
+static char *lines_next(lines *l) {
+    for (;;) {
+        char *line = l->bytes + l->done, *end = memchr(line, '\n', l->held - l->done);
+        if (!end) return NULL;
+        *end = 0;
+        l->done = (size_t)(end + 1 - l->bytes);
+        if (!l->skipping) return line;
+        l->skipping = 0;
+    }
+}
+
+static int not_understood(video *v, const char *line) {
+    refuse(&v->why, "ffmpeg says what is not understood: %.200s", shown(line));
+    return end_as(v, VIDEO_FAILED);
+}
+
+/* Takes the lines of a table as far as there is room for its rows. */
+static int take_rows(video *v, int pipe) {
+    table *t = &v->tables[pipe];
+    char *line;
+    while (t->count < AHEAD && (line = lines_next(&t->in))) {
+        size_t at = (t->first + t->count) % AHEAD;
+        int kind = pipe == FFMPEG_CUTS ? ffmpeg_cut_line(line, &t->score[at])
+                                       : ffmpeg_frame_line(line, &t->row[at], &t->num, &t->den);
+        if (kind < 0) return not_understood(v, line);
+        t->count += kind == 1;
+    }
+    return 1;
+}
+
+static void drop_row(table *t) {
+    t->first = (t->first + 1) % AHEAD;
+    t->count--;
+}
+
+/* --- what comes through the pipes --------------------------------------------------------------------------------- */
+
+/* Reads what is there; a pipe at its end is closed. */
+static int read_lines(video *v, int pipe, lines *l) {
+    size_t room = lines_room(l);
+    ssize_t n = room ? read(v->ffmpeg.fd[pipe], l->bytes + l->held, room) : -1;
+    if (n > 0) l->held += (size_t)n;
+    if (n > 0 && memchr(l->bytes, 0, l->held)) return not_understood(v, "a zero byte");
+    if (n == 0) child_close(&v->ffmpeg, pipe);
+    return 1;
+}
+
+static int read_log(video *v) {
+    char *line;
+    if (!read_lines(v, FFMPEG_LOG, &v->log_lines)) return 0;
+    while ((line = lines_next(&v->log_lines))) ffmpeg_log_line(&v->log, line);
+    return 1;
+}
+
+static void read_pixels(video *v) {
+    ssize_t n = read(v->ffmpeg.fd[FFMPEG_PIXELS], v->rgb + v->got, v->need - v->got);
+    if (n > 0) v->got += (size_t)n;
+    if (n == 0) child_close(&v->ffmpeg, FFMPEG_PIXELS);
+}
+
+static int read_pipe(video *v, int pipe) {
+    if (pipe == FFMPEG_PIXELS) return read_pixels(v), 1;
+    if (pipe == FFMPEG_LOG) return read_log(v);
+    return read_lines(v, pipe, &v->tables[pipe].in) && take_rows(v, pipe);
+}
+
+/* Is there room for more from this pipe? Pixels wait until it is known how many make a frame. */
+static int wanted(video *v, int pipe) {
+    if (v->ffmpeg.fd[pipe] < 0) return 0;
+    if (pipe == FFMPEG_PIXELS) return v->got < v->need;
+    return lines_room(pipe == FFMPEG_LOG ? &v->log_lines : &v->tables[pipe].in) > 0;
+}
+
+/* Waits for what comes next, and reads it. Returns 0 when nothing can come any more, or the reading has ended. */
+static int hear(video *v) {
+    enum { MOMENT = 100 }; /* milliseconds after which a signal is looked for */
+    struct pollfd polls[FFMPEG_PIPES];
+    int pipes[FFMPEG_PIPES], n = 0;
+    for (int pipe = FFMPEG_PIXELS; pipe < FFMPEG_PIPES; pipe++)
+        if (wanted(v, pipe)) pipes[n] = pipe, polls[n++] = (struct pollfd){v->ffmpeg.fd[pipe], POLLIN, 0};
+    if (!n) return 0;
+    int some = poll(polls, (nfds_t)n, MOMENT);
+    if (interrupted()) return end_as(v, VIDEO_INTERRUPTED);
+    for (int i = 0; i < n && some > 0; i++)
+        if (polls[i].revents && !read_pipe(v, pipes[i])) return 0;
+    if (clock_seconds() - v->asked < v->r.timeout) return 1;
+    refuse(&v->why, "no frame came from ffmpeg for %g seconds", v->r.timeout);
+    return end_as(v, VIDEO_BROKEN_OFF);
+}
+
+/* --- frames ------------------------------------------------------------------------------------------------------- */
+
+static int too_large(video *v) {
+    refuse(&v->why, "a frame has %d x %d pixels, which is more than --max-pixels %lld", v->frame.width,
+           v->frame.height, v->r.max_pixels);
+    return end_as(v, VIDEO_FAILED);
+}
+
+/* Room for the pixels of the frame, whose size is known now. */
+static int make_room(video *v) {
+    const long long most = (long long)1 << 40;
+    long long pixels = (long long)v->frame.width * v->frame.height;
+    if (pixels > (v->r.max_pixels ? v->r.max_pixels : most)) return too_large(v);
+    v->need = 3 * (size_t)pixels;
+    if (v->need <= v->room) return 1;
+    free(v->rgb);
+    v->room = 0;
+    v->rgb = mem_alloc(v->need);
+    if (!v->rgb) return text_no_memory(&v->why), end_as(v, VIDEO_FAILED);
+    v->room = v->need;
+    return 1;
+}
+
+/* When the tables have the frame that is due: its size and time, and room for its pixels. */
+static int learn_frame(video *v) {
+    table *widths = &v->tables[FFMPEG_WIDTHS], *heights = &v->tables[FFMPEG_HEIGHTS], *cuts = &v->tables[FFMPEG_CUTS];
+    if (v->need || !widths->count || !heights->count || (v->r.cut > 0 && !cuts->count)) return 1;
+    const ffmpeg_frame *w = &widths->row[widths->first], *h = &heights->row[heights->first];
+    if (!widths->num || w->pts != h->pts || w->size > 1 << 20 || h->size > 1 << 20)
+        return not_understood(v, "a frame that is two");
+    v->frame.index = v->frames;
+    v->frame.pts = w->pts, v->frame.num = widths->num, v->frame.den = widths->den;
+    v->frame.seconds = (double)w->pts * (double)widths->num / (double)widths->den;
+    v->frame.width = (int)w->size, v->frame.height = (int)h->size;
+    int resized = v->frames && (v->frame.width != v->width || v->frame.height != v->height);
+    v->frame.cut = resized || (v->frames && v->r.cut > 0 && cuts->score[cuts->first] >= v->r.cut);
+    drop_row(widths), drop_row(heights);
+    if (v->r.cut > 0) drop_row(cuts);
+    return make_room(v);
+}
+
+/* One whole frame into v->rgb: 1; 0 when there is none, for whatever reason. */
+static int read_frame(video *v) {
+    v->need = v->got = 0;
+    v->asked = clock_seconds();
+    do {
+        for (int pipe = FFMPEG_WIDTHS; pipe <= FFMPEG_CUTS; pipe++)
+            if (!take_rows(v, pipe)) return 0; /* there may be room for rows that were read before */
+        if (!learn_frame(v)) return 0;
+        if (v->need && v->got == v->need) {
+            v->width = v->frame.width, v->height = v->frame.height;
+            v->frame.rgb = v->rgb;
+            if (v->frames && v->frame.seconds - v->last > v->longest) v->longest = v->frame.seconds - v->last;
+            v->last = v->frame.seconds;
+            v->frames++;
+            return 1;
+        }
+    } while (hear(v));
+    return 0;
+}
+
+/* --- the end ------------------------------------------------------------------------------------------------------ */
+
+/* What killed it, or how it gave up; 0: it ended well. */
+static int ended_badly(video *v, int status) {
+    const char *said = v->log.first.len ? shown(v->log.first.s) : "it does not say why";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+    if (WIFSIGNALED(status)) refuse(&v->why, "ffmpeg was ended by signal %d", WTERMSIG(status));
+    else refuse(&v->why, "ffmpeg gave up: %s", said);
+    return 1;
+}
+
+/* Where video is all that the file has, its length is what the file promises; with a cut-off index, decoders see no
+   more than its end. */
+static int ends_early(const video *v) {
+    double missing = v->log.duration - v->last;
+    return v->log.videos == 1 && !v->log.others && missing > 1 && missing > v->log.duration / 10 &&
+           missing > 2 * v->longest;
+}
+
+/* All pipes have ended: how does that leave us? */
+static void conclude(video *v) {
+    enum { PATIENCE = 10 }; /* seconds to end for a process that writes no more */
+    int status = child_end(&v->ffmpeg, PATIENCE);
+    text_clear(&v->why);
+    v->end = ended_badly(v, status) ? VIDEO_BROKEN_OFF : VIDEO_DAMAGED;
+    if (v->end == VIDEO_BROKEN_OFF) return;
+    if (v->log.complaints > 1)
+        refuse(&v->why, "ffmpeg says of it: %s (and %zu more)", shown(v->log.first.s), v->log.complaints - 1);
+    else if (v->log.complaints) refuse(&v->why, "ffmpeg says of it: %s", shown(v->log.first.s));
+    else if (v->need) refuse(&v->why, "it ends within a frame");
+    else if (ends_early(v))
+        refuse(&v->why, "it should last %.1f seconds, but its last frame is at %.1f", v->log.duration, v->last);
+    else v->end = VIDEO_WHOLE;
+}
+
+/* The next frame in v->frame: 1, or 0 with v->end and v->why. */
+static int advance(video *v) {
+    if (v->end != VIDEO_GOING) return 0;
+    if (read_frame(v)) return 1;
+    if (v->end == VIDEO_GOING) conclude(v);
+    return 0;
+}
+
+/* --- from outside ------------------------------------------------------------------------------------------------- */
+
+/* Forgets what an ffmpeg has said that did not understand us. */
+static void start_over(video *v) {
+    child_end(&v->ffmpeg, 0);
+    ffmpeg_log_free(&v->log);
+    text_clear(&v->why);
+    memset(&v->log, 0, sizeof v->log);
+    memset(&v->log_lines, 0, sizeof v->log_lines);
+    memset(v->tables, 0, sizeof v->tables);
+    v->end = VIDEO_GOING;
+}
+
+static int launch(video *v, text *why) {
+    enum { PIPE = 1 << 20 }; /* bytes of a frame that ffmpeg may be ahead, where the system allows it */
+    const unsigned cuts = v->r.cut > 0 ? 1u << FFMPEG_CUTS : 0;
+    const unsigned pipes = 1u << FFMPEG_PIXELS | 1u << FFMPEG_LOG | 1u << FFMPEG_WIDTHS | 1u << FFMPEG_HEIGHTS | cuts;
+    const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream, v->r.cut > 0, v->dialect};
+    char *argv[FFMPEG_ARGUMENTS];
+    text texts[2] = {TEXT_INIT, TEXT_INIT}, reason = TEXT_INIT;
+    int missing = 0, good = ffmpeg_arguments(&request, argv, texts) || text_no_memory(&reason);
+    good = good && child_start(&v->ffmpeg, argv, pipes, &missing, &reason);
+    if (good) fcntl(v->ffmpeg.fd[FFMPEG_PIXELS], F_SETPIPE_SZ, PIPE);
+    if (!good) {
+        text_clear(why);
+        if (missing && !v->r.program)
+            text_puts(why, "there is no ffmpeg here, which decodes videos: install it (Debian and Ubuntu: "
+                           "apt-get install ffmpeg), or name one with --ffmpeg");
+        else text_printf(why, "%s: %s", v->r.program ? v->r.program : "ffmpeg", reason.s);
+    }
+    text_free(&texts[0]), text_free(&texts[1]), text_free(&reason);
+    return good;
+}
+
+/* Did this ffmpeg stumble over how we speak, and is there another way? */
+static int another_dialect(video *v) {
+    if (v->end != VIDEO_BROKEN_OFF) return 0;
+    if (v->dialect == FFMPEG_5 && v->log.no_time_base) v->dialect = FFMPEG_9;
+    else if (v->dialect == FFMPEG_5 && v->log.no_option && strcmp(v->log.option.s, "fps_mode") == 0)
+        v->dialect = FFMPEG_4;
+    else return 0;
+    return 1;
+}
+
+/* Why there is not one frame. */
+static void explain(const video *v, text *why) {
+    text_clear(why);
+    if (v->end == VIDEO_INTERRUPTED) return;
+    if (v->log.no_option || v->log.no_time_base)
+        text_printf(why, "ffmpeg %s does not know what it is asked for (%s): 4.4 or newer is needed", video_decoder(v),
+                    v->log.no_option ? v->log.option.s : "enc_time_base");
+    else if (v->log.no_stream && v->log.videos)
+        text_printf(why, "it has no video stream %d: it has %d, from 0", v->r.stream, v->log.videos);
+    else if (v->log.no_stream) text_puts(why, "there is no video in it");
+    else if (v->end == VIDEO_WHOLE) text_puts(why, "it has not one frame");
+    else text_join(why, &v->why);
+}
+
+/* Says more plainly than ffmpeg what is wrong with a path. */
+static int file_is_there(const char *path, text *why) {
+    struct stat st;
+    source file = {0};
+    text_clear(why);
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) return refuse(why, "is a folder, not a video");
+    if (!source_open(&file, path, why)) return 0;
+    source_close(&file);
+    return 1;
+}
+
+video *video_open(const video_request *r, text *why) {
+    enum { USUAL_TIMEOUT = 60 };
+    video *v = file_is_there(r->path, why) ? mem_zeroed(1, sizeof *v) : NULL;
+    if (!v) {
+        if (!why->len) text_no_memory(why);
+        return NULL;
+    }
+    v->r = *r;
+    if (!(v->r.timeout > 0)) v->r.timeout = USUAL_TIMEOUT;
+    while (launch(v, why)) {
+        v->ready = advance(v);
+        if (v->ready) return v;
+        if (!another_dialect(v)) {
+            explain(v, why);
+            break;
+        }
+        start_over(v);
+    }
+    video_close(v);
+    return NULL;
+}
+
+int video_next(video *v, video_frame *frame, text *why) {
+    int have = v->ready || advance(v);
+    v->ready = 0;
+    if (have) {
+        *frame = v->frame;
+        return 1;
+    }
+    text_clear(why);
+    if (v->end == VIDEO_WHOLE) return 0;
+    text_join(why, &v->why);
+    return -1;
+}
+
+void video_close(video *v) {
+    if (!v) return;
+    child_end(&v->ffmpeg, 0);
+    ffmpeg_log_free(&v->log);
+    text_free(&v->why);
+    free(v->rgb);
+    free(v);
+}
