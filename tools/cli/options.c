@@ -529,7 +529,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = (double)NAN;
-    o->count_seed = -1;
+    o->count_seed = o->first_frame = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
     o->rounds = 9;
