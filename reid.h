@@ -806,9 +806,9 @@ typedef struct reid_merge {
 /* Groups rows by average linkage, exactly: every row begins alone; the two groups with the highest mean cosine between
    their rows are joined, of equals those with the lowest first rows, until that mean is below the threshold. (Scores
    are rounded to 2^-40 first; equal rows without must_links are joined before all others.) It is what scipy's
-   linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in at most 12 * dim + 900 bytes a row. must_links
-   are joined first; groups with a cannot_link between any of their rows stay apart, and so do those that `apart` tells
-   apart. Threads, instruction set and device do not show in the result.
+   linkage(rows, "average", "cosine") gives when it is cut at 1 - threshold, in at most 12 * dim + 900 bytes a row.
+   must_links are joined first; groups with a cannot_link between any of their rows stay apart, and so do those that
+   `apart` tells apart. Threads, instruction set and device do not show in the result.
 
    Parameters      desc: what reid_index_create uses of it. rows: of any length but 0, which is divided out; rows.groups
                    has to be NULL. out: [count], group of each row, numbered 0, 1, 2, ... in the order of their first

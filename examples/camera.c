@@ -7,8 +7,9 @@
          ./camera resnet50.safetensors 1280x720 boxes.txt 50 ann=ann.jpg bob=bob.jpg
 
    boxes.txt is MOT text, in the order of its frames: frame,id,left,top,width,height,score, the first frame being 1. 50
-   are milliseconds; 0: there is no deadline, and no frame is dropped. The pictures show who is known. Prints for each frame in time who is in it: number of the track, the most similar of the
-   known, and how similar the track has been on average; at the end, how the frames fared:
+   are milliseconds; 0: there is no deadline, and no frame is dropped. The pictures show who is known. Prints for each
+   frame in time who is in it: number of the track, the most similar of the known, and how similar the track has been on
+   average; at the end, how the frames fared:
 
      frame 17: track 1 is ann 0.83, track 4 is bob 0.35
      frame 18: too late
@@ -75,7 +76,7 @@ static int next_box(camera *c) {
     double at[4];
     int good = sscanf(line, "%d,%d,%lf,%lf,%lf,%lf", &b[0], &id, &at[0], &at[1], &at[2], &at[3]) == 6;
     for (int i = 0; i < 4 && good; i++) good = at[i] > -1e6 && at[i] < 1e6;
-    for (int i = 0; i < 4 && good; i++) b[i + 1] = (int)floor(at[i] + 0.5) - (i < 2); /* MOT counts pixels from 1, too */
+    for (int i = 0; i < 4 && good; i++) b[i + 1] = (int)floor(at[i] + 0.5) - (i < 2); /* pixels count from 1, too */
     if (!good || b[0] < 1 || b[0] < before || b[3] < 1 || b[4] < 1)
         return fprintf(stderr, "camera: boxes: not MOT text in the order of its frames: %s", line), 0;
     return 1;
@@ -100,7 +101,7 @@ static double overlap(const reid_box *a, const reid_box *b) {
     return both / ((double)a->width * a->height + (double)b->width * b->height - both);
 }
 
-/* The track that was last seen nearest to a box and is not in this frame yet, or a new one. NULL: there are too many. */
+/* The track that was last seen nearest to a box and is not in this frame yet, or a new one; NULL: there is no place. */
 static track *track_of(camera *c, const reid_box *box, int number) {
     track *best = NULL, *unused = NULL;
     double most = OVERLAP;

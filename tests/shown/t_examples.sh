@@ -182,15 +182,16 @@ run_pictures() { # the programs that decode pictures
         cat frame.rgb frame.rgb frame.rgb > film.rgb
         { echo 'P6 128 96 255' && cat frame.rgb; } > frame.ppm
         printf '%s,-1,%s,1,64,96,0.9\n' 1 1 1 65 2 3 2 65 3 5 > boxes.txt
-        expect 0 '^frame 3: track 1 is me 0\.[0-9]+$' '' sh -c "./camera '$weights' 128x96 boxes.txt 0 me=frame.ppm < film.rgb"
+        camera="./camera '$weights' 128x96"
+        expect 0 '^frame 3: track 1 is me 0\.[0-9]+$' '' sh -c "$camera boxes.txt 0 me=frame.ppm < film.rgb"
         check 'two tracks, told in order' sh -c "grep -qE '^frame 2: track 1 is me .*, track 2 is me ' '$out' &&
             [ \"\$(cut -c 1-7 '$out' | tr '\n' ,)\" = 'frame 1,frame 2,frame 3,3 frame,' ]"
-        expect 0 '^3 frames: 3 in time, 0 too late, 0 dropped; ' '' sh -c "./camera '$weights' 128x96 boxes.txt 0 < film.rgb"
+        expect 0 '^3 frames: 3 in time, 0 too late, 0 dropped; ' '' sh -c "$camera boxes.txt 0 < film.rgb"
         expect 0 '^3 frames: [0-9]+ in time, [0-9]+ too late, [0-9]+ dropped; ' '' \
-            sh -c "./camera '$weights' 128x96 boxes.txt 1 < film.rgb"
-        expect 1 '' 'the last frame is cut off' sh -c "head -c 40000 film.rgb | ./camera '$weights' 128x96 boxes.txt 0 > told"
+            sh -c "$camera boxes.txt 1 < film.rgb"
+        expect 1 '' 'the last frame is cut off' sh -c "head -c 40000 film.rgb | $camera boxes.txt 0 > told"
         sort -r boxes.txt > backwards.txt
-        expect 1 '' 'not MOT text in the order' sh -c "./camera '$weights' 128x96 backwards.txt 0 < film.rgb > told"
+        expect 1 '' 'not MOT text in the order' sh -c "$camera backwards.txt 0 < film.rgb > told"
         expect 1 '' 'nobody: NAME=PICTURE' ./camera "$weights" 128x96 boxes.txt 0 nobody
         expect 2 '' '^usage: ' ./camera "$weights" 128 boxes.txt 0
     fi
