@@ -21,11 +21,13 @@ static void add_all(arguments *a, const char *const *words) {
     while (*words) add(a, *words++);
 }
 
-/* One output: the stream, every frame of it once, with the size that it has. times: with those of the file. */
+/* One output: the stream, every frame of it once, with the size that it has. One thread: with several, the encoder of
+   raw frames keeps some back, now these and now those, and ffmpeg would wait for us to read pixels whose size it has not
+   told yet. times: with those of the file. */
 static void add_output(arguments *a, const ffmpeg_request *r, const char *map, int times) {
     static const char *const base[] = {"-1", "demux", "-1"};
     const char *const words[] = {"-map", map, r->dialect == FFMPEG_4 ? "-vsync" : "-fps_mode", "passthrough",
-                                 "-noautoscale", "-flush_packets", "1", "-c:v", "rawvideo", NULL};
+                                 "-noautoscale", "-flush_packets", "1", "-c:v", "rawvideo", "-threads", "1", NULL};
     add_all(a, words);
     if (times) add(a, "-enc_time_base"), add(a, base[r->dialect]);
 }
