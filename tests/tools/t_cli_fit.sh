@@ -240,6 +240,9 @@ refused '--holdout is for --report' -m w.safetensors crops -o no.safetensors --h
 refused 'must end in .safetensors' -m w.safetensors crops -o no.npy
 refused 'one model at a time' -m w.safetensors -m r50.safetensors crops -o no.safetensors
 refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
+refused 'nowhere/f.safetensors: cannot write into nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
+mkdir folder.safetensors
+refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
 refused 'holds embeddings of unit length, but a head takes in what comes before' plain.npy --report
 refused 'raw.npy was made by' -m r50.safetensors raw.npy -o no.safetensors
 refused 'raw.npy was made by' -m w.safetensors raw.npy -o no.safetensors
