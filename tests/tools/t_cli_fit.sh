@@ -219,7 +219,7 @@ says 'what goes into them is in no file of embeddings: give the pictures'
 
 # --- turns ---
 run 0 fit raw.npy --report -q
-prints '^12 individuals that took no part, 36 crops to find (in turns, among those held out .*; 8 individuals in each fit'
+prints '^12 individuals that took no part, 36 crops to find (in turns, .*; 8 individuals in each fit)$'
 cp "$out" first
 run 0 fit raw.npy --report -q
 same "$out" first
