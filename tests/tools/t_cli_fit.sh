@@ -219,7 +219,7 @@ says 'what goes into them is in no file of embeddings: give the pictures'
 
 # --- turns ---
 run 0 fit raw.npy --report -q
-prints '^12 individuals that took no part, 36 crops to find (in turns, among those held out .*; 8 individuals in each fit'
+prints '^12 individuals that took no part, 36 crops to find (in turns, .*; 8 individuals in each fit)$'
 cp "$out" first
 run 0 fit raw.npy --report -q
 same "$out" first
@@ -240,6 +240,9 @@ refused '--holdout is for --report' -m w.safetensors crops -o no.safetensors --h
 refused 'must end in .safetensors' -m w.safetensors crops -o no.npy
 refused 'one model at a time' -m w.safetensors -m r50.safetensors crops -o no.safetensors
 refused 'is both input and output' -m f.safetensors crops -o ./f.safetensors
+refused 'nowhere/f.safetensors: cannot write into nowhere/' -m w.safetensors crops -o nowhere/f.safetensors
+mkdir folder.safetensors
+refused 'folder.safetensors: ' -m w.safetensors crops -o folder.safetensors
 refused 'holds embeddings of unit length, but a head takes in what comes before' plain.npy --report
 refused 'raw.npy was made by' -m r50.safetensors raw.npy -o no.safetensors
 refused 'raw.npy was made by' -m w.safetensors raw.npy -o no.safetensors

@@ -1,8 +1,9 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
-   with a gallery, searching a gallery file, evaluating, fitting a head and writing it. Allocations are counted, and each
-   is refused in turn, once, and then together with all that follow: a call then either gives what it gives with memory,
-   or fails and says that memory is lacking. Nothing ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A
-   run takes a share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
+   with a gallery, searching a gallery file, evaluating, fitting a head and writing it. Allocations are counted, and
+   each is refused in turn, once, and then together with all that follow: a call then either gives what it gives with
+   memory, or fails and says that memory is lacking. Nothing ends the process, nothing leaks, nothing appears on
+   stderr, and the call works the next time. A run takes a share of the allocations that REID_SEED chooses; REID_ALL=1
+   takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c

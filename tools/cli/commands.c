@@ -167,7 +167,8 @@ const command COMMANDS[] = {
      "the four layers.\n\n"
      "At least four individuals need two crops or more; dozens are what it takes, taken as the later ones will be. "
      "Whether it helps says --report, which fits without the individuals that it judges by; of a FILE.npy it needs no "
-     "-m. The same crops give the same bits, whatever the threads.",
+     "-m. Scores mean something else behind another head: calibrate anew, with individuals that took no part. The same "
+     "crops give the same bits, whatever the threads.",
      {"reid fit -m efficientnet_b0.safetensors crops/ --report --holdout 0.5 -o fitted.safetensors",
       "reid fit raw.npy --report --json",
       "reid fit -m resnet50.safetensors --method lda --shrinkage 0.1 crops/ -o lda.safetensors"},

@@ -1,4 +1,5 @@
 /* reid fit: the last linear layer of a network for these individuals, in closed form. */
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
@@ -9,11 +10,13 @@
 #include "report/fit_report.h"
 #include "weights/head_write.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_TENSORS = 8 };
 
@@ -42,6 +45,20 @@ static int same_file(const char *a, const char *b) {
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+/* Before minutes of work: can a file appear there? */
+static int can_be_written(const char *path) {
+    const char *slash = strrchr(path, '/');
+    text why = TEXT_INIT, folder = TEXT_INIT;
+    text_add(&folder, slash ? path : ".", slash ? (size_t)(slash - path) + 1 : 1);
+    int good = text_failed(&folder) ? text_no_memory(&why) : file_target(path, &why);
+    if (good && access(folder.s, W_OK | X_OK) != 0)
+        good = refuse(&why, "cannot write into %.500s: %s", shown(folder.s), strerror(errno));
+    if (!good) say_error("%s: %s", shown(path), why.s);
+    text_free(&why);
+    text_free(&folder);
+    return good;
+}
+
 static int check_arguments(fit_run *f) {
     const options *o = f->o;
     for (int i = 0; i < o->operand_count; i++) f->from_file |= gallery_file_is_one(o->operands[i]);
@@ -54,7 +71,7 @@ static int check_arguments(fit_run *f) {
         say_error("%s: the name of the output must end in .safetensors", shown(o->output));
     else if (o->output && same_file(o->model[0].weights, o->output))
         say_error("%s is both input and output", shown(o->output));
-    else return 1;
+    else return !o->output || can_be_written(o->output);
     return 0;
 }
 
