@@ -427,6 +427,25 @@ static void test_missing_answers(void **unused) {
     census_free(&c);
 }
 
+/* A sample in which every guess was right does not prove that all are. */
+static void test_guesses_are_right(void **unused) {
+    counted_crop at[50];
+    count_estimate e;
+    (void)unused;
+    for (size_t i = 0; i < 50; i++) {
+        const counted_crop one = {.chance = 0.1, .part = 0.2, .whole = 0, .found = 4, .behind = 4};
+        at[i] = one;
+    }
+    count_estimate_of(&e, at, 50, 1000);
+    assert_near(e.count, 100, 1e-9);
+    assert_near(e.low, 94, 1e-9);
+    assert_near(e.high, 100 * exp(0.06), 1e-9);
+    for (size_t i = 0; i < 50; i++) at[i].chance = 1, at[i].whole = 1; /* but these are all that there are */
+    count_estimate_of(&e, at, 50, 50);
+    assert_near(e.low, 10, 1e-9);
+    assert_near(e.high, 10, 1e-9);
+}
+
 static void test_no_match(void **unused) {
     static herd h;
     census c;
@@ -502,6 +521,7 @@ int main(void) {
         cmocka_unit_test(test_part_is_unbiased), cmocka_unit_test(test_chances), cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_samples_are_nested), cmocka_unit_test(test_what_is_asked), cmocka_unit_test(test_links),
         cmocka_unit_test(test_everything_asked), cmocka_unit_test(test_missing_answers),
+        cmocka_unit_test(test_guesses_are_right),
         cmocka_unit_test(test_no_match), cmocka_unit_test(test_questions), cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_simulations),
     };

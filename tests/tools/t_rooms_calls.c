@@ -1,9 +1,9 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
-   with a gallery, searching a gallery file, evaluating, fitting a head and writing it. Allocations are counted, and
-   each is refused in turn, once, and then together with all that follow: a call then either gives what it gives with
-   memory, or fails and says that memory is lacking. Nothing ends the process, nothing leaks, nothing appears on
-   stderr, and the call works the next time. A run takes a share of the allocations that REID_SEED chooses; REID_ALL=1
-   takes all.
+   with a gallery, searching a gallery file, evaluating, fitting a head and writing it, grouping, counting individuals,
+   exporting. Allocations are counted, and each is refused in turn, once, and then together with all that follow: a call
+   then either gives what it gives with memory, or fails and says that memory is lacking. Nothing ends the process,
+   nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a share of the allocations
+   that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
@@ -22,8 +22,11 @@
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
 #include "identity/decision.h"
+#include "identity/census.h"
 #include "identity/evaluation.h"
 #include "identity/fit_judge.h"
+#include "report/camtrap_export.h"
+#include "report/count_report.h"
 #include "report/eval_report.h"
 #include "weights/head_write.h"
 
@@ -31,6 +34,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include "../lib/test_refusals.h"
@@ -42,6 +46,7 @@ enum { SIDE = 16, PICTURES = 4, PATH = 256 };
 static char home[200];
 static char folder[PATH], query[PATH], out_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
 static char weights_path[PATH], head_path[PATH];
+static char package[PATH], export_path[PATH], observations[PATH];
 static net_file weights;
 static models all;
 static head_inputs heads;
@@ -313,6 +318,71 @@ static int write_head(text *answer) {
     return good;
 }
 
+/* The rows of a file, grouped. Returns 0 after saying what is wrong; close and free them in any case. */
+static int group(crops *c, clusters *found, reid_desc *search) {
+    char *const paths[] = {file_path};
+    clusters_request r;
+    memset(found, 0, sizeof *found);
+    memset(&r, 0, sizeof r);
+    search->device = REID_DEVICE_CPU, search->threads = 1;
+    r.crops = c, r.scale = 1, r.threshold = r.doubt = 0.9, r.search = search;
+    return crops_open(c, paths, 1) && clusters_make(found, &r);
+}
+
+static int count(text *answer) {
+    crops c;
+    clusters found;
+    census sample;
+    census_result result;
+    doubtful_pair *questions = NULL;
+    reid_desc search = REID_INIT;
+    size_t asked = 0;
+    memset(&sample, 0, sizeof sample);
+    int good = group(&c, &found, &search);
+    const census_request r = {.crops = &c, .found = &found, .scale = 1, .sample = PICTURES, .per_crop = PICTURES};
+    good = good && census_make(&sample, &r) && census_questions(&sample, &questions, &asked);
+    for (size_t i = 0; i < sample.count && good; i++) sample.at[i].open = 0;
+    for (size_t i = 0; i < sample.pair_count && good; i++) sample.pairs[i].answer = i % 2;
+    good = good && census_estimate(&sample, &result);
+    const count_report report = {&sample, &result, &r, &c.makers};
+    if (good) count_json(&report, answer), count_lines(&report, answer), text_printf(answer, "%zu\n", asked);
+    free(questions);
+    census_free(&sample);
+    clusters_free(&found);
+    crops_close(&c);
+    return good;
+}
+
+/* Every picture is cut from itself, with a box in pixels, whose size has to be looked up. */
+static int export_groups(text *answer) {
+    static const char *const files[] = {"datapackage.json", "deployments.csv", "media.csv", "observations.csv"};
+    char path[2 * PATH];
+    crops c;
+    clusters found;
+    reid_desc search = REID_INIT;
+    input boxes[PICTURES];
+    const input *each[PICTURES];
+    size_t written = 0;
+    int good = group(&c, &found, &search);
+    memset(boxes, 0, sizeof boxes);
+    for (size_t i = 0; i < PICTURES && good; i++) {
+        boxes[i].path = c.ids[i], boxes[i].unit = BOX_PIXELS, boxes[i].box[2] = boxes[i].box[3] = 5;
+        each[i] = &boxes[i];
+    }
+    const camtrap_request r = {.package = package, .out = export_path, .found = &found, .crops = &c, .boxes = each,
+                               .species = "Felis catus", .now = 1700000000000};
+    good = good && camtrap_export(&r, &written) && written == PICTURES && add_file(answer, observations);
+    assert_true(good || access(export_path, F_OK) != 0); /* whole or not there */
+    for (int i = 0; i < 4; i++) {
+        snprintf(path, sizeof path, "%s/%s", export_path, files[i]);
+        unlink(path);
+    }
+    rmdir(export_path);
+    clusters_free(&found);
+    crops_close(&c);
+    return good;
+}
+
 /* --- every allocation refused ------------------------------------------------------------------------------------- */
 
 /* What a user who got no answer may be told. */
@@ -365,6 +435,8 @@ static void evaluates(void **state) { (void)state, refuse_all(eval, 50); }
 static void observes(void **state) { (void)state, refuse_all(features, 6); }
 static void fits(void **state) { (void)state, refuse_all(fit, 20); }
 static void writes_heads(void **state) { (void)state, refuse_all(write_head, 20); }
+static void counts(void **state) { (void)state, refuse_all(count, 50); }
+static void exports(void **state) { (void)state, refuse_all(export_groups, 60); }
 
 /* Errors that are none of memory reach the listener, too, and no thread hears another's. */
 static void errors_are_told(void **state) {
@@ -412,6 +484,28 @@ static void make_store(void) {
     gallery_file_free(&f);
 }
 
+static void make_file(const char *name, const char *content) {
+    char path[2 * PATH];
+    snprintf(path, sizeof path, "%s/%s", package, name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    fputs(content, f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void make_package(void) {
+    assert_int_equal(mkdir(package, 0700), 0);
+    make_file("datapackage.json", "{\"profile\": \"https://example.org/camtrap-dp/1.0.2/camtrap-dp-profile.json\", "
+                                  "\"resources\": [{\"name\": \"deployments\", \"path\": \"deployments.csv\"}, "
+                                  "{\"name\": \"media\", \"path\": \"media.csv\"}, "
+                                  "{\"name\": \"observations\", \"path\": \"observations.csv\"}]}");
+    make_file("deployments.csv", "deploymentID\nd\n");
+    make_file("media.csv", "mediaID,deploymentID,timestamp,filePath\nm0,d,2024-01-01T00:00:00Z,a/0.ppm\n"
+                           "m1,d,2024-01-01T00:00:00Z,a/1.ppm\nm2,d,2024-01-01T00:00:00Z,b/2.ppm\n"
+                           "m3,d,2024-01-01T00:00:00Z,b/3.ppm\n");
+    make_file("observations.csv", "observationID,deploymentID\n\"an, old one\",d\n");
+}
+
 static int set_up(void **state) {
     text unused = TEXT_INIT;
     const char *root = getenv("TMPDIR");
@@ -430,6 +524,8 @@ static int set_up(void **state) {
     for (int i = 0; i < 2; i++) assert_true(embed_to(part_paths[i], i + 1, 2, &unused));
     text_free(&unused);
     make_store();
+    place(package, "package"), place(export_path, "export"), place(observations, "export/observations.csv");
+    make_package();
     return 0;
 }
 
@@ -447,6 +543,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embeds), cmocka_unit_test(merges), cmocka_unit_test(matches), cmocka_unit_test(searches),
         cmocka_unit_test(evaluates), cmocka_unit_test(observes), cmocka_unit_test(fits), cmocka_unit_test(writes_heads),
+        cmocka_unit_test(evaluates), cmocka_unit_test(counts), cmocka_unit_test(exports),
         cmocka_unit_test(errors_are_told),
     };
     say_setup(SAY_QUIET);

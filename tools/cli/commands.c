@@ -240,9 +240,9 @@ const command COMMANDS[] = {
      "how well the groups agree with labels, where there are any.\n\n"
      "--count tells how many individuals there are, whatever the scores are worth: people compare a sample of crops "
      "with some others each (reid review --count asks them), and from their answers comes an estimate with a 95 % "
-     "interval. What is asked depends on the crops, the models and the seed alone; a crop counts when all of its "
-     "questions have answers. Poor scores make the interval wide, or more questions necessary, which is said: then "
-     "the exit status is 1.",
+     "interval. What is asked depends on the crops, what their scores mean, and the seed, never on answers; a crop "
+     "counts when all of its questions have one. Poor scores make the interval wide, or more questions necessary, "
+     "which is said: then the exit status is 1.",
      {"reid cluster crops.npy --threshold 0.8 -o groups.csv",
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},

@@ -354,7 +354,7 @@ const option OPTIONS[] = {
      "at the end: how long requests that were accepted may take. Default: 30"},
 
     {'o', "output", "FILE", "u", set_text, SHARED(output), 0, 0,
-     "FILE.csv or FILE.json. Default: CSV on stdout, with --json JSON"},
+     "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, with --json JSON"},
     {0, "threshold", "T", "urk", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
     {0, "suggest", "T", "ur", set_real, SHARED(suggest), -1000, 1000,

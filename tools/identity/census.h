@@ -1,6 +1,7 @@
 /* Which pairs of crops people have to be asked about to know how many individuals there are, and what their answers say
-   (count.h has the mathematics). Which pairs these are depends on the crops' ids and rows, the models, the links of
-   pictures and tracks, the seed and the sizes of the sample, never on an answer: so they are the same whoever asks. */
+   (count.h has the mathematics). Which pairs these are depends on the crops' ids and rows, the models, the threshold or
+   calibration, the links of pictures and tracks, the seed and the sizes of the sample, never on an answer: so they are
+   the same whoever asks. */
 #ifndef REID_TOOLS_CENSUS_H
 #define REID_TOOLS_CENSUS_H
 

@@ -6,6 +6,7 @@
 static const double BY_RANK = 0.6, BY_PROBABILITY = 0.3, BY_SIZE = 0.6; /* the rest is the same for all */
 static const double FALL = 1.5;   /* shares by rank are rank^-FALL */
 static const double LEAST = -0.5; /* factor of a match that was found */
+static const double UNSEEN = 3;   /* of n: what none of n shows is true of at most 3/n, with 95 % probability */
 
 /* --- permanent random numbers ------------------------------------------------------------------------------------- */
 
@@ -120,13 +121,14 @@ static double degrees_of(double squares, double fourths, size_t n) {
 
 void count_estimate_of(count_estimate *e, const counted_crop *at, size_t n, size_t most) {
     double all = 0, fourths = 0, squares = 0, behind = 0;
-    size_t real = 0;
+    size_t real = 0, unknown = 0;
     memset(e, 0, sizeof *e);
     e->crops = n;
     for (size_t i = 0; i < n; i++) {
         e->count += at[i].part / at[i].chance;
         e->found += at[i].found, behind += at[i].behind;
         real += at[i].part != 0;
+        unknown += !at[i].whole || at[i].chance < 1;
     }
     for (size_t i = 0; i < n; i++) {
         double off = at[i].part / at[i].chance - e->count / (double)n, square = off * off;
@@ -134,6 +136,8 @@ void count_estimate_of(count_estimate *e, const counted_crop *at, size_t n, size
         squares += (at[i].whole ? 1 - at[i].chance : 1) * square;
     }
     e->half = count_quantile(degrees_of(all, fourths, n)) * sqrt(squares * (double)n / ((double)n - 1));
+    double unseen = unknown ? UNSEEN / (double)n * e->count : 0;
+    if (e->half < unseen) e->half = unseen;
     e->reached = behind > 0 ? (double)e->found / behind : (double)NAN;
     e->low = e->count - e->half;
     e->high = e->count > 0 ? e->count * exp(e->half / e->count) : e->half;

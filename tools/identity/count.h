@@ -64,7 +64,8 @@ typedef struct count_estimate {
    large rather than too small and contains what comes from not asking everything; crops that were sure to be in the
    sample and of which everything is known add nothing to it. Parts are skewed: a sample without its rarest, largest
    ones has a count and a variance that are too small. So the upper bound is that of an interval of the logarithm, and
-   Student's t has the fewer degrees of freedom the heavier the tails are. */
+   Student's t has the fewer degrees of freedom the heavier the tails are. And where all parts are as they were guessed,
+   3/n of the crops may still be in groups that are really two individuals, say: the interval is at least so wide. */
 void count_estimate_of(count_estimate *e, const counted_crop *at, size_t n, size_t most);
 
 /* Student's t at 97.5 %. */

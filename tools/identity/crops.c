@@ -27,7 +27,7 @@ static float *add_crop(crops *c, const char *id, const char *identity) {
     c->ids[c->count] = need_copy(id, strlen(id));
     c->identities[c->count] = identity && *identity ? need_copy(identity, strlen(identity)) : NULL;
     if (!c->ids[c->count] || (identity && *identity && !c->identities[c->count])) {
-        free(c->ids[c->count]);
+        free(c->ids[c->count]), free(c->identities[c->count]);
         return NULL;
     }
     return c->rows + c->count++ * (size_t)c->dim;
