@@ -1,9 +1,9 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
    with a gallery, searching a gallery file, evaluating, fitting a head and writing it, grouping, counting individuals,
-   exporting. Allocations are counted, and each is refused in turn, once, and then together with all that follow: a call
-   then either gives what it gives with memory, or fails and says that memory is lacking. Nothing ends the process,
-   nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a share of the allocations
-   that REID_SEED chooses; REID_ALL=1 takes all.
+   exporting, a film to tracks. Allocations are counted, and each is refused in turn, once, and then together with all
+   that follow: a call then either gives what it gives with memory, or fails and says that memory is lacking. Nothing
+   ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a share of
+   the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
@@ -29,6 +29,7 @@
 #include "report/count_report.h"
 #include "report/eval_report.h"
 #include "weights/head_write.h"
+#include "report/film_report.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -318,6 +319,53 @@ static int write_head(text *answer) {
     return good;
 }
 
+/* A film of 8 frames, which a script in the place of ffmpeg plays, with two boxes in each of them. */
+static void make_film(void) {
+    enum { WIDTH = 40, HEIGHT = 30, FRAMES = 8 };
+    static const char *const names[] = {"widths", "heights", "pixels", "boxes.csv", "play", "crops/film"};
+    FILE *f[5];
+    char path[PATH];
+    place(path, "crops"), assert_int_equal(mkdir(path, 0700), 0);
+    place(path, names[5]), assert_int_equal(mkdir(path, 0700), 0);
+    for (int i = 0; i < 5; i++) place(path, names[i]), f[i] = fopen(path, "w"), assert_non_null(f[i]);
+    fprintf(f[0], "#tb 0: 1/10\n"), fprintf(f[1], "#tb 0: 1/10\n"), fprintf(f[3], "frame,x,y,w,h\n");
+    for (int n = 0; n < FRAMES; n++) {
+        fprintf(f[0], "0, %d, %d, 1, %d, 0x0\n", n, n, WIDTH);
+        fprintf(f[1], "0, %d, %d, 1, %d, 0x0\n", n, n, HEIGHT);
+        for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) fputc(i * (n + 7) % 251, f[2]);
+        fprintf(f[3], "%d,%d,2,12,14\n%d,%d,12,12,15\n", n, 1 + n, n, 24 - n);
+    }
+    fprintf(f[4], "#!/bin/sh\ncd '%s' && cat widths >&3 && cat heights >&4 && cat pixels\n", home);
+    for (int i = 0; i < 5; i++) assert_int_equal(fclose(f[i]), 0);
+    place(path, "play"), assert_int_equal(chmod(path, 0700), 0);
+}
+
+static int watch(text *answer) {
+    char play[PATH], boxes[PATH], rows_path[PATH];
+    const double equal[MAX_MODELS] = {0.5, 0.5};
+    const reid_desc search = {.device = REID_DEVICE_CPU, .threads = 1, .cpu_isa = REID_ISA_SCALAR};
+    place(play, "play"), place(boxes, "boxes.csv"), place(rows_path, "embeddings.npy");
+    const detections_request from = {.path = boxes, .video = play, .only = 1, .first = -1, .min_conf = (double)NAN};
+    const film_request r = {.video = {.path = play, .program = play}, .name = "film", .best = 1, .apart = 0.5};
+    film f = {0};
+    crop_rows rows = {.all = &all, .folder = home};
+    size_t groups = 0;
+    text why = TEXT_INIT;
+    int good = detections_read(&f.found, &from, &why);
+    if (!good) say_error("%s", why.s);
+    good = good && film_make(&f, &r, &rows) && crop_rows_flush(&rows);
+    if (good && f.problem.len) say_error("%s", f.problem.s), good = 0;
+    const film_groups_request g = {&f, 1, &rows, equal, 0.5, &search};
+    good = good && film_groups_make(&g, &groups) && film_groups_name(&f, 1, &rows) &&
+           crop_rows_write(&rows, 0, 0, one_thread.max_pixels) && add_file(answer, rows_path);
+    const film_report report = {&f, 1, groups, &rows, "boxes.csv", 0.5};
+    if (good) films_json(&report, answer), film_mot(&f, answer), film_page(&report, &f, answer);
+    film_free(&f);
+    crop_rows_free(&rows);
+    text_free(&why);
+    return good;
+}
+
 /* The rows of a file, grouped. Returns 0 after saying what is wrong; close and free them in any case. */
 static int group(crops *c, clusters *found, reid_desc *search) {
     char *const paths[] = {file_path};
@@ -437,6 +485,7 @@ static void fits(void **state) { (void)state, refuse_all(fit, 20); }
 static void writes_heads(void **state) { (void)state, refuse_all(write_head, 20); }
 static void counts(void **state) { (void)state, refuse_all(count, 50); }
 static void exports(void **state) { (void)state, refuse_all(export_groups, 60); }
+static void watches(void **state) { (void)state, refuse_all(watch, 10); }
 
 /* Errors that are none of memory reach the listener, too, and no thread hears another's. */
 static void errors_are_told(void **state) {
@@ -526,6 +575,7 @@ static int set_up(void **state) {
     make_store();
     place(package, "package"), place(export_path, "export"), place(observations, "export/observations.csv");
     make_package();
+    make_film();
     return 0;
 }
 
@@ -545,6 +595,7 @@ int main(void) {
         cmocka_unit_test(evaluates), cmocka_unit_test(observes), cmocka_unit_test(fits), cmocka_unit_test(writes_heads),
         cmocka_unit_test(evaluates), cmocka_unit_test(counts), cmocka_unit_test(exports),
         cmocka_unit_test(errors_are_told),
+        cmocka_unit_test(watches),
     };
     say_setup(SAY_QUIET);
     return cmocka_run_group_tests(tests, set_up, tear_down);

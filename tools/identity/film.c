@@ -332,7 +332,7 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     video *v = good ? video_open(&r->video, &f->problem) : NULL;
     if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
-    if (good && text_failed(&f->problem)) good = say_no_memory();
+    if (good && (text_failed(&f->problem) || text_failed(&f->decoder))) good = say_no_memory();
     if (good) put_in_order(f);
     f->found.unit = BOX_PIXELS;
     video_close(v);

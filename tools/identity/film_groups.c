@@ -186,7 +186,8 @@ static int ask(const grouping *g, uint32_t *group) {
     d.cannot_link = g->cannot.count ? &g->cannot.at[0].a : NULL, d.cannot_links = g->cannot.count;
     d.stop_fn = stopped;
     reid_result result = reid_group(&desc, &all, &d, group, NULL, NULL);
-    if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
+    if (result == REID_ERR_OUT_OF_MEMORY) say_error("grouping: out of memory: %s", reason_of(&error, result));
+    else if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
     free(rows);
     return result == REID_OK;
 }

@@ -20,10 +20,12 @@
 
 /* ffmpeg writes to five pipes at a time, and waits when one of them is full. All are read as they fill, but no further
    than to what belongs to the frame that is due and a few that come next, so that nothing here grows with the video:
-   the pixels of one frame, AHEAD rows of each table, and lines of LINE bytes. ffmpeg tells of a frame before it writes
-   its pixels, or at the same time, so that there is always something to read: it never waits for us while we wait for
-   it. */
-enum { AHEAD = 64, LINE = 4096 };
+   the pixels of one frame, AHEAD rows of each table, and lines of LINE bytes.
+
+   It may tell of a frame before it writes its pixels, or afterwards, and must not wait for us while we wait for it: when
+   nothing but pixels comes, and it is not known yet how many make a frame, they are read nevertheless, CHUNK by CHUNK,
+   up to the size of the frame before; and further only when nothing else has come for a while. */
+enum { AHEAD = 64, LINE = 4096, CHUNK = 1 << 18, FIRST_FRAME = 1 << 25 };
 
 /* The lines that come through one pipe. */
 typedef struct lines {
@@ -50,6 +52,7 @@ struct video {
     table tables[FFMPEG_PIPES]; /* widths, heights, cuts */
     unsigned char *rgb;
     size_t room, need, got;     /* bytes of rgb: there are, of this frame (0: not known yet), read */
+    size_t blind;               /* how many may be read while need is not known */
     video_frame frame;          /* the one that is read */
     size_t frames;              /* handed out, or ready */
     int width, height;          /* of the frame before */
@@ -137,23 +140,44 @@ static int read_log(video *v) {
     return 1;
 }
 
-static void read_pixels(video *v) {
-    ssize_t n = read(v->ffmpeg.fd[FFMPEG_PIXELS], v->rgb + v->got, v->need - v->got);
+/* Room for so many bytes of pixels, with those that are there. */
+static int make_room(video *v, size_t bytes) {
+    if (bytes <= v->room) return 1;
+    unsigned char *rgb = mem_alloc(bytes);
+    if (!rgb) return text_no_memory(&v->why), end_as(v, VIDEO_FAILED);
+    if (v->got) memcpy(rgb, v->rgb, v->got);
+    free(v->rgb);
+    v->rgb = rgb;
+    v->room = bytes;
+    return 1;
+}
+
+static int read_pixels(video *v) {
+    size_t end = v->need ? v->need : v->blind - v->got < CHUNK ? v->blind : v->got + CHUNK;
+    if (!make_room(v, end)) return 0;
+    ssize_t n = read(v->ffmpeg.fd[FFMPEG_PIXELS], v->rgb + v->got, end - v->got);
     if (n > 0) v->got += (size_t)n;
     if (n == 0) child_close(&v->ffmpeg, FFMPEG_PIXELS);
+    return 1;
 }
 
 static int read_pipe(video *v, int pipe) {
-    if (pipe == FFMPEG_PIXELS) return read_pixels(v), 1;
+    if (pipe == FFMPEG_PIXELS) return read_pixels(v);
     if (pipe == FFMPEG_LOG) return read_log(v);
     return read_lines(v, pipe, &v->tables[pipe].in) && take_rows(v, pipe);
 }
 
-/* Is there room for more from this pipe? Pixels wait until it is known how many make a frame. */
+/* Is there room for more from this pipe? */
 static int wanted(video *v, int pipe) {
     if (v->ffmpeg.fd[pipe] < 0) return 0;
-    if (pipe == FFMPEG_PIXELS) return v->got < v->need;
+    if (pipe == FFMPEG_PIXELS) return v->got < (v->need ? v->need : v->blind);
     return lines_room(pipe == FFMPEG_LOG ? &v->log_lines : &v->tables[pipe].in) > 0;
+}
+
+/* Of one frame. */
+static size_t most_bytes(const video *v) {
+    const long long most = (long long)1 << 40;
+    return 3 * (size_t)(v->r.max_pixels ? v->r.max_pixels : most);
 }
 
 /* Waits for what comes next, and reads it. Returns 0 when nothing can come any more, or the reading has ended. */
@@ -166,8 +190,11 @@ static int hear(video *v) {
     if (!n) return 0;
     int some = poll(polls, (nfds_t)n, MOMENT);
     if (interrupted()) return end_as(v, VIDEO_INTERRUPTED);
-    for (int i = 0; i < n && some > 0; i++)
-        if (polls[i].revents && !read_pipe(v, pipes[i])) return 0;
+    for (int i = 0; i < n && some > 0; i++) {
+        int blindly = pipes[i] == FFMPEG_PIXELS && !v->need && some > 1; /* perhaps it is known after this round */
+        if (polls[i].revents && !blindly && !read_pipe(v, pipes[i])) return 0;
+    }
+    if (some == 0 && !v->need && v->blind < most_bytes(v)) v->blind += v->blind < CHUNK ? CHUNK : v->blind;
     if (clock_seconds() - v->asked < v->r.timeout) return 1;
     refuse(&v->why, "no frame came from ffmpeg for %g seconds", v->r.timeout);
     return end_as(v, VIDEO_BROKEN_OFF);
@@ -182,18 +209,11 @@ static int too_large(video *v) {
 }
 
 /* Room for the pixels of the frame, whose size is known now. */
-static int make_room(video *v) {
-    const long long most = (long long)1 << 40;
-    long long pixels = (long long)v->frame.width * v->frame.height;
-    if (pixels > (v->r.max_pixels ? v->r.max_pixels : most)) return too_large(v);
-    v->need = 3 * (size_t)pixels;
-    if (v->need <= v->room) return 1;
-    free(v->rgb);
-    v->room = 0;
-    v->rgb = mem_alloc(v->need);
-    if (!v->rgb) return text_no_memory(&v->why), end_as(v, VIDEO_FAILED);
-    v->room = v->need;
-    return 1;
+static int expect_pixels(video *v) {
+    size_t bytes = 3 * (size_t)v->frame.width * (size_t)v->frame.height; /* each at most 2^20 */
+    if (bytes > most_bytes(v)) return too_large(v);
+    v->need = bytes;
+    return make_room(v, bytes);
 }
 
 /* When the tables have the frame that is due: its size and time, and room for its pixels. */
@@ -211,18 +231,22 @@ static int learn_frame(video *v) {
     v->frame.cut = resized || (v->frames && v->r.cut > 0 && cuts->score[cuts->first] >= v->r.cut);
     drop_row(widths), drop_row(heights);
     if (v->r.cut > 0) drop_row(cuts);
-    return make_room(v);
+    return expect_pixels(v);
 }
 
 /* One whole frame into v->rgb: 1; 0 when there is none, for whatever reason. */
 static int read_frame(video *v) {
-    v->need = v->got = 0;
+    v->got -= v->need; /* of the frame before; what is left belongs to this one */
+    if (v->got) memmove(v->rgb, v->rgb + v->need, v->got);
+    v->blind = v->need ? v->need : FIRST_FRAME;
+    if (v->blind < v->got) v->blind = v->got;
+    v->need = 0;
     v->asked = clock_seconds();
     do {
         for (int pipe = FFMPEG_WIDTHS; pipe <= FFMPEG_CUTS; pipe++)
             if (!take_rows(v, pipe)) return 0; /* there may be room for rows that were read before */
         if (!learn_frame(v)) return 0;
-        if (v->need && v->got == v->need) {
+        if (v->need && v->got >= v->need) {
             v->width = v->frame.width, v->height = v->frame.height;
             v->frame.rgb = v->rgb;
             if (v->frames && v->frame.seconds - v->last > v->longest) v->longest = v->frame.seconds - v->last;
@@ -263,7 +287,7 @@ static void conclude(video *v) {
     if (v->log.complaints > 1)
         refuse(&v->why, "ffmpeg says of it: %s (and %zu more)", shown(v->log.first.s), v->log.complaints - 1);
     else if (v->log.complaints) refuse(&v->why, "ffmpeg says of it: %s", shown(v->log.first.s));
-    else if (v->need) refuse(&v->why, "it ends within a frame");
+    else if (v->need || v->got) refuse(&v->why, "it ends within a frame");
     else if (ends_early(v))
         refuse(&v->why, "it should last %.1f seconds, but its last frame is at %.1f", v->log.duration, v->last);
     else v->end = VIDEO_WHOLE;
@@ -287,6 +311,7 @@ static void start_over(video *v) {
     memset(&v->log, 0, sizeof v->log);
     memset(&v->log_lines, 0, sizeof v->log_lines);
     memset(v->tables, 0, sizeof v->tables);
+    v->need = v->got = 0;
     v->end = VIDEO_GOING;
 }
 
