@@ -9331,7 +9331,7 @@ static reid_result reid__index_open(reid_index *x, const reid_desc *desc) {
     x->has_mutex = pthread_mutex_init(&x->mutex, NULL) == 0;
     if (!x->has_mutex) return reid__fail(e, REID_ERR_SYSTEM, "the mutex of an index");
     r = reid__team_start(&x->team, &x->mem, desc->threads ? desc->threads : reid__cpu_count(), desc);
-    if (r != REID_OK) return reid__fail(e, r, "the threads of an index");
+    if (r != REID_OK) return reid__fail(e, r, "the threads of an index: %s", reid_result_string(r));
     x->threads = x->team.size;
     r = reid__measure(x, e);
     if (r == REID_OK && x->rows.groups) r = reid__index_groups(x, e);

@@ -593,9 +593,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(embeds), cmocka_unit_test(merges), cmocka_unit_test(matches), cmocka_unit_test(searches),
         cmocka_unit_test(evaluates), cmocka_unit_test(observes), cmocka_unit_test(fits), cmocka_unit_test(writes_heads),
-        cmocka_unit_test(evaluates), cmocka_unit_test(counts), cmocka_unit_test(exports),
+        cmocka_unit_test(counts), cmocka_unit_test(exports), cmocka_unit_test(watches),
         cmocka_unit_test(errors_are_told),
-        cmocka_unit_test(watches),
     };
     say_setup(SAY_QUIET);
     return cmocka_run_group_tests(tests, set_up, tear_down);
