@@ -1,6 +1,7 @@
 #!/bin/sh
 # tools/peers without the peers: README's table is what the script makes of the committed results, ours.c speaks the
-# protocol, the Python files compile, group.py runs on 300 rows (with its peers, where tools/peers/group has put them).
+# protocol, the Python files compile, group.py runs on 300 rows and track.py on two films (with their peers, where
+# tools/peers/group and tools/peers/track have put them).
 #     sh tests/shown/t_peers.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -52,10 +53,6 @@ warnings='-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef -Wstrict-protot
 check "ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. tools/peers/ours.c -o "$dir/ours" \
     -lm -lpthread -ldl
 # shellcheck disable=SC2086
-check "track_ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. -Itools tools/peers/track_ours.c \
-    tools/demo_program/herd.c tools/identity/track*.c tools/identity/kalman.c tools/identity/assignment.c \
-    tools/base/memory.c tools/base/say.c tools/base/text.c tools/base/clock.c -o "$dir/track_ours" -lm -lpthread
-# shellcheck disable=SC2086
 check "queue.c compiles" gcc -std=c99 -O0 -D_GNU_SOURCE -DREID_NO_VECTORS $warnings -I. tools/peers/serving/queue.c \
     -o "$dir/queue" -lm -lpthread -ldl
 # shellcheck disable=SC2086
@@ -102,6 +99,40 @@ wrong "$dir/w" "$dir/pixels" 64x48 0 1 fp32 "$dir/rows" 0
 wrong "$dir/w" "$dir/pixels" 64x48 1 1 fp33 "$dir/rows" 0
 echo jump | ours 64x48 1 1 fp32 "$dir/rows" 0 > "$dir/said" 2>&1
 check "an unknown word: status 2" [ $? = 2 ]
+
+# --- tracks ---
+# shellcheck disable=SC2086 # several words
+check "track_ours.c compiles" gcc -std=c99 -O2 -D_GNU_SOURCE $warnings -I. -Itools tools/peers/track_ours.c \
+    tools/demo_program/herd.c tools/identity/track*.c tools/identity/kalman.c tools/identity/assignment.c \
+    tools/base/memory.c tools/base/say.c tools/base/text.c tools/base/clock.c -o "$dir/track_ours" -lm -lpthread
+make -s build/demo_video
+build/demo_video --no-frames --seconds 10 --fps 5 --seed 2 --detections "$dir/found" --who "$dir/who"
+ours_track() { "$dir/track_ours" "$@" > "$dir/said" 2>&1; }
+check "a drawn film" ours_track 5 "$dir/found" "$dir/who" "$dir/tracks" "$dir/joined"
+check "tracks as MOT text, no box twice" awk -F, 'NF != 10 || $1 < 1 || $1 > 50 || $2 < 1 || seen[$1, $2]++ { exit 1 }
+    END { if (NR < 40) exit 1 }' "$dir/tracks"
+check "joined, they are the same boxes of no more tracks" sh -c 'cut -d, -f1,3- "$1" > "$1.a" &&
+    cut -d, -f1,3- "$2" | cmp - "$1.a" && [ "$(cut -d, -f2 "$2" | sort -u | wc -l)" -le \
+    "$(cut -d, -f2 "$1" | sort -u | wc -l)" ]' sh "$dir/tracks" "$dir/joined"
+for wrong in "" "0 $dir/found $dir/who $dir/out" "5 $dir/none $dir/who $dir/out" "5 $dir/joined $dir/who $dir/out" \
+    "5 $dir/found $dir/who $dir/none/out"; do
+    # shellcheck disable=SC2086 # several words
+    check "status 2: track_ours $wrong" sh -c '"$@"; [ $? = 2 ]' sh "$dir/track_ours" $wrong
+done
+tracking=build/peers/tracking/bin/python
+if "$tracking" -c 'import trackers' 2> /dev/null; then
+    check "track.py on two films" "$tracking" tools/peers/track.py --ours "$dir/track_ours" --films 2 --seconds 5 \
+        --rates 5 --mistakes 1 -o "$dir/track.json"
+    check "its cell is whole" "$tracking" - "$dir/track.json" <<'END'
+import json, sys
+cell, = json.load(open(sys.argv[1]))["cells"]
+for measure in ("HOTA", "IDF1", "MOTA"):
+    assert set(cell[measure]) >= {"ours", "ours_joined", "sort", "bytetrack"} and cell[measure]["ours"] > 20, cell
+    assert cell["best_peer"][measure] in cell[measure], cell
+END
+else
+    skipped="$skipped; tools/peers/track has installed nothing yet: track.py was not run"
+fi
 
 # --- groups ---
 # shellcheck disable=SC2086 # several words

@@ -210,7 +210,7 @@ static void test_naive(void **state) {
     for (int turn = 0; turn < 700; turn++) {
         make_track(&seed);
         int most = 1 + (int)(chance(&seed) % 6);
-        double apart = chance(&seed) % 2 ? 0.5 : 0.05 + 2 * part(&seed);
+        double apart = chance(&seed) % 2 ? 0.2 * (double)(1 + chance(&seed) % 5) : 0.05 + 2 * part(&seed);
         size_t want = choose_naively(most, apart), got = choose(most, apart);
         assert_int_equal(got, want);
         assert_int_equal(held, got);
@@ -253,6 +253,24 @@ static void test_by_hand(void **state) {
     is_chosen(3, 0.5, NULL, 0);
 }
 
+/* Three that are far from each other are all that can ever be chosen before a worse one: it is not even wanted. */
+static void test_forgets(void **state) {
+    best_frames b;
+    (void)state;
+    assert_true(best_begin(&b, 3, 0.5, NULL));
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(best_wants(&b, i, -i), i < 3);
+        if (i < 3) best_put(&b, i, -i, NULL);
+    }
+    assert_int_equal(b.count, 3);
+    for (int i = 0; i < 10; i++) { /* better and better */
+        assert_true(best_wants(&b, 20 + i, i + 1));
+        best_put(&b, 20 + i, i + 1, NULL);
+        assert_int_equal(b.count, 3);
+    }
+    assert_int_equal(best_take(&b, chosen), 3);
+}
+
 static void test_ends(void **state) {
     best_frames b, none = {.count = 0};
     char said[200];
@@ -281,7 +299,8 @@ static void test_ends(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sharpness), cmocka_unit_test(test_boxes),   cmocka_unit_test(test_quality),
-        cmocka_unit_test(test_naive),     cmocka_unit_test(test_by_hand), cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_naive),     cmocka_unit_test(test_by_hand), cmocka_unit_test(test_forgets),
+        cmocka_unit_test(test_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

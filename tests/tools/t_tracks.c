@@ -240,6 +240,21 @@ static void test_rates(void **state) {
     }
 }
 
+/* It walks to the right, stands, and walks back: what velocity it had is not believed for ever. */
+static void test_turning(void **state) {
+    static const double rates[] = {30, 5, 1};
+    (void)state;
+    for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+        tracks *t = begin();
+        for (double s = 0; s < 30; s += 1 / rates[i]) {
+            double x = s < 10 ? 50 * s : s < 20 ? 500 : 500 - 50 * (s - 20);
+            assert_int_equal(step_one(t, s, box_at(x, 50, 100)), 0);
+        }
+        finish(t);
+        near(ended[0].last_velocity[0], -50, 5);
+    }
+}
+
 /* Two that walk through each other keep their numbers, also where one is not seen for half a second in the middle. */
 static void test_crossing(void **state) {
     (void)state;
@@ -283,8 +298,8 @@ static void test_patience(void **state) {
     for (int i = 0; i < 10; i++) step_one(t, i / 10.0, box_at(0, 0, 100));
     for (int i = 10; i < 15; i++) step_none(t, i / 10.0);
     assert_int_equal(step_one(t, 1.5, box_at(0, 0, 100)), 0);
-    for (int i = 16; i < 26; i++) step_none(t, i / 10.0);
-    assert_int_equal(step_one(t, 2.6, box_at(0, 0, 100)), 1);
+    for (int i = 16; i < 28; i++) step_none(t, i / 10.0);
+    assert_int_equal(step_one(t, 2.8, box_at(0, 0, 100)), 1);
     finish(t);
     /* What was seen for a moment is waited for no longer than that. */
     t = begin();
@@ -475,7 +490,7 @@ static void test_films(void **state) {
         double pieces = (double)all.numbers / (double)all.animals;
         print_message("%g a second: %.3f of %zu boxes are in a track of their animal, %.1f tracks an animal\n",
                       rates[r], share, all.boxes, pieces);
-        assert_true(all.boxes > 400 && share > 0.93 && pieces < 3);
+        assert_true(all.boxes > 400 && share > 0.87 && pieces < 2.5);
     }
 }
 
@@ -547,11 +562,12 @@ static void test_refused_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),     cmocka_unit_test(test_all_ways), cmocka_unit_test(test_kalman),
-        cmocka_unit_test(test_boxes),      cmocka_unit_test(test_rates),    cmocka_unit_test(test_crossing),
-        cmocka_unit_test(test_patience),   cmocka_unit_test(test_cut),      cmocka_unit_test(test_scores),
-        cmocka_unit_test(test_categories), cmocka_unit_test(test_others),   cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_films),      cmocka_unit_test(test_bounded),  cmocka_unit_test(test_refused_memory),
+        cmocka_unit_test(test_golden),   cmocka_unit_test(test_all_ways),  cmocka_unit_test(test_kalman),
+        cmocka_unit_test(test_boxes),    cmocka_unit_test(test_rates),     cmocka_unit_test(test_turning),
+        cmocka_unit_test(test_crossing), cmocka_unit_test(test_patience),  cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_scores),   cmocka_unit_test(test_categories), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_films),     cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_refused_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

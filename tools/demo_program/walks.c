@@ -79,17 +79,18 @@ static void look(const film *f, const film_scene *s, const stand *stands, int at
     const spot all = {0, 0, f->width, f->height}, box = stands[at].box;
     int first_x = GRID, last_x = -1, first_y = GRID, last_y = -1, count = 0;
     for (int i = 0; i < GRID * GRID; i++) {
-        double x = box.x + box.w * (i % GRID + 0.5) / GRID, y = box.y + box.h * (i / GRID + 0.5) / GRID;
+        int across = i % GRID, down = i / GRID;
+        double x = box.x + box.w * (across + 0.5) / GRID, y = box.y + box.h * (down + 0.5) / GRID;
         int hidden = !within(&all, x, y);
         for (int k = 0; k < s->trees && !hidden; k++) hidden = within(&s->tree[k], x, y);
         for (int k = 0; k < s->walks && !hidden; k++)
             hidden = s->walk[k].depth > s->walk[at].depth && within(&stands[k].box, x, y);
         if (hidden) continue;
         count++;
-        if (i % GRID < first_x) first_x = i % GRID;
-        if (i % GRID > last_x) last_x = i % GRID;
-        if (i / GRID < first_y) first_y = i / GRID;
-        if (i / GRID > last_y) last_y = i / GRID;
+        if (across < first_x) first_x = across;
+        if (across > last_x) last_x = across;
+        if (down < first_y) first_y = down;
+        if (down > last_y) last_y = down;
     }
     double left = fmax(0, box.x + box.w * first_x / GRID), right = box.x + box.w * (last_x + 1) / GRID;
     double top = fmax(0, box.y + box.h * first_y / GRID), bottom = box.y + box.h * (last_y + 1) / GRID;

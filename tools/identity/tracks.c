@@ -40,7 +40,7 @@ static const double STILL = 0.5; /* seconds over which a first velocity is taken
 /* ---- settings and memory ----------------------------------------------------------------------------------------- */
 
 tracks_settings tracks_defaults(void) {
-    const tracks_settings s = {.low = 0.1, .high = 0.3, .overlap = 0.3, .patience = 0.8, .gap = 3, .evidence = 0.8};
+    const tracks_settings s = {.low = 0.1, .high = 0.3, .overlap = 0.15, .patience = 1, .gap = 3, .evidence = 0.8};
     return s;
 }
 

@@ -7,7 +7,8 @@ this.
 Films are those of demo_video without their frames: deer that walk, turn, cross and pass behind trees, and a detector
 whose mistakes are misses (alone and in spells), boxes that are off, low scores and boxes of nothing. A cell is a frame
 rate and a measure of mistakes; films are seeds 1, 2, ... in all of them. HOTA (mean over its thresholds), IDF1 and MOTA
-are trackeval's, in percent, over the boxes of all films of a cell; motmetrics must agree about IDF1 and MOTA.
+are trackeval's, in percent, over the boxes of all films of a cell; motmetrics must agree about IDF1 and MOTA to half a
+percent.
 
 Peers have their authors' defaults and are told the frame rate; "NAME*" has our scores instead (tracks begin with and
 from HIGH) and tells of a track from its first box on. Ours tells of a track's boxes once it has ended; the joined
@@ -36,6 +37,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 HIGH = 0.3  # of tracks_defaults
 MEASURES = ("HOTA", "IDF1", "MOTA")
 OURS = ("ours", "ours_joined")
+MOST_APART = 0.5  # of two packages, which break ties between boxes in other ways
 
 
 # ---- peers ----
@@ -160,7 +162,7 @@ def run_cell(args, rate, mistakes, names):
     found = {name: by_trackeval(each) for name, each in films.items()}
     for name, each in films.items() if args.check else ():
         for measure, value in by_motmetrics(each).items():
-            if abs(value - found[name][measure]) > 0.05:
+            if abs(value - found[name][measure]) > MOST_APART:
                 sys.exit(f"track.py: {name}: {measure} is {found[name][measure]} by trackeval, {value} by motmetrics")
     cell = {"rate": rate, "mistakes": mistakes, "boxes": int(sum(d["num_gt_dets"] for d in films["ours"].values()))}
     for measure in (*MEASURES, "switches"):

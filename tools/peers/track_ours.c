@@ -66,9 +66,10 @@ static void run_tracks(run *r) {
     track_box *boxes = need_array(r->count, sizeof *boxes);
     uint32_t *number = need_array(r->count, sizeof *number);
     if (!t || !boxes || !number) exit(1);
-    for (size_t i = 0, end; i < r->count; i = end) {
-        for (end = i; end < r->count && r->at[end].frame == r->at[i].frame; end++) boxes[end - i] = r->at[end].box;
-        if (!tracks_step(t, (r->at[i].frame - 1) / r->fps, boxes, end - i, number)) exit(1);
+    int frame = 1;
+    for (size_t i = 0, end; i < r->count; i = end, frame++) { /* frames without boxes are frames */
+        for (end = i; end < r->count && r->at[end].frame == frame; end++) boxes[end - i] = r->at[end].box;
+        if (!tracks_step(t, (frame - 1) / r->fps, boxes, end - i, number)) exit(1);
         for (size_t k = i; k < end; k++) r->at[k].number = number[k - i];
         keep_ended(r, t);
     }
