@@ -377,8 +377,8 @@ const option OPTIONS[] = {
     {0, "explain", NULL, "u", set_flag, SHARED(explain), 0, 0,
      "the last two arguments are ids: which joins brought their crops together, or kept them apart"},
     {0, "count", NULL, "u", set_flag, SHARED(count), 0, 0,
-     "instead of groups: how many individuals there are, with a 95 % interval, by the answers to reid review --count in "
-     "--decisions"},
+     "instead of groups: how many individuals there are, with a 95 % interval, by the answers to reid review --count "
+     "in --decisions"},
     {0, "count", NULL, "r", set_flag, SHARED(count), 0, 0,
      "ask the pairs that reid cluster --count needs, in place of those in doubt"},
     {0, "sample", "N", "ur", set_int, SHARED(sample), 2, 1000000,

@@ -74,8 +74,8 @@ static int open_all(review *r) {
     const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
-    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL, o->max_pixels, CACHE,
-                             threads_for(0, MOST_THREADS)};
+    const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL,
+                             o->max_pixels, CACHE, threads_for(0, MOST_THREADS)};
     r->album = album_open(&a);
     return r->album != NULL;
 }
