@@ -173,7 +173,8 @@ head -c $(($(stat -c %s other.webm) * 6 / 10)) other.webm >cut.webm
 track 1 cut cut.webm --detections film.txt
 says 'cut.webm: ffmpeg says of it: File ended prematurely; [0-9]* frames were read, and there are boxes beyond them'
 json 'what was read counts' cut/tracks.json \
-    "not v['complete'] and 'prematurely' in v['problem'] and 10 < v['frames'] < 60 and v['detections']['beyond_the_end']"
+    "not v['complete'] and 'prematurely' in v['problem'] and 10 < v['frames'] < 60 and \
+v['detections']['beyond_the_end'] > 0"
 sed 's/other.webm/lost.mp4/' other.csv >lost.csv
 track 1 lost film.mp4 lost.mp4 --detections lost.csv
 says 'lost.mp4: cannot open: No such file'

@@ -96,7 +96,8 @@ static void test_formats(void **state) {
               "{\"image_id\": 6, \"category_id\": 3, \"bbox\": [9, 9, 9, 9]}, {\"image_id\": 5, \"category_id\": 3, "
               "\"bbox\": [1, 2, 3, 4], \"score\": 0.5}"), "9 1 2 3 4 0.5 deer;"},
         {"{\"annotations\": [{\"image_id\": 1, \"bbox\": [1, 2, 3, 4]}, {\"image_id\": 1, \"bbox\": [1, 1, 1, 1], "
-         "\"iscrowd\": 1}], \"images\": [{\"id\": 1, \"file_name\": \"x/00042.png\", \"width\": 640, \"height\": 480}]}",
+         "\"iscrowd\": 1}], \"images\": [{\"id\": 1, \"file_name\": \"x/00042.png\", \"width\": 640, "
+         "\"height\": 480}]}",
          "42 1 2 3 4 1 1;"},
     };
     (void)state;
@@ -157,7 +158,8 @@ static void test_refusals(void **state) {
         {"4e9,-1,1,1,2,2,1,-1,-1,-1\n", "line 1: 4e+09 is no frame's number"},
         {"1,-1,1,1,2,2,67.5,-1,-1,-1\n", "line 1: a score of 67.5 is not from 0 to 1"},
         {"1,-1,1,1,-2,2,1,-1,-1,-1\n", "line 1: a box of -2 by 2: width or height is below 0"},
-        {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name score,category,video"},
+        {"frame,x,y,w\n", "line 1: the header lacks \"h\"; it must name frame,x,y,w,h and may name "
+                            "score,category,video"},
         {"frame,x,y,w,h\n1,2,3,4\n", "line 2: 4 fields where the header has 5"},
         {"frame,x,y,w,h\n1,2,3,4,5\n1,2,3,4,a\n", "line 3: \"a\" is no number"},
         {"frame,x,y,w,h,score\n1,2,3,4,5,1.5\n", "line 2: a score of 1.5 is not from 0 to 1"},

@@ -51,7 +51,7 @@ static size_t count_rest(video *v, video_end *end, text *why) {
     return n;
 }
 
-/* --- the same as ffmpeg's own -------------------------------------------------------------------------------------- */
+/* --- the same as ffmpeg's own ------------------------------------------------------------------------------------ */
 
 static const struct {
     const char *name, *make;
@@ -80,8 +80,8 @@ static void test_pixels_and_times(void **state) {
         const char *end = strrchr(kinds[k].name, '.');
         text pixels = TEXT_INIT, times = TEXT_INIT, why = TEXT_INIT;
         video_frame f;
-        video_make("%s made%s && ffmpeg -nostdin -v error -y -i made%s -fps_mode passthrough -pix_fmt rgb24 -f rawvideo "
-                   "pixels && ffprobe -v error -show_entries frame=pts_time -of csv=p=0 made%s >times", kinds[k].make,
+        video_make("%s made%s && ffmpeg -nostdin -v error -y -i made%s -fps_mode passthrough -pix_fmt rgb24 "
+                   "-f rawvideo pixels && ffprobe -v error -show_entries frame=pts_time -of csv=p=0 made%s >times", kinds[k].make,
                    end, end, end);
         char made[1100];
         snprintf(made, sizeof made, "%smade%s", video_folder, end);
@@ -374,7 +374,8 @@ static void test_pixels_first(void **state) {
         if (together) at += sprintf(at, n == 3 ? "" : "tell 3 4\n");
         sprintf(at, n == 3 ? "" : "sleep 0.2; tell %d %d\n", n, sides[n]);
     }
-    video_request r = {.path = strcpy(path, video_path("gop.mp4")), .program = video_script("first", body), .timeout = 9};
+    video_request r = {.path = strcpy(path, video_path("gop.mp4")), .timeout = 9};
+    r.program = video_script("first", body);
     video *v = opened(&r);
     for (int n = 0; n < 6; n++) {
         int value = 64 + 1 + n; /* octal 101 is 65 */

@@ -37,7 +37,8 @@ void text_json(text *t, const char *s);
 void text_csv(text *t, const char *s);
 /* 1 for a text that begins like a formula (= + - @, a tab, a carriage return), perhaps behind some ' marks. */
 int text_is_formula(const char *s);
-/* Text between tags or in an attribute of HTML; bytes that are not UTF-8, or not allowed there, become question marks. */
+/* Text between tags or in an attribute of HTML; bytes that are not UTF-8, or not allowed there, become question
+   marks. */
 void text_html(text *t, const char *s);
 /* One line of an ids file: backslash and newline escaped, newline added. */
 void text_id_line(text *t, const char *s);

@@ -61,7 +61,7 @@ void detections_free(detections *d);
 /* The name of a category. */
 const char *detections_category(const detections *d, uint32_t category);
 
-/* --- for the formats: they return 0 with the reason in why, NULL or UINT32_MAX when there is no memory --------------- */
+/* --- for the formats: they return 0 with the reason in why, NULL or UINT32_MAX when there is no memory ----------- */
 
 int detections_from_mot(detections *d, const detections_request *r, const text *file, text *why);
 int detections_from_csv(detections *d, const detections_request *r, const text *file, text *why);

@@ -22,9 +22,9 @@
    than to what belongs to the frame that is due and a few that come next, so that nothing here grows with the video:
    the pixels of one frame, AHEAD rows of each table, and lines of LINE bytes.
 
-   It may tell of a frame before it writes its pixels, or afterwards, and must not wait for us while we wait for it: when
-   nothing but pixels comes, and it is not known yet how many make a frame, they are read nevertheless, CHUNK by CHUNK,
-   up to the size of the frame before; and further only when nothing else has come for a while. */
+   It may tell of a frame before it writes its pixels, or afterwards, and must not wait for us while we wait for it:
+   when nothing but pixels comes, and it is not known yet how many make a frame, they are read nevertheless, CHUNK by
+   CHUNK, up to the size of the frame before; and further only when nothing else has come for a while. */
 enum { AHEAD = 64, LINE = 4096, CHUNK = 1 << 18, FIRST_FRAME = 1 << 25 };
 
 /* The lines that come through one pipe. */
