@@ -322,21 +322,22 @@ static int write_head(text *answer) {
 /* A film of 8 frames, which a script in the place of ffmpeg plays, with two boxes in each of them. */
 static void make_film(void) {
     enum { WIDTH = 40, HEIGHT = 30, FRAMES = 8 };
-    static const char *const names[] = {"widths", "heights", "pixels", "boxes.csv", "play", "crops/film"};
-    FILE *f[5];
+    static const char *const names[] = {"widths", "heights", "pixels", "boxes.csv", "play", "numbers", "crops/film"};
+    FILE *f[6];
     char path[PATH];
     place(path, "crops"), assert_int_equal(mkdir(path, 0700), 0);
-    place(path, names[5]), assert_int_equal(mkdir(path, 0700), 0);
-    for (int i = 0; i < 5; i++) place(path, names[i]), f[i] = fopen(path, "w"), assert_non_null(f[i]);
+    place(path, names[6]), assert_int_equal(mkdir(path, 0700), 0);
+    for (int i = 0; i < 6; i++) place(path, names[i]), f[i] = fopen(path, "w"), assert_non_null(f[i]);
     fprintf(f[0], "#tb 0: 1/10\n"), fprintf(f[1], "#tb 0: 1/10\n"), fprintf(f[3], "frame,x,y,w,h\n");
     for (int n = 0; n < FRAMES; n++) {
         fprintf(f[0], "0, %d, %d, 1, %d, 0x0\n", n, n, WIDTH);
         fprintf(f[1], "0, %d, %d, 1, %d, 0x0\n", n, n, HEIGHT);
         for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) fputc(i * (n + 7) % 251, f[2]);
+        fprintf(f[5], "frame:%d pts:%d\nreid=0\n", n, n);
         fprintf(f[3], "%d,%d,2,12,14\n%d,%d,12,12,15\n", n, 1 + n, n, 24 - n);
     }
-    fprintf(f[4], "#!/bin/sh\ncd '%s' && cat widths >&3 && cat heights >&4 && cat pixels\n", home);
-    for (int i = 0; i < 5; i++) assert_int_equal(fclose(f[i]), 0);
+    fprintf(f[4], "#!/bin/sh\ncd '%s' && cat widths >&3 && cat heights >&4 && cat numbers >&5 && cat pixels\n", home);
+    for (int i = 0; i < 6; i++) assert_int_equal(fclose(f[i]), 0);
     place(path, "play"), assert_int_equal(chmod(path, 0700), 0);
 }
 

@@ -1,9 +1,9 @@
 /* t_video.c: videos read frame by frame: the same pixels and times as ffmpeg's own, whatever the codec, size, rotation
    and rate; what is damaged, cut off, no video at all, or decoded by an ffmpeg that is killed, hangs or is too old.
 
-   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_video.c tools/pictures/ffmpeg.c tools/base/child.c
-      tools/base/source.c tools/base/files.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
-      -o build/t_video -lcmocka -lpthread */
+   cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_video.c tools/pictures/ffmpeg.c
+      tools/pictures/frame_ranges.c tools/base/child.c tools/base/source.c tools/base/files.c tools/base/text.c
+      tools/base/memory.c tools/base/say.c tools/base/clock.c -o build/t_video -lcmocka -lpthread */
 #include "pictures/video.c"
 
 #include <dirent.h>
@@ -81,7 +81,8 @@ static void test_pixels_and_times(void **state) {
         text pixels = TEXT_INIT, times = TEXT_INIT, why = TEXT_INIT;
         video_frame f;
         video_make("%s made%s && ffmpeg -nostdin -v error -y -i made%s -fps_mode passthrough -pix_fmt rgb24 "
-                   "-f rawvideo pixels && ffprobe -v error -show_entries frame=pts_time -of csv=p=0 made%s >times", kinds[k].make,
+                   "-f rawvideo pixels && ffprobe -v error -show_entries frame=pts_time -of csv=p=0 made%s >times",
+                   kinds[k].make,
                    end, end, end);
         char made[1100];
         snprintf(made, sizeof made, "%smade%s", video_folder, end);
@@ -140,6 +141,53 @@ static void test_rotation(void **state) {
     assert_int_equal(f.width, 120);
     assert_int_equal(f.height, 160);
     video_close(v);
+}
+
+/* What a script in the place of ffmpeg says of the first frame, beside its size. */
+#define NUMBER_0 "printf 'frame:0 pts:0\\nreid=0\\n' >&5; "
+
+/* Of frames that are wanted the pixels are those that all frames have; where the size changes, and ffmpeg begins to
+   count anew, too. */
+static void check_wanted(const char *name, const uint32_t *wanted, size_t count, size_t most, double cut) {
+    video_request r = {.path = video_path(name), .cut = cut};
+    text why = TEXT_INIT;
+    video_frame f, all;
+    char path[1100];
+    strcpy(path, r.path);
+    r.path = path;
+    video *whole = opened(&r);
+    r.wanted = wanted, r.wanted_count = count;
+    video *v = opened(&r);
+    size_t missing = 0, next = 0;
+    while (video_next(whole, &all, &why) == 1) {
+        assert_int_equal(video_next(v, &f, &why), 1);
+        assert_true(f.index == all.index && f.pts == all.pts && f.width == all.width && f.height == all.height);
+        assert_int_equal(f.cut, all.cut);
+        while (next < count && wanted[next] < f.index) next++;
+        if (next < count && wanted[next] == f.index) assert_non_null(f.rgb);
+        if (f.rgb) assert_memory_equal(f.rgb, all.rgb, 3 * (size_t)f.width * (size_t)f.height);
+        missing += !f.rgb;
+    }
+    assert_int_equal(video_next(v, &f, &why), 0);
+    assert_true(missing <= most);
+    assert_true(most == 0 || missing > 0); /* pixels that nobody wants do not come */
+    video_close(v);
+    video_close(whole);
+}
+
+static void test_wanted(void **state) {
+    static const uint32_t some[] = {0, 3, 4, 5, 40, 74}, first[] = {0, 1}, late[] = {30, 31, 60}, behind[] = {9, 900};
+    uint32_t many[4000];
+    (void)state;
+    for (uint32_t i = 0; i < 4000; i++) many[i] = 2 * i; /* more ranges than an argument holds */
+    check_wanted("gop.mp4", some, 6, 69, 0);
+    check_wanted("gop.mp4", some, 6, 69, 10);
+    check_wanted("gop.mp4", first, 0, 75, 0);
+    check_wanted("gop.mp4", behind, 2, 74, 0);
+    check_wanted("gop.mp4", many, 4000, 0, 0);
+    check_wanted("irregular.webm", first, 2, 20, 0);
+    check_wanted("sizes.h264", late, 3, 25, 100);
+    check_wanted("sizes.h264", first, 2, 23, 0);
 }
 
 /* Frames come with the size that each has; another size begins another scene. */
@@ -347,13 +395,13 @@ static void test_strange_ffmpeg(void **state) {
     refused(&r, "ffmpeg gave up: it does not say why");
     r.program = video_script("empty", "exit 0");
     refused(&r, "it has not one frame");
-    r.program = video_script("two", "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
+    r.program = video_script("two", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                     "printf '#tb 0: 1/25\\n0, 1, 1, 1, 8, 0x1\\n' >&4; sleep 1000");
     refused(&r, "a frame that is two");
-    r.program = video_script("short", "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
+    r.program = video_script("short", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&3\n"
                                       "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; printf 12345");
     refused(&r, "it ends within a frame");
-    r.program = video_script("huge", "printf '#tb 0: 1/25\\n0, 0, 0, 1, 99999999, 0x1\\n' >&3\n"
+    r.program = video_script("huge", NUMBER_0 "printf '#tb 0: 1/25\\n0, 0, 0, 1, 99999999, 0x1\\n' >&3\n"
                                      "printf '#tb 0: 1/25\\n0, 0, 0, 1, 8, 0x1\\n' >&4; sleep 1000");
     refused(&r, "a frame that is two");
 }
@@ -361,7 +409,8 @@ static void test_strange_ffmpeg(void **state) {
 /* Pixels before what tells of them: of one frame, of one that is larger than the one before, of two at a time. */
 static void test_pixels_first(void **state) {
     static const int sides[] = {700, 1100, 4, 4, 4, 900};
-    char body[2000] = "tell() { for p in 3 4; do printf \"0, $1, $1, 1, $2, 0x1\\n\" >&$p; done; }\n"
+    char body[2000] = "tell() { for p in 3 4; do printf \"0, $1, $1, 1, $2, 0x1\\n\" >&$p; done\n"
+                      "printf \"frame:$1 pts:0\\nreid=0\\n\" >&5; }\n"
                       "for p in 3 4; do printf '#tb 0: 1/25\\n' >&$p; done\n";
     char path[1100];
     video_frame f;
@@ -393,7 +442,7 @@ static void test_ends_early(void **state) {
     static const char *const body =
         "echo '[info]   Duration: 00:00:09.00, start: 0' >&2\n"
         "for s in Video: %s; do echo \"[info]   Stream #0:0: $s x\" >&2; done\n"
-        "for p in 3 4; do printf '#tb 0: 1/25\\n0, 0, 50, 1, 1, 0x1\\n' >&$p; done; printf abc";
+        NUMBER_0 "for p in 3 4; do printf '#tb 0: 1/25\\n0, 0, 50, 1, 1, 0x1\\n' >&$p; done; printf abc";
     char path[1100], script[1000];
     text why = TEXT_INIT;
     video_end end;
@@ -477,6 +526,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels_and_times), cmocka_unit_test(test_exact_times),
         cmocka_unit_test(test_rotation),         cmocka_unit_test(test_changing_size),
+        cmocka_unit_test(test_wanted),
         cmocka_unit_test(test_cuts),             cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_corrupt),          cmocka_unit_test(test_no_video),
         cmocka_unit_test(test_streams),          cmocka_unit_test(test_no_network),

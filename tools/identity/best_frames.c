@@ -6,7 +6,7 @@
 
    What is left: all candidates but the worst are on less than `most` intervals of 2 · apart (take the first in time,
    and all less than 2 · apart later, then the first of the rest, ...). Such an interval meets at most 5 slots of
-   apart / 2, each of which has one candidate. That makes 5 (most - 1) + 1, and there is one more while a frame comes in.
+   apart / 2, each of which has one candidate. That makes 5 (most - 1) + 1, and one more while a frame comes in.
 
    H only grows, although a better frame takes the place of the candidate of its slot: that is the last one in time, and
    goes to a later time, further from the others. What was forgotten is worse than all that is kept, so that H is the

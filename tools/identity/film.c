@@ -325,11 +325,24 @@ static int start(filming *run) {
     return run->tracker != NULL;
 }
 
+/* The frames whose pixels are needed. NULL after saying that there is no memory. */
+static uint32_t *frames_with_boxes(const detections *d, size_t *count) {
+    uint32_t *frames = need_array(d->count + 1, sizeof *frames);
+    *count = 0;
+    for (size_t i = 0; i < d->count && frames; i++)
+        if (i == 0 || d->at[i].frame != d->at[i - 1].frame) frames[(*count)++] = d->at[i].frame;
+    return frames;
+}
+
 int film_make(film *f, const film_request *r, crop_rows *rows) {
     filming run = {.f = f, .r = r, .rows = rows};
     f->r = r;
     int good = start(&run);
-    video *v = good ? video_open(&r->video, &f->problem) : NULL;
+    video_request wanted = r->video;
+    uint32_t *frames = good ? frames_with_boxes(&f->found, &wanted.wanted_count) : NULL;
+    wanted.wanted = frames;
+    if (!frames) good = 0;
+    video *v = good ? video_open(&wanted, &f->problem) : NULL;
     if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
     if (good && (text_failed(&f->problem) || text_failed(&f->decoder))) good = say_no_memory();
@@ -338,7 +351,7 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     video_close(v);
     for (size_t i = 0; i < run.open_count; i++) best_take(&run.open[i].best, NULL);
     tracks_free(run.tracker);
-    free(run.open), free(run.boxes), free(run.crops), free(run.numbers), free(run.small);
+    free(run.open), free(run.boxes), free(run.crops), free(run.numbers), free(run.small), free(frames);
     return good;
 }
 

@@ -22,8 +22,8 @@ static void add_all(arguments *a, const char *const *words) {
 }
 
 /* One output: the stream, every frame of it once, with the size that it has. One thread: with several, the encoder of
-   raw frames keeps some back, now these and now those, and ffmpeg would wait for us to read pixels whose size it has not
-   told yet. times: with those of the file. */
+   raw frames keeps some back, now these and now those, and ffmpeg would wait for us to read pixels whose size it has
+   not told yet. times: with those of the file. */
 static void add_output(arguments *a, const ffmpeg_request *r, const char *map, int times) {
     static const char *const base[] = {"-1", "demux", "-1"};
     const char *const words[] = {"-map", map, r->dialect == FFMPEG_4 ? "-vsync" : "-fps_mode", "passthrough",
@@ -32,21 +32,27 @@ static void add_output(arguments *a, const ffmpeg_request *r, const char *map, i
     if (times) add(a, "-enc_time_base"), add(a, base[r->dialect]);
 }
 
-int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[2]) {
+int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]) {
     /* Only files: a playlist inside a file cannot make it ask a network. What is in the log begins with its level. */
     static const char *const before[] = {"-nostdin", "-nostats", "-loglevel", "level+info", "-protocol_whitelist",
                                          "file,pipe", "-i", NULL};
     /* scdet measures how much a frame differs from the one before; a row and a column of pixels tell its size. */
     static const char *const with_cuts[] = {
-        "-vf", "scdet,metadata=mode=print:file=pipe\\\\:5:direct=1,crop=iw:1:0:0:exact=1,format=gray", NULL};
-    static const char *const row[] = {"-vf", "crop=iw:1:0:0:exact=1,format=gray", NULL};
+        "-vf", "scdet,metadata=mode=print:key=lavfi.scd.score:file=pipe\\\\:5:direct=1,"
+               "crop=iw:1:0:0:exact=1,format=gray", NULL};
+    static const char *const row[] = {
+        "-vf", "metadata=mode=add:key=reid:value=0,metadata=mode=print:key=reid:file=pipe\\\\:5:direct=1,"
+               "crop=iw:1:0:0:exact=1,format=gray", NULL};
     static const char *const widths[] = {"-f", "framecrc", "pipe:3", NULL};
     static const char *const heights[] = {"-vf", "crop=1:ih:0:0:exact=1,format=gray", "-f", "framecrc", "pipe:4", NULL};
     static const char *const pixels[] = {"-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1", NULL};
     arguments a = {argv, 0};
     text_printf(&texts[0], "file:%s", r->path); /* neither an option nor an address */
     text_printf(&texts[1], "0:V:%d", r->stream);
-    if (text_failed(&texts[0]) || text_failed(&texts[1])) return 0;
+    if (r->ranges) text_puts(&texts[2], "select='"), frame_ranges_expression(r->ranges, r->range_count, &texts[2]);
+    text_puts(&texts[2], "'");
+    for (int i = 0; i < FFMPEG_TEXTS; i++)
+        if (text_failed(&texts[i])) return 0;
     add(&a, r->program ? r->program : "ffmpeg");
     add_all(&a, before);
     add(&a, texts[0].s);
@@ -56,6 +62,7 @@ int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text
     add_output(&a, r, texts[1].s, 1);
     add_all(&a, heights);
     add_output(&a, r, texts[1].s, 0); /* the last one: what tells of a frame comes before its pixels */
+    if (r->ranges) add(&a, "-vf"), add(&a, texts[2].s);
     add_all(&a, pixels);
     return 1;
 }
@@ -75,10 +82,13 @@ int ffmpeg_frame_line(const char *line, ffmpeg_frame *f, long long *num, long lo
     return end && stream == 0 && f->size > 0 ? 1 : -1;
 }
 
-int ffmpeg_cut_line(const char *line, double *score) {
-    static const char key[] = "lavfi.scd.score=";
-    if (strncmp(line, key, sizeof key - 1) == 0) return parse_real(line + sizeof key - 1, 0, 1000, score) ? 1 : -1;
-    return strncmp(line, "frame:", 6) == 0 || strncmp(line, "lavfi.", 6) == 0 ? 0 : -1;
+int ffmpeg_number_line(const char *line, long long *number, double *score) {
+    static const char *const keys[] = {"lavfi.scd.score=", "reid="};
+    int end = 0;
+    for (int i = 0; i < 2; i++)
+        if (strncmp(line, keys[i], strlen(keys[i])) == 0)
+            return parse_real(line + strlen(keys[i]), 0, 1000, score) ? 1 : -1;
+    return sscanf(line, "frame:%18lld pts:%n", number, &end) == 1 && end ? 2 : -1;
 }
 
 /* --- the log ------------------------------------------------------------------------------------------------------ */

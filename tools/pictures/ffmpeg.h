@@ -2,14 +2,12 @@
 #ifndef REID_TOOLS_FFMPEG_H
 #define REID_TOOLS_FFMPEG_H
 
-#include "base/text.h"
-
-#include <stddef.h>
+#include "pictures/frame_ranges.h"
 
 /* The descriptors that ffmpeg writes to. Each frame comes as rows of RGB; a table of its frames' widths and times, one
-   of their heights (each is that of one row or column of pixels, whose bytes framecrc counts), and one of how much
-   each differs from the one before. */
-enum { FFMPEG_PIXELS = 1, FFMPEG_LOG, FFMPEG_WIDTHS, FFMPEG_HEIGHTS, FFMPEG_CUTS, FFMPEG_PIPES };
+   of their heights (each is that of one row or column of pixels, whose bytes framecrc counts), and one of the numbers
+   by which filters count them and how much each differs from the one before. */
+enum { FFMPEG_PIXELS = 1, FFMPEG_LOG, FFMPEG_WIDTHS, FFMPEG_HEIGHTS, FFMPEG_NUMBERS, FFMPEG_PIPES };
 
 /* How versions name what is asked of them. */
 typedef enum ffmpeg_dialect {
@@ -25,12 +23,15 @@ typedef struct ffmpeg_request {
     int stream;          /* which of its video streams, from 0 */
     int cuts;            /* also tell how much frames differ */
     ffmpeg_dialect dialect;
+    const frame_range *ranges; /* [range_count]: the frames whose pixels are wanted; NULL: all */
+    size_t range_count;
 } ffmpeg_request;
 
 enum { FFMPEG_ARGUMENTS = 64 };
 
 /* The arguments, the last one NULL, in argv; texts has those that had to be made. Returns 0 when there is no memory. */
-int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[2]);
+enum { FFMPEG_TEXTS = 3 };
+int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]);
 
 /* A row of a table of frames. */
 typedef struct ffmpeg_frame {
@@ -42,8 +43,9 @@ typedef struct ffmpeg_frame {
    that is needed, -1 for what is no such line. */
 int ffmpeg_frame_line(const char *line, ffmpeg_frame *f, long long *num, long long *den);
 
-/* A line of the table of cuts: 1 with the score of the next frame (0 … 100), 0 for other lines, -1 as above. */
-int ffmpeg_cut_line(const char *line, double *score);
+/* A line of the table of numbers: 2 with the number of the next frame, which begins again at 0 when its size or format
+   is another one; 1 with its score (0 … 100; 0 where cuts are not looked for); -1 as above. */
+int ffmpeg_number_line(const char *line, long long *number, double *score);
 
 /* What the log has said, as far as it is needed; its size does not grow with the log. */
 typedef struct ffmpeg_log {

@@ -18,8 +18,8 @@ enum { FRAME_RANGES = 1500 };
    the fewest frames between them become one. The caller frees *ranges. Returns 0 when there is no memory. */
 int frame_ranges_of(const uint32_t *frames, size_t n, size_t most, frame_range **ranges, size_t *count);
 
-/* An expression of ffmpeg that is not 0 for the frames of the ranges, n being the number of a frame, from 0; it looks at
-   about log2(count) of them. */
+/* An expression of ffmpeg that is not 0 for the frames of the ranges, n being the number of a frame, from 0; it looks
+   at about log2(count) of them. */
 void frame_ranges_expression(const frame_range *ranges, size_t count, text *out);
 
 #endif

@@ -49,10 +49,16 @@ struct video {
     child ffmpeg;
     ffmpeg_log log;
     lines log_lines;
-    table tables[FFMPEG_PIPES]; /* widths, heights, cuts */
+    table tables[FFMPEG_PIPES]; /* widths, heights, numbers */
+    frame_range *ranges;        /* [range_count]: frames whose pixels are asked for; NULL: all */
+    size_t range_count, range;  /* range: the first that has not ended before the frame that is due */
+    size_t told, odd;           /* frames that have been numbered; the first whose number is not its own */
+    int again;                  /* the file has to be read again, with all pixels ... */
+    size_t skip;                /* ... and this many frames were handed out before */
     unsigned char *rgb;
     size_t room, need, got;     /* bytes of rgb: there are, of this frame (0: not known yet), read */
-    size_t blind;               /* how many may be read while need is not known */
+    size_t blind, whole;        /* how many may be read while need is not known; of the last frame with pixels */
+    int known;                  /* the frame that is read: its size, and whether pixels come */
     video_frame frame;          /* the one that is read */
     size_t frames;              /* handed out, or ready */
     int width, height;          /* of the frame before */
@@ -108,9 +114,12 @@ static int take_rows(video *v, int pipe) {
     char *line;
     while (t->count < AHEAD && (line = lines_next(&t->in))) {
         size_t at = (t->first + t->count) % AHEAD;
-        int kind = pipe == FFMPEG_CUTS ? ffmpeg_cut_line(line, &t->score[at])
-                                       : ffmpeg_frame_line(line, &t->row[at], &t->num, &t->den);
+        long long number = 0;
+        int kind = pipe == FFMPEG_NUMBERS ? ffmpeg_number_line(line, &number, &t->score[at])
+                                          : ffmpeg_frame_line(line, &t->row[at], &t->num, &t->den);
         if (kind < 0) return not_understood(v, line);
+        if (pipe == FFMPEG_NUMBERS && kind == 2 && number != (long long)v->told++ && v->odd >= v->told)
+            v->odd = v->told - 1;
         t->count += kind == 1;
     }
     return 1;
@@ -212,14 +221,26 @@ static int too_large(video *v) {
 static int expect_pixels(video *v) {
     size_t bytes = 3 * (size_t)v->frame.width * (size_t)v->frame.height; /* each at most 2^20 */
     if (bytes > most_bytes(v)) return too_large(v);
-    v->need = bytes;
+    v->need = v->whole = bytes;
     return make_room(v, bytes);
+}
+
+/* Do pixels of frame v->frames come? */
+static int has_pixels(video *v) {
+    if (!v->ranges) return 1;
+    while (v->range < v->range_count && v->ranges[v->range].last < v->frames) v->range++;
+    return v->range < v->range_count && v->ranges[v->range].first <= v->frames;
 }
 
 /* When the tables have the frame that is due: its size and time, and room for its pixels. */
 static int learn_frame(video *v) {
-    table *widths = &v->tables[FFMPEG_WIDTHS], *heights = &v->tables[FFMPEG_HEIGHTS], *cuts = &v->tables[FFMPEG_CUTS];
-    if (v->need || !widths->count || !heights->count || (v->r.cut > 0 && !cuts->count)) return 1;
+    table *widths = &v->tables[FFMPEG_WIDTHS], *heights = &v->tables[FFMPEG_HEIGHTS];
+    table *numbers = &v->tables[FFMPEG_NUMBERS];
+    if (v->known || !widths->count || !heights->count || !numbers->count) return 1;
+    if (v->ranges && v->odd <= v->frames) { /* where numbers begin again, ranges are of other frames */
+        v->again = 1;
+        return 0;
+    }
     const ffmpeg_frame *w = &widths->row[widths->first], *h = &heights->row[heights->first];
     if (!widths->num || w->pts != h->pts || w->size > 1 << 20 || h->size > 1 << 20)
         return not_understood(v, "a frame that is two");
@@ -228,27 +249,28 @@ static int learn_frame(video *v) {
     v->frame.seconds = (double)w->pts * (double)widths->num / (double)widths->den;
     v->frame.width = (int)w->size, v->frame.height = (int)h->size;
     int resized = v->frames && (v->frame.width != v->width || v->frame.height != v->height);
-    v->frame.cut = resized || (v->frames && v->r.cut > 0 && cuts->score[cuts->first] >= v->r.cut);
-    drop_row(widths), drop_row(heights);
-    if (v->r.cut > 0) drop_row(cuts);
-    return expect_pixels(v);
+    v->frame.cut = resized || (v->frames && v->r.cut > 0 && numbers->score[numbers->first] >= v->r.cut);
+    drop_row(widths), drop_row(heights), drop_row(numbers);
+    v->known = 1;
+    return has_pixels(v) ? expect_pixels(v) : 1;
 }
 
-/* One whole frame into v->rgb: 1; 0 when there is none, for whatever reason. */
+/* One whole frame, its pixels into v->rgb if they come: 1; 0 when there is none, for whatever reason. */
 static int read_frame(video *v) {
     v->got -= v->need; /* of the frame before; what is left belongs to this one */
     if (v->got) memmove(v->rgb, v->rgb + v->need, v->got);
-    v->blind = v->need ? v->need : FIRST_FRAME;
+    v->blind = v->whole ? v->whole : FIRST_FRAME;
     if (v->blind < v->got) v->blind = v->got;
     v->need = 0;
+    v->known = 0;
     v->asked = clock_seconds();
     do {
-        for (int pipe = FFMPEG_WIDTHS; pipe <= FFMPEG_CUTS; pipe++)
+        for (int pipe = FFMPEG_WIDTHS; pipe <= FFMPEG_NUMBERS; pipe++)
             if (!take_rows(v, pipe)) return 0; /* there may be room for rows that were read before */
         if (!learn_frame(v)) return 0;
-        if (v->need && v->got >= v->need) {
+        if (v->known && v->got >= v->need) {
             v->width = v->frame.width, v->height = v->frame.height;
-            v->frame.rgb = v->rgb;
+            v->frame.rgb = v->need ? v->rgb : NULL;
             if (v->frames && v->frame.seconds - v->last > v->longest) v->longest = v->frame.seconds - v->last;
             v->last = v->frame.seconds;
             v->frames++;
@@ -293,15 +315,7 @@ static void conclude(video *v) {
     else v->end = VIDEO_WHOLE;
 }
 
-/* The next frame in v->frame: 1, or 0 with v->end and v->why. */
-static int advance(video *v) {
-    if (v->end != VIDEO_GOING) return 0;
-    if (read_frame(v)) return 1;
-    if (v->end == VIDEO_GOING) conclude(v);
-    return 0;
-}
-
-/* --- from outside ------------------------------------------------------------------------------------------------- */
+/* --- an ffmpeg ---------------------------------------------------------------------------------------------------- */
 
 /* Forgets what an ffmpeg has said that did not understand us. */
 static void start_over(video *v) {
@@ -311,17 +325,21 @@ static void start_over(video *v) {
     memset(&v->log, 0, sizeof v->log);
     memset(&v->log_lines, 0, sizeof v->log_lines);
     memset(v->tables, 0, sizeof v->tables);
-    v->need = v->got = 0;
+    v->need = v->got = v->told = v->frames = v->range = 0;
+    v->known = v->again = 0;
+    v->odd = SIZE_MAX;
+    v->last = v->longest = 0;
     v->end = VIDEO_GOING;
 }
 
 static int launch(video *v, text *why) {
     enum { PIPE = 1 << 20 }; /* bytes of a frame that ffmpeg may be ahead, where the system allows it */
-    const unsigned cuts = v->r.cut > 0 ? 1u << FFMPEG_CUTS : 0;
-    const unsigned pipes = 1u << FFMPEG_PIXELS | 1u << FFMPEG_LOG | 1u << FFMPEG_WIDTHS | 1u << FFMPEG_HEIGHTS | cuts;
-    const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream, v->r.cut > 0, v->dialect};
+    const unsigned tables = 1u << FFMPEG_WIDTHS | 1u << FFMPEG_HEIGHTS | 1u << FFMPEG_NUMBERS;
+    const unsigned pipes = 1u << FFMPEG_PIXELS | 1u << FFMPEG_LOG | tables;
+    const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream, v->r.cut > 0, v->dialect,
+                                    v->ranges, v->range_count};
     char *argv[FFMPEG_ARGUMENTS];
-    text texts[2] = {TEXT_INIT, TEXT_INIT}, reason = TEXT_INIT;
+    text texts[FFMPEG_TEXTS] = {TEXT_INIT, TEXT_INIT, TEXT_INIT}, reason = TEXT_INIT;
     int missing = 0, good = ffmpeg_arguments(&request, argv, texts) || text_no_memory(&reason);
     good = good && child_start(&v->ffmpeg, argv, pipes, &missing, &reason);
     if (good) fcntl(v->ffmpeg.fd[FFMPEG_PIXELS], F_SETPIPE_SZ, PIPE);
@@ -332,9 +350,34 @@ static int launch(video *v, text *why) {
                            "apt-get install ffmpeg), or name one with --ffmpeg");
         else text_printf(why, "%s: %s", v->r.program ? v->r.program : "ffmpeg", reason.s);
     }
-    text_free(&texts[0]), text_free(&texts[1]), text_free(&reason);
+    for (int i = 0; i < FFMPEG_TEXTS; i++) text_free(&texts[i]);
+    text_free(&reason);
     return good;
 }
+
+/* With all pixels, up to the frame that is due. */
+static int read_again(video *v) {
+    text why = TEXT_INIT;
+    v->skip = v->frames;
+    start_over(v);
+    free(v->ranges);
+    v->ranges = NULL;
+    int good = launch(v, &why);
+    if (!good) text_join(&v->why, &why), end_as(v, VIDEO_FAILED);
+    text_free(&why);
+    while (good && v->frames <= v->skip) good = read_frame(v);
+    return good;
+}
+
+/* The next frame in v->frame: 1, or 0 with v->end and v->why. */
+static int advance(video *v) {
+    if (v->end != VIDEO_GOING) return 0;
+    if (read_frame(v) || (v->again && read_again(v))) return 1;
+    if (v->end == VIDEO_GOING) conclude(v);
+    return 0;
+}
+
+/* --- from outside ------------------------------------------------------------------------------------------------- */
 
 /* Did this ffmpeg stumble over how we speak, and is there another way? */
 static int another_dialect(video *v) {
@@ -379,7 +422,13 @@ video *video_open(const video_request *r, text *why) {
         return NULL;
     }
     v->r = *r;
+    v->odd = SIZE_MAX;
     if (!(v->r.timeout > 0)) v->r.timeout = USUAL_TIMEOUT;
+    if (r->wanted && !frame_ranges_of(r->wanted, r->wanted_count, FRAME_RANGES, &v->ranges, &v->range_count)) {
+        text_no_memory(why);
+        video_close(v);
+        return NULL;
+    }
     while (launch(v, why)) {
         v->ready = advance(v);
         if (v->ready) return v;
@@ -411,6 +460,7 @@ void video_close(video *v) {
     child_end(&v->ffmpeg, 0);
     ffmpeg_log_free(&v->log);
     text_free(&v->why);
+    free(v->ranges);
     free(v->rgb);
     free(v);
 }

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct video_request {
     const char *path;
@@ -14,6 +15,8 @@ typedef struct video_request {
     double timeout;       /* seconds without a frame after which ffmpeg is given up; 0: 60 */
     double cut;           /* a frame that differs so much from the one before begins another scene (ffmpeg's scdet,
                              whose own default is 10; 0 … 100); 0: nothing is looked for */
+    const uint32_t *wanted; /* [wanted_count], ascending, from 0: of other frames no pixels are needed; NULL: of all */
+    size_t wanted_count;
 } video_request;
 
 typedef struct video_frame {
@@ -22,7 +25,7 @@ typedef struct video_frame {
     double seconds;
     int width, height;        /* upright; may change from frame to frame */
     int cut;                  /* it begins another scene, also because its size is another one */
-    const unsigned char *rgb; /* (height, width, 3), until the next call */
+    const unsigned char *rgb; /* (height, width, 3), until the next call; may be NULL where it is not wanted */
 } video_frame;
 
 typedef enum video_end {
