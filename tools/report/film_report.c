@@ -194,7 +194,7 @@ static void track_section(const whole *w, void *user) {
     text *t = l->t;
     text_printf(t, "<section><h2>Track %u", w->first->number);
     if (w->first->group != FILM_NO_GROUP) text_printf(t, ", individual %u", w->first->group);
-    text_puts(t, "</h2><p>");
+    text_puts(t, "</h2><p>Category ");
     text_html(t, detections_category(&w->f->found, (uint32_t)w->first->is.first_box.category));
     text_printf(t, ", scene %u, %.2f to %.2f s, %zu boxes</p>\n", w->first->is.scene, w->begin, w->end, w->boxes);
     for (size_t i = 0; i < w->count; i++) {
