@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/peers without the peers: README's table is what the script makes of the committed results, ours.c speaks the
-# protocol, the Python files compile, group.py runs on 300 rows and track.py on two films (with their peers, where
-# tools/peers/group and tools/peers/track have put them).
+# protocol, the Python files compile, group.py runs on 300 rows, track.py on two films and video.py on seconds of others
+# (with their peers, where tools/peers/group, track and video have put them).
 #     sh tests/shown/t_peers.sh
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -39,8 +39,8 @@ for cell in result["cells"]:
     if cell["precision"] == "fp32":
         assert all(cell["errors"][n] <= result["most_error"] for n in ["ours", *cell["peers_ms"]]), cell
 END
-    for file in compare networks worker search group group_peer track serving/compare serving/embedder serving/onnx_b0 \
-        serving/with_fastapi serving/with_ray; do
+    for file in compare networks worker search group group_peer track video video_peer serving/compare \
+        serving/embedder serving/onnx_b0 serving/with_fastapi serving/with_ray; do
         check "$file.py compiles" python3 -c "compile(open('tools/peers/$file.py').read(), '$file.py', 'exec')"
     done
 else
@@ -132,6 +132,63 @@ for measure in ("HOTA", "IDF1", "MOTA"):
 END
 else
     skipped="$skipped; tools/peers/track has installed nothing yet: track.py was not run"
+fi
+
+# --- films ---
+films=build/peers/films/bin/python
+if ! command -v ffmpeg > /dev/null; then
+    skipped="$skipped; ffmpeg is missing: video.py was not run"
+elif ! "$films" -c 'import cv2' 2> /dev/null; then
+    skipped="$skipped; tools/peers/video has installed nothing yet: video.py was not run"
+else
+    check "reid" make -s build/reid
+    video() { "$films" tools/peers/video.py --rounds 1 --seconds 1 --wanted 5 --long 0 "$@"; }
+    check "video.py on a film of a second, and on deer" video --long 20 --short 10 -o "$dir/video.json"
+    check "its cells are whole" "$films" - "$dir/video.json" <<'END'
+import json, sys
+result = json.load(open(sys.argv[1]))
+assert all(result[k] for k in ("date", "machine", "chip", "cpus", "load", "versions", "reid_h_sha256")), result
+film, memory = result["cells"]
+ours, peers = ["reid_auto", "reid_none"], ["opencv_grab", "opencv_read", "opencv_seek"]
+assert film["work"] == "film" and film["wanted"] == 5 and film["film"]["frames"] == 25 and not film["refused"], film
+for key in ("seconds", "cpu_s", "peak_mb", "own_mb", "spread_s"):
+    assert sorted(film[key]) == ["ffmpeg", *peers, *ours], (key, film)
+for name in ours:
+    assert film["rows"][name] == 5 and film["levels_apart"][name] <= 1 and film["of_decoding"][name] > 0, film
+    assert film["peak_mb"][name] > film["own_mb"][name] > 1, film # ffmpeg is the rest
+    assert sorted(film["times_better"][name]) == sorted(film["cpu_times_better"][name]) == peers, film
+assert film["same_crops"]["opencv_grab"] == 1 and len(film["goals"]) == 4, film
+assert memory["work"] == "memory" and not memory["refused"] and "MB more" in memory["goals"], memory
+assert memory["found"]["long"]["rows"] > memory["found"]["short"]["rows"] > 0, memory
+END
+    # A reid track whose first two crops are exchanged, and one that is given the boxes a frame later.
+    cat > "$dir/exchanging" <<'END'
+#!/bin/sh
+for out; do :; done
+build/reid "$@" && [ -d "$out" ] || exit
+set -- "$out"/crops/film/*.png
+mv "$1" "$out/one" && mv "$2" "$1" && mv "$out/one" "$2"
+END
+    cat > "$dir/late" <<'END'
+#!/bin/sh
+[ "$1" = track ] && awk -F, -v OFS=, '{ $1++; print }' "$5" > "$5.late" && mv "$5.late" "$5"
+exec build/reid "$@"
+END
+    chmod +x "$dir/exchanging" "$dir/late"
+    video --ours "$dir/exchanging" --peers opencv_read > "$dir/said" 2>&1
+    check "other crops: status 1" [ $? = 1 ]
+    check "are seen by their pixels" grep -q '"levels_apart": {"reid_none": [1-9]' "$dir/said"
+    video --ours "$dir/late" --peers '' > "$dir/said" 2>&1
+    check "other frames: status 1" [ $? = 1 ]
+    check "are refused" grep -q '"reid_none": "a crop is not that of a wanted frame"' "$dir/said"
+    video --ours /bin/false --peers '' > "$dir/said" 2>&1
+    check "status 1 without reid track" [ $? = 1 ]
+    check "and how it ended" grep -q '"refused": {"reid_none": "ended with status 1"' "$dir/said"
+    for wrong in '--peers nobody' '--wanted 26' '--ffmpeg /none/ffmpeg' '--seconds x'; do
+        # shellcheck disable=SC2086 # two words
+        video $wrong > "$dir/said" 2>&1
+        check "status 2: video.py $wrong" [ $? = 2 ]
+    done
 fi
 
 # --- groups ---
