@@ -158,7 +158,7 @@ for name in ours:
     assert film["peak_mb"][name] > film["own_mb"][name] > 1, film # ffmpeg is the rest
     assert sorted(film["times_better"][name]) == sorted(film["cpu_times_better"][name]) == peers, film
 assert film["same_crops"]["opencv_grab"] == 1 and len(film["goals"]) == 4, film
-assert memory["work"] == "memory" and not memory["refused"] and "MB more" in memory["goals"], memory
+assert memory["work"] == "memory" and not memory["refused"] and len(memory["goals"]) == 2, memory
 assert memory["found"]["long"]["rows"] > memory["found"]["short"]["rows"] > 0, memory
 END
     # A reid track whose first two crops are exchanged, and one that is given the boxes a frame later.
