@@ -21,7 +21,7 @@ typedef struct pairs {
 
 typedef struct grouping {
     const film_groups_request *r;
-    float *rows;           /* (rows.list.count, dim), weighted */
+    float *rows;           /* (used, dim), weighted */
     double scale;          /* of cosines to scores */
     uint32_t *place, used; /* [rows.list.count]: a row's place among those that are grouped; UINT32_MAX: it failed */
     pairs must, cannot;    /* of places */
@@ -37,11 +37,12 @@ static int weigh(grouping *g) {
     g->rows = need_array(n + 1, dim * sizeof *g->rows);
     g->place = g->rows ? need_array(n + 1, sizeof *g->place) : NULL;
     for (size_t i = 0; i < n && g->place; i++) {
-        size_t at = i * dim;
+        const float *in = from->rows + i * dim;
+        float *out = g->rows + g->used * dim;
         g->place[i] = from->list.at[i].failure ? UINT32_MAX : g->used++;
-        for (int m = 0; m < all->count; m++) {
+        for (int m = 0; m < all->count && g->place[i] != UINT32_MAX; m++) {
             float by = all->count > 1 ? (float)sqrt(g->r->weights[m]) : 1;
-            for (int k = 0; k < all->at[m].info.dim; k++, at++) g->rows[at] = by * from->rows[at];
+            for (int k = 0; k < all->at[m].info.dim; k++) *out++ = by * *in++;
         }
     }
     for (int m = 0; m < all->count; m++) g->scale += g->r->weights[m];
@@ -52,9 +53,10 @@ static int weigh(grouping *g) {
 static void mean_of(const grouping *g, const film_track *t, float *out) {
     size_t dim = (size_t)g->r->rows->all->dim;
     memset(out, 0, dim * sizeof *out);
-    for (size_t i = 0; i < t->count; i++)
-        for (size_t k = 0; k < dim && g->place[t->shots[i].row] != UINT32_MAX; k++)
-            out[k] += g->rows[t->shots[i].row * dim + k];
+    for (size_t i = 0; i < t->count; i++) {
+        uint32_t place = g->place[t->shots[i].row];
+        for (size_t k = 0; k < dim && place != UINT32_MAX; k++) out[k] += g->rows[place * dim + k];
+    }
 }
 
 /* --- joins -------------------------------------------------------------------------------------------------------- */
@@ -170,15 +172,10 @@ static int stopped(void *user) {
 
 /* group: [used], of each row. */
 static int ask(const grouping *g, uint32_t *group) {
-    size_t dim = (size_t)g->r->rows->all->dim, n = g->r->rows->list.count;
-    float *rows = need_array(g->used, dim * sizeof *rows);
     reid_error error;
     reid_desc desc = *g->r->search;
     reid_group_desc d = REID_INIT;
-    if (!rows) return 0;
-    for (size_t i = 0; i < n; i++)
-        if (g->place[i] != UINT32_MAX) memcpy(rows + g->place[i] * dim, g->rows + i * dim, dim * sizeof *rows);
-    const reid_rows all = {rows, NULL, g->used, (int)dim, NULL};
+    const reid_rows all = {g->rows, NULL, g->used, g->r->rows->all->dim, NULL};
     desc.error = &error;
     d.threshold = g->r->threshold / g->scale;
     d.threshold = d.threshold < -2 ? -2 : d.threshold > 2 ? 2 : d.threshold; /* cosines are within */
@@ -188,7 +185,6 @@ static int ask(const grouping *g, uint32_t *group) {
     reid_result result = reid_group(&desc, &all, &d, group, NULL, NULL);
     if (result == REID_ERR_OUT_OF_MEMORY) say_error("grouping: out of memory: %s", reason_of(&error, result));
     else if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
-    free(rows);
     return result == REID_OK;
 }
 
