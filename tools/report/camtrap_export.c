@@ -2,6 +2,7 @@
 
 #include "base/csv.h"
 #include "base/files.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
@@ -10,7 +11,6 @@
 #include "report/camtrap_package.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -257,11 +257,11 @@ static int add_crops(export *e, size_t *written) {
 
 /* --- the folder --------------------------------------------------------------------------------------------------- */
 
-static int copy_file(export *e, const char *name, const char *folder) {
+static int copy_file(export *e, const char *name, const char *to_folder) {
     text from = TEXT_INIT, to = TEXT_INIT, file = TEXT_INIT;
     int ours = strcmp(name, e->package.observations_file) == 0;
     camtrap_path(&e->package, name, &from);
-    text_printf(&to, "%s/%s", folder, name);
+    text_printf(&to, "%s/%s", to_folder, name);
     int good = need_text(&from) && need_text(&to);
     if (good && !ours && !file_read(from.s, MOST_BYTES, 1, &file, &e->why)) {
         say_error("%s: %s", shown(from.s), e->why.s);
@@ -275,33 +275,16 @@ static int copy_file(export *e, const char *name, const char *folder) {
     return good;
 }
 
-/* Without asking for memory, which may be what there was too little of. */
-static void remove_folder(const export *e, const char *folder) {
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    for (size_t i = 0; i < e->package.file_count && fd >= 0; i++) unlinkat(fd, e->package.files[i], 0);
-    if (fd >= 0) unlinkat(fd, "datapackage.json", 0), close(fd);
-    rmdir(folder);
-}
-
 /* It appears whole, under its name, or not at all. */
 static int write_folder(export *e) {
-    const char *out = e->r->out;
-    text temp = TEXT_INIT;
-    text_puts(&temp, out);
-    while (temp.len > 1 && temp.s[temp.len - 1] == '/') temp.s[--temp.len] = 0;
-    text_printf(&temp, ".part-%ld", (long)getpid());
-    int made = need_text(&temp) && mkdir(temp.s, 0777) == 0, good = made;
-    if (!made && !text_failed(&temp)) say_error("%s: %s", shown(temp.s), strerror(errno));
-    good = good && copy_file(e, "datapackage.json", temp.s);
-    for (size_t i = 0; i < e->package.file_count && good; i++) good = copy_file(e, e->package.files[i], temp.s);
-    if (good && (interrupted() || rename(temp.s, out) != 0)) {
-        if (!interrupted()) say_error("%s: %s", shown(out), strerror(errno));
-        good = 0;
-    }
-    if (good) sync_folder_of(out);
-    else if (made) remove_folder(e, temp.s);
-    text_free(&temp);
-    return good;
+    folder out = {0};
+    int made = folder_begin(&out, e->r->out, &e->why), good = made && copy_file(e, "datapackage.json", out.temp);
+    for (size_t i = 0; i < e->package.file_count && good; i++) good = copy_file(e, e->package.files[i], out.temp);
+    good = good && !interrupted();
+    int finished = good && folder_finish(&out, &e->why);
+    if (!made || good != finished) say_error("%s: %s", shown(e->r->out), e->why.s);
+    folder_end(&out);
+    return finished;
 }
 
 /* --- all of it ---------------------------------------------------------------------------------------------------- */
