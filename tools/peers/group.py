@@ -233,15 +233,16 @@ def save(result, path):
     os.replace(path + ".part", path)
 
 
-def parse():
-    def whole(least, most):
-        def number(text):
-            value = int(text)
-            if not least <= value <= most:
-                raise argparse.ArgumentTypeError(f"{text}: {least} to {most}")
-            return value
-        return number
+def whole(least, most):
+    def number(text):
+        value = int(text)
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text}: {least} to {most}")
+        return value
+    return number
 
+
+def parse():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--rows", type=whole(0, 100000), default=20000, help="grouped by all")
     parser.add_argument("--alone", type=whole(0, 10000000), default=100000, help="grouped by reid_group alone")

@@ -40,6 +40,7 @@ import time
 import cv2
 import numpy as np
 
+from group import save, whole
 from search import chip
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -373,22 +374,7 @@ def new_result(args):
             "reid_h_sha256": digest, "weights": "efficientnet_b0, seed 1", "cells": []}
 
 
-def save(result, path):
-    with open(path + ".part", "w", encoding="ascii") as f:
-        json.dump(result, f, indent=1)
-        f.write("\n")
-    os.replace(path + ".part", path)
-
-
 def parse():
-    def whole(least, most):
-        def number(text):
-            value = int(text)
-            if not least <= value <= most:
-                raise argparse.ArgumentTypeError(f"{text}: {least} to {most}")
-            return value
-        return number
-
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", 1)[0])
     parser.add_argument("--seconds", type=whole(0, 7200), default=120, help="of the film that all read")
     parser.add_argument("--wanted", type=whole(1, 100000), default=300, help="frames with a box")
