@@ -9208,14 +9208,14 @@ REID_API reid_result reid_search(reid_index *index, const float *queries, int n,
     reid__clear_error(error);
     if (!index || !search || n < 0 || (n && (!queries || !hits || !found)))
         return reid__fail(error, REID_ERR_INVALID_ARG, "an index, n >= 0, queries, a search, hits, found: all needed");
+    size_t places = search->k > 0 ? (size_t)n * (size_t)search->k : 0;
     memset(&h, 0, sizeof h);
     h.hits = hits, h.found = found;
-    reid_result r = REID_OK;
-    for (int pass = 0; n && pass < 1 + (r != REID_OK); pass++) {
-        if (search->k > 0) memset(hits, 0, (size_t)n * (size_t)search->k * sizeof *hits);
-        memset(found, 0, (size_t)n * sizeof *found);
-        if (!pass) r = reid__search_for(index, queries, n, search, &h, error);
-    }
+    if (places) memset(hits, 0, places * sizeof *hits);
+    if (n) memset(found, 0, (size_t)n * sizeof *found);
+    reid_result r = reid__search_for(index, queries, n, search, &h, error);
+    if (r != REID_OK && places) memset(hits, 0, places * sizeof *hits);
+    if (r != REID_OK && n) memset(found, 0, (size_t)n * sizeof *found);
     return r;
 }
 

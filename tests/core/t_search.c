@@ -446,6 +446,7 @@ static void test_refused_searches(void **unused) {
     assert_int_equal(reid_index_create(&s.desc, &s.rows, &index), REID_OK);
     s.b.desc.scoring = REID_GROUP_MAX;
     no_hits(&s, index, &s.b.desc, REID_ERR_INVALID_ARG, "rows.groups was NULL");
+    assert_int_equal(reid_search(index, NULL, 0, &s.b.desc, NULL, NULL, NULL), REID_ERR_INVALID_ARG); /* also of none */
     reid_index_destroy(index);
     free_bed(&s.b);
 }
