@@ -75,10 +75,10 @@
        bytes of code and constants in the object):
 
            left out           seconds     bytes        left out                         seconds     bytes
-           nothing               17.1   653 208        REID_NO_NARROW                       9.5   436 736
-           REID_NO_CUDA          12.6   575 559        REID_NO_VECTORS                      5.1   251 264
-           REID_NO_SEARCH        14.1   621 823        CUDA, search, queue and narrow       6.9   325 789
-           REID_NO_QUEUE         14.4   643 754        all five                             3.0   130 345
+           nothing               14.6   655 684        REID_NO_NARROW                       9.3   439 212
+           REID_NO_CUDA          13.0   578 275        REID_NO_VECTORS                      5.5   253 372
+           REID_NO_SEARCH        15.3   622 303        CUDA, search, queue and narrow       7.8   326 269
+           REID_NO_QUEUE         14.4   646 230        all five                             3.3   130 457
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
