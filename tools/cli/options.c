@@ -360,6 +360,9 @@ const option OPTIONS[] = {
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, with --json JSON"},
     {0, "threshold", "T", "urk", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
+    {0, "method", LINKAGES, "u", set_choice, SHARED(linkage), 0, 0,
+     "how groups are joined: by the mean of all their scores, or, for comparison, by the best one alone, which makes "
+     "chains (the components of the graph of all pairs at the threshold) and knows no decisions, pictures or tracks"},
     {0, "suggest", "T", "ur", set_real, SHARED(suggest), -1000, 1000,
      "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
      "below the threshold"},

@@ -60,7 +60,7 @@ typedef struct options {
     int count, sample, per_crop; /* 0: the usual ones */
     long long count_seed;        /* -1: not given */
 
-    int fit_method, report;
+    int fit_method, report, linkage; /* linkage: of LINKAGES */
     long long fit_dim, seed;    /* fit_dim: 0 when not given */
     double shrinkage, holdout;  /* NAN: not given */
 
