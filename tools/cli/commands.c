@@ -260,7 +260,10 @@ const command COMMANDS[] = {
      "A track that was joined has the best frames of each of its parts. Frames are all those that the file has, "
      "upright, at their own times, whatever the rate. Of a video that is damaged or ends early, what can be read "
      "counts; the rest is named. Detections that do not fit the video are refused. Exit status: 0, 1 when a video is "
-     "incomplete or a crop failed, 2 when nothing was written.",
+     "incomplete or a crop failed, 2 when nothing was written.\n\n"
+     "DIR appears whole, at the end. Until then the work is in DIR.part, where every video that is finished is noted "
+     "with its rows: of a run that was interrupted or killed, --resume does the rest, and the result has the bytes of "
+     "one run. A video in the middle is read from its beginning. Other inputs, models or options are refused.",
      {"reid track film.mkv --detections film.txt -m w.safetensors --threshold 0.8 -o tracks", NULL, NULL}, track_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
      "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "

@@ -224,6 +224,9 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "resume", NULL, "k", set_flag, SHARED(resume), 0, 0,
+     "continue DIR.part of an interrupted run behind the videos that it has finished, and keep it when interrupted "
+     "again"},
     {0, "strict", NULL, "emgltf", set_flag, SHARED(strict), 0, 0,
      "stop at the first input that fails: no output, exit 1"},
 

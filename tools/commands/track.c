@@ -1,40 +1,17 @@
 /* reid track: videos with a detector's boxes to tracks, their best frames, embeddings and individuals. */
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
+#include "commands/tracking.h"
 #include "gallery/makers.h"
-#include "identity/calibration_file.h"
 #include "identity/decision.h"
-#include "identity/film_groups.h"
 #include "pictures/cuts.h"
 #include "report/film_report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct tracking {
-    const options *o;
-    models all;
-    calibration calibration;
-    double threshold, weights[MAX_MODELS];
-    film_request *requests; /* [count] */
-    film *films;
-    size_t count, groups;
-    uint32_t *cuts;
-    size_t cut_count;
-    int looks_for_cuts;
-    crop_rows rows;
-    folder folder;
-} tracking;
-
-static int say_reason(const char *what, text *why) {
-    say_error("%s: %s", shown(what), why->s);
-    text_free(why);
-    return 0;
-}
 
 /* --- what is asked for -------------------------------------------------------------------------------------------- */
 
@@ -86,7 +63,7 @@ static int read_cuts(tracking *run) {
         return 0;
     }
     int first = run->o->first_frame > 0;
-    return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || say_reason(cuts, &why);
+    return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || tracking_say(cuts, &why);
 }
 
 static int plan(tracking *run) {
@@ -118,7 +95,7 @@ static int read_detections(tracking *run) {
                                       .first = o->first_frame, .min_conf = o->min_conf, .category = o->category};
         detections *d = &run->films[i].found;
         text why = TEXT_INIT;
-        if (!detections_read(d, &r, &why)) return say_reason(o->detections, &why);
+        if (!detections_read(d, &r, &why)) return tracking_say(o->detections, &why);
         if (d->empty) say_warning("%s: %zu boxes without area are left out", shown(o->detections), d->empty);
         if (d->samples > d->categories.count && d->count && d->count <= d->categories.count)
             say_warning("%s: %zu boxes in %zu frames: one for each category? Tracks need all of them",
@@ -141,35 +118,7 @@ static int prepare_models(tracking *run) {
     return 1;
 }
 
-static int prepare_folder(tracking *run) {
-    text name = TEXT_INIT, why = TEXT_INIT;
-    int good = folder_begin(&run->folder, run->o->output, &why) && folder_add(&run->folder, "crops", &why);
-    for (size_t i = 0; i < run->count && good; i++) {
-        text_clear(&name);
-        text_printf(&name, "crops/%s", run->requests[i].name);
-        good = text_failed(&name) ? text_no_memory(&why) : folder_add(&run->folder, name.s, &why);
-    }
-    text_free(&name);
-    run->rows.folder = run->folder.temp;
-    return good || say_reason(run->o->output, &why);
-}
-
 /* --- the work ----------------------------------------------------------------------------------------------------- */
-
-static int watch_films(tracking *run) {
-    for (size_t i = 0; i < run->count; i++) {
-        film *f = &run->films[i];
-        if (!film_make(f, &run->requests[i], &run->rows)) return 0;
-        if (f->streams > 1)
-            say_warning("%s: it has %d video streams; this is number %d", shown(run->o->operands[i]), f->streams,
-                        run->o->stream);
-        if (f->problem.len && f->frames)
-            say_error("%s: %s; %zu frames were read%s", shown(run->o->operands[i]), f->problem.s, f->frames,
-                      f->beyond ? ", and there are boxes beyond them" : "");
-        else if (f->problem.len) say_error("%s: %s", shown(run->o->operands[i]), f->problem.s);
-    }
-    return crop_rows_flush(&run->rows);
-}
 
 static int group(tracking *run) {
     const options *o = run->o;
@@ -204,7 +153,7 @@ static int write_all(tracking *run) {
     }
     good = good && folder_finish(&run->folder, &why);
     text_free(&content);
-    return good || say_reason(o->output, &why);
+    return good || tracking_say(o->output, &why);
 }
 
 static int tell_summary(const tracking *run) {
@@ -224,7 +173,7 @@ static int tell_summary(const tracking *run) {
 /* The exit status. */
 static int run_all(tracking *run) {
     size_t unread = 0, incomplete = run->rows.failed;
-    if (!watch_films(run)) return 2;
+    if (!tracking_films(run)) return 2;
     for (size_t i = 0; i < run->count; i++)
         unread += run->films[i].frames == 0, incomplete += run->films[i].problem.len != 0;
     if (unread == run->count) {
@@ -240,14 +189,14 @@ int track_main(options *o) {
     tracking run = {.o = o};
     int status = 2;
     if (!check_options(o)) return 2;
-    if (plan(&run) && read_detections(&run) && prepare_models(&run) && prepare_folder(&run)) status = run_all(&run);
+    if (plan(&run) && read_detections(&run) && prepare_models(&run) && tracking_folder(&run)) status = run_all(&run);
     folder_end(&run.folder);
     crop_rows_free(&run.rows);
     for (size_t i = 0; i < run.count && run.films; i++) {
         film_free(&run.films[i]);
         free((char *)(size_t)run.requests[i].name);
     }
-    free(run.films), free(run.requests), free(run.cuts);
+    free(run.films), free(run.requests), free(run.cuts), free(run.first_row);
     calibration_free(&run.calibration);
     if (run.all.count) models_close(&run.all);
     return status;

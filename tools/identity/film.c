@@ -309,7 +309,7 @@ static int read_frames(filming *run, video *v) {
     f->streams = video_streams(v);
     if (good && end == VIDEO_INTERRUPTED) good = 0;
     if (good && end == VIDEO_FAILED) say_error("%s: %s", shown(run->r->video.path), why.s), good = 0;
-    if (good && result < 0) text_join(&f->problem, &why);
+    if (good && result < 0) text_join(&f->problem, &why), f->passing = end == VIDEO_BROKEN_OFF;
     text_free(&why);
     return good && tracks_cut(run->tracker) && take_ended(run) && fits_end(run);
 }
@@ -345,6 +345,7 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     video *v = good ? video_open(&wanted, &f->problem) : NULL;
     if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
+    else f->passing = 1;
     if (good && (text_failed(&f->problem) || text_failed(&f->decoder))) good = say_no_memory();
     if (good) put_in_order(f);
     f->found.unit = BOX_PIXELS;

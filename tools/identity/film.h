@@ -55,6 +55,8 @@ typedef struct film {
     int width, height, streams;    /* of the first frame; of the file */
     double seconds;        /* of the last frame */
     text decoder, problem; /* problem: why the video is not complete; empty: it is */
+    int passing;           /* what the problem is may be over the next time: no ffmpeg, killed, not there */
+    int recalled;          /* from the record of another run (film_record.h) */
 } film;
 
 /* Reads the video; crops go to rows. found has to be there. Returns 0 after saying what is wrong (a video that cannot
