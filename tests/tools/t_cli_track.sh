@@ -193,7 +193,7 @@ refused() { # refused PATTERN ARGUMENT...
     silent
     absent no
 }
-refused 'no VIDEO' --detections film.txt
+refused 'no VIDEO or FOLDER' --detections film.txt
 refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'

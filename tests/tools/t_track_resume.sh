@@ -17,8 +17,8 @@ for film in $films; do
         "$repository/build/demo_video" --size 160x120 --seconds 3 --animals 2 --seed "$(printf %d "'$film")" \
             $run >raw || exit 1
     done
-    ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -s 160x120 -r 10 -i raw -c:v libx264 -pix_fmt yuv420p "$film" \
-        </dev/null || exit 1
+    ffmpeg -nostdin -v error -y -f rawvideo -pix_fmt rgb24 -s 160x120 -r 10 -i raw -c:v libx264 -pix_fmt yuv420p \
+        "$film" </dev/null || exit 1
     awk -F, -v film="$film" '{
         printf "%s,%d,%.9g,%.9g,%s,%s,%s\n", film, $1 - 1, $3 - 1, $4 - 1, $5, $6, $7 }' found.txt >>films.csv
 done

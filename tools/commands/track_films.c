@@ -45,17 +45,28 @@ static int key_file(text *key, const char *what, const char *path) {
     return good;
 }
 
-/* A video by its size and time: reading hours of film to compare them would take as long as tracking them. */
-static void key_video(text *key, const char *path) {
+/* A video or photo by its size and time: reading hours of film to compare them would take as long as tracking them. */
+static void add_file(text *value, const char *path) {
     struct stat st;
-    text value = TEXT_INIT;
     if (stat(path, &st) == 0) {
-        text_printf(&value, "%lld bytes of ", (long long)st.st_size);
-        when_text(&value, (long long)st.st_mtim.tv_sec * 1000);
-        text_printf(&value, " and %09ld ns", (long)st.st_mtim.tv_nsec);
-    } else text_puts(&value, "a file that cannot be read");
-    key_text(key, path, value.s);
-    text_free(&value);
+        text_printf(value, "%lld bytes of ", (long long)st.st_size);
+        when_text(value, (long long)st.st_mtim.tv_sec * 1000);
+        text_printf(value, " and %09ld ns", (long)st.st_mtim.tv_nsec);
+    } else text_puts(value, "a file that cannot be read");
+}
+
+static void key_video(text *key, const film_request *r) {
+    text value = TEXT_INIT, all = TEXT_INIT;
+    for (size_t i = 0; r->photos && i < r->photos->count; i++) {
+        text_printf(&all, "%s %lld ", r->photos->at[i].path, r->photos->at[i].when);
+        add_file(&all, r->photos->at[i].path);
+    }
+    if (!r->photos) add_file(&value, r->video.path);
+    else text_printf(&value, "%zu photos with the checksum %08x", r->photos->count,
+                     (unsigned)crc32_more(0, all.s ? all.s : "", all.len));
+    if (text_failed(&all)) text_no_memory(key);
+    key_text(key, r->video.path, value.s);
+    text_free(&value), text_free(&all);
 }
 
 static void key_models(const tracking *run, text *key) {
@@ -83,6 +94,7 @@ static int make_key(const tracking *run, text *key) {
     else key_text(key, "--cuts", run->looks_for_cuts ? "auto" : "none");
     key_number(key, "--best", first->best);
     key_number(key, "--apart", first->apart);
+    key_number(key, "--burst", first->burst);
     key_number(key, "--stream", o->stream);
     key_text(key, "--ffmpeg", o->ffmpeg);
     key_number(key, "--max-pixels", (double)o->max_pixels);
@@ -90,7 +102,7 @@ static int make_key(const tracking *run, text *key) {
     key_number(key, "--weights, the first", run->weights[0]);
     key_number(key, "--weights, the second", run->all.count > 1 ? run->weights[1] : 0);
     key_number(key, "the number of videos", (double)run->count);
-    for (size_t i = 0; i < run->count; i++) key_video(key, run->requests[i].video.path);
+    for (size_t i = 0; i < run->count; i++) key_video(key, &run->requests[i]);
     return good && need_text(key);
 }
 
@@ -223,7 +235,7 @@ static void tell_problems(const tracking *run, const film *f) {
     const char *path = shown(f->r->video.path);
     if (f->streams > 1)
         say_warning("%s: it has %d video streams; this is number %d", path, f->streams, run->o->stream);
-    if (f->problem.len && f->frames)
+    if (f->problem.len && f->frames && !f->r->photos)
         say_error("%s: %s; %zu frames were read%s", path, f->problem.s, f->frames,
                   f->beyond ? ", and there are boxes beyond them" : "");
     else if (f->problem.len) say_error("%s: %s", path, f->problem.s);

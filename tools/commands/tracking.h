@@ -15,6 +15,7 @@ typedef struct tracking {
     film_request *requests; /* [count] */
     film *films;
     size_t count, groups;
+    photos photos;          /* of the folders among the operands */
     uint32_t *cuts;
     size_t cut_count;
     int looks_for_cuts;
