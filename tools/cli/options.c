@@ -224,6 +224,9 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "resume", NULL, "k", set_flag, SHARED(resume), 0, 0,
+     "continue DIR.part of an interrupted run behind the videos that it has finished, and keep it when interrupted "
+     "again"},
     {0, "strict", NULL, "emgltf", set_flag, SHARED(strict), 0, 0,
      "stop at the first input that fails: no output, exit 1"},
 
@@ -427,6 +430,10 @@ const option OPTIONS[] = {
     {0, "best", "N", "k", set_int, SHARED(best), 1, 100, "frames kept of each track. Default: 3"},
     {0, "apart", "SECONDS", "k", set_real, SHARED(apart), 0, 86400,
      "the least time between two of them. Default: 0.5"},
+    {0, "burst", "SECONDS", "k", set_real, SHARED(burst), 0, 86400,
+     "photos: those that follow each other within so many seconds are one burst. Default: 5"},
+    {0, "times", "FILE.csv", "k", set_text, SHARED(times), 0, 0,
+     "photos: when they were taken, in columns path and time, for those whose EXIF does not say so, or not rightly"},
     {0, "stream", "N", "k", set_int, SHARED(stream), 0, 1000, "which video stream of the file, from 0. Default: 0"},
     {0, "ffmpeg", "PROGRAM", "k", set_text, SHARED(ffmpeg), 0, 0,
      "what decodes videos, version 4.4 or newer. Default: ffmpeg, from PATH"},
@@ -458,7 +465,7 @@ const option OPTIONS[] = {
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
     {0, "memory", "BYTES", "emibgltswk", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emgltswf", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
     {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
@@ -534,7 +541,7 @@ static int parse_letters(options *o, const command *c, char **argv) {
 
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
-    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = (double)NAN;
+    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = o->burst = (double)NAN;
     o->count_seed = o->first_frame = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;

@@ -71,7 +71,8 @@ typedef struct options {
 
     const char *detections, *ffmpeg, *cuts;
     int stream, first_frame; /* first_frame: -1 when not given */
-    double apart;            /* seconds; NAN: not given */
+    double apart, burst;     /* seconds; NAN: not given */
+    const char *times;
 
     int help, man;
     const char *completion;
