@@ -467,6 +467,9 @@ const option OPTIONS[] = {
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "jpeg", JPEG_DECODERS, "emgltswf", set_choice, SHARED(jpeg), 0, 0,
+     "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
+     "by a few levels. Default: auto, libturbojpeg where it is installed"},
     {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
