@@ -1,5 +1,5 @@
--- A gallery of reid in PostgreSQL, version 1. Runs in one transaction; `reid gallery create` does that, or whoever looks
--- after the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema "reid".
+-- A gallery of reid in PostgreSQL, version 1. Runs in one transaction; `reid gallery create` does that, or whoever
+-- looks after the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema "reid".
 --
 --   model ----< embedder >---- gallery         what the templates are embedded by, now and before
 --     |
@@ -49,7 +49,7 @@ CREATE TABLE reid.gallery (
 -- Names are compared byte by byte: what looks alike is not the same. Texts of any length are unique by their hash.
 CREATE TABLE reid.identity (
     identity_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    name        text COLLATE "C" NOT NULL,
+    name        text COLLATE "C" NOT NULL CHECK (name <> ''),
     EXCLUDE USING hash (name WITH =)
 );
 
@@ -58,11 +58,11 @@ CREATE TABLE reid.template (
     template_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id          text COLLATE "C" NOT NULL CHECK (id <> ''),
     identity_id bigint NOT NULL REFERENCES reid.identity,
-    camera      text COLLATE "C" NOT NULL DEFAULT '', -- '': unknown
-    seen        timestamptz,                          -- NULL: unknown; milliseconds count
-    source      text COLLATE "C" NOT NULL DEFAULT '', -- the picture's path
-    source_size numeric(20) NOT NULL DEFAULT 0,       -- its bytes and their hash, 0: unknown
-    source_hash numeric(20) NOT NULL DEFAULT 0,
+    camera      text COLLATE "C" NOT NULL DEFAULT '',   -- '': unknown
+    seen        timestamptz CHECK (isfinite(seen)),     -- NULL: unknown; milliseconds count
+    source      text COLLATE "C" NOT NULL DEFAULT '',   -- the picture's path
+    source_size bigint NOT NULL DEFAULT 0 CHECK (source_size >= 0), -- its bytes, 0: unknown
+    source_hash bigint NOT NULL DEFAULT 0,              -- the 64 bits of their hash, as a signed number
     EXCLUDE USING hash (id WITH =)
 );
 CREATE INDEX template_identity ON reid.template (identity_id);
@@ -70,9 +70,72 @@ CREATE INDEX template_camera ON reid.template USING hash (camera);
 CREATE INDEX template_seen ON reid.template (seen);
 CREATE INDEX template_source ON reid.template (source_hash) WHERE source_hash <> 0;
 
+-- What a writer has stored last, under a number that nobody can guess: whoever loses the connection during a COMMIT
+-- finds out here whether it has happened. The next commit takes it away again.
+CREATE TABLE reid.stored (
+    token uuid PRIMARY KEY DEFAULT gen_random_uuid(),
+    at    timestamptz NOT NULL DEFAULT now()
+);
+
+-- Begins a change of templates or of the threshold, in the transaction that makes it: they are for this embedder, which
+-- must still be the gallery's. Writers hold the lock together; whoever changes what `gallery` says, or looks for
+-- identities that nobody uses, takes it alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the
+-- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten.
+CREATE FUNCTION reid.writing(embedder int, last_one uuid) RETURNS uuid LANGUAGE plpgsql AS $$
+DECLARE
+    ours uuid;
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(1919248740, 1);
+    PERFORM FROM reid.gallery g WHERE g.embedder = writing.embedder;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the gallery has been switched to other models meanwhile'
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    DELETE FROM reid.stored WHERE token = last_one;
+    INSERT INTO reid.stored DEFAULT VALUES RETURNING token INTO ours;
+    RETURN ours;
+END $$;
+
+-- Rights: who is a reid_reader can search, a reid_writer also adds and removes templates and sets the threshold; models
+-- and tables belong to who made the gallery. Roles are the whole server's, and not everybody may make them: whoever does
+-- so later calls this again, as add_model does for new tables.
+CREATE FUNCTION reid.grant_roles() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    who text;
+    tables text;
+BEGIN
+    FOR who IN SELECT rolname FROM pg_roles WHERE rolname IN ('reid_reader', 'reid_writer') LOOP
+        EXECUTE format('GRANT USAGE ON SCHEMA reid TO %I', who);
+        EXECUTE format('GRANT SELECT ON ALL TABLES IN SCHEMA reid TO %I', who);
+    END LOOP;
+    IF to_regrole('reid_writer') IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT string_agg(format('reid.%I', 'embedding_' || fingerprint), ', ') INTO tables FROM reid.model;
+    EXECUTE 'GRANT INSERT, DELETE ON reid.template, reid.identity, reid.stored' || coalesce(', ' || tables, '')
+        || ' TO reid_writer';
+    GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
+END $$;
+
+DO $$
+DECLARE
+    who text;
+BEGIN
+    FOREACH who IN ARRAY ARRAY['reid_reader', 'reid_writer'] LOOP
+        BEGIN
+            EXECUTE format('CREATE ROLE %I NOLOGIN', who);
+        EXCEPTION
+            WHEN duplicate_object OR unique_violation THEN NULL;
+            WHEN insufficient_privilege THEN
+                RAISE WARNING 'you may not make the role %; once somebody has, call reid.grant_roles()', who;
+        END;
+    END LOOP;
+    PERFORM reid.grant_roles();
+END $$;
+
 -- Registers a model and makes its table: `half` is what HNSW searches, `row` what scores are computed from, in the
--- gallery's precision, little-endian. Cosine and inner product order unit vectors alike; the inner product is cheaper.
--- Floats do not compress, so that is not tried (EXTERNAL).
+-- gallery's precision (kept: fp32 or fp16), little-endian. Cosine and inner product order unit vectors alike; the inner
+-- product is cheaper. Floats do not compress, so that is not tried (EXTERNAL).
 -- m = 16 and ef_construction = 128 are pgvector's default and twice its default. HNSW takes halves of up to 4,000
 -- values; longer ones are searched exactly.
 CREATE FUNCTION reid.add_model(fingerprint text, network text, preset text, "precision" text, dim int, kept text)
@@ -80,22 +143,26 @@ RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     id int;
     name text := 'embedding_' || fingerprint;
+    vectors text; -- the schema that pgvector lies in
 BEGIN
     SELECT m.model_id INTO id FROM reid.model m WHERE m.fingerprint = add_model.fingerprint;
     IF FOUND THEN
         RETURN id;
     END IF;
-    INSERT INTO reid.model (fingerprint, network, preset, precision, dim)
+    SELECT n.nspname INTO STRICT vectors FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+        WHERE e.extname = 'vector';
+    INSERT INTO reid.model (fingerprint, network, preset, "precision", dim)
         VALUES (fingerprint, network, preset, "precision", dim) RETURNING model_id INTO id;
     EXECUTE format('CREATE TABLE reid.%I (
         template_id bigint PRIMARY KEY REFERENCES reid.template ON DELETE CASCADE,
-        half        halfvec(%s) NOT NULL,
+        half        %I.halfvec(%s) NOT NULL,
         row         bytea NOT NULL CHECK (octet_length(row) = %s))',
-        name, dim, dim * CASE kept WHEN 'fp16' THEN 2 ELSE 4 END);
+        name, vectors, dim, dim * CASE kept WHEN 'fp16' THEN 2 ELSE 4 END);
     EXECUTE format('ALTER TABLE reid.%I ALTER COLUMN row SET STORAGE EXTERNAL', name);
     IF dim <= 4000 THEN
-        EXECUTE format('CREATE INDEX %I ON reid.%I USING hnsw (half halfvec_ip_ops)
-            WITH (m = 16, ef_construction = 128)', name || '_hnsw', name);
+        EXECUTE format('CREATE INDEX %I ON reid.%I USING hnsw (half %I.halfvec_ip_ops)
+            WITH (m = 16, ef_construction = 128)', name || '_hnsw', name, vectors);
     END IF;
+    PERFORM reid.grant_roles();
     RETURN id;
 END $$;
