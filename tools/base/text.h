@@ -49,6 +49,13 @@ void text_visible(text *t, const char *s);
 int visible_character(const char *s, char out[8]);
 /* The same into an array, cut off where it is full; returns the length. */
 size_t visible(char *out, size_t size, const char *s);
+/* 1 for postgresql://… and postgres://…, which are the address of a database. */
+int is_database_url(const char *place);
+/* 1 when it is plain where such a URL has its user and password: it has no other @, for a password that was not encoded
+   may hold any character. */
+int is_plain_url(const char *place);
+/* visible() for a path or such a URL, of which whatever may be a password becomes ***. */
+size_t visible_place(char *out, size_t size, const char *place);
 /* With padding. */
 void text_base64(text *t, const void *bytes, size_t len);
 /* 9 significant digits: enough to read every float32 back. */
