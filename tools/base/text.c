@@ -98,6 +98,12 @@ int utf8_length(const char *s) {
     return is_tail(s, 3) ? 4 : 0;
 }
 
+int utf8_valid(const char *s) {
+    for (int n; *s; s += n)
+        if (!(n = utf8_length(s))) return 0;
+    return 1;
+}
+
 void text_utf8(text *t, unsigned code) {
     if (code < 0x80) {
         text_putc(t, (int)code);

@@ -63,6 +63,8 @@ void text_floats(text *t, const float *values, int count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);
+/* 1 when all of s is UTF-8. */
+int utf8_valid(const char *s);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 
