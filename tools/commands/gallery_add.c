@@ -11,6 +11,7 @@
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
+#include "pictures/box_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,7 @@ typedef struct adding {
     uint64_t size, hash;
     uint16_t *half_row;        /* [dim] */
     text said;                 /* about what is not yet stored, a line each */
+    text source;               /* of the last picture */
     said_line *lines;          /* [waiting], with --json */
     size_t line_cap, waiting, late, added, failed; /* late: of those that wait, what a commit has refused */
     double saved;
@@ -136,7 +138,10 @@ static int add_picture(void *user, size_t index, const float *row, const char *w
     a->hashed = in->path; /* boxes of one picture follow each other */
     const char *camera = a->of && a->of[index].camera ? a->of[index].camera : a->o->camera ? a->o->camera : "";
     long long time = a->of && a->of[index].time != STORE_NO_TIME ? a->of[index].time : a->time;
-    store_item item = {in->id, in->identity, camera, in->path, time, a->size, a->hash};
+    text_clear(&a->source);
+    box_text(&a->source, in);
+    if (!need_text(&a->source)) return a->broken = 1, 0;
+    store_item item = {in->id, in->identity, camera, a->source.s, time, a->size, a->hash};
     return add_one(a, &item, row);
 }
 
@@ -308,6 +313,7 @@ int gallery_add(options *o, const char *path) {
     if (!files) begun = add_pictures(&a, &meta);
     int status = interrupted() && !files ? 2 : finish(&a, begun);
     text_free(&a.said);
+    text_free(&a.source);
     free(a.lines);
     free(a.half_row);
     templates_close(a.to);

@@ -6,6 +6,7 @@
 #include "gallery/gallery_file.h"
 #include "gallery/makers.h"
 #include "gallery/templates.h"
+#include "pictures/box_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,10 +34,12 @@ static int index_identities(gallery *g) {
     return 1;
 }
 
-/* Device and inode of the file behind a row, whose name may end in "#7" for a box. */
+/* Device and inode of the file behind a row, whose name may end in a box, or in "#7" for one. */
 static int find_file(gallery_image *image, const char *path) {
     struct stat st;
-    char *name = need_copy(path, strlen(path));
+    box_unit unit;
+    double box[4];
+    char *name = need_copy(path, stat(path, &st) == 0 ? strlen(path) : box_text_split(path, &unit, box));
     if (!name) return 0;
     char *hash = strrchr(name, '#');
     int found = stat(name, &st) == 0;

@@ -100,6 +100,7 @@ struct pq {
     char state[6];
     char *statement[STATEMENTS]; /* texts that are prepared, under the name "s" and their place */
     int statements, copying;     /* copying: a COPY … FROM STDIN is open */
+    int steady;                  /* a signal does not cancel */
     char *piece;                 /* the last one of a COPY … TO STDOUT */
 };
 
@@ -177,6 +178,7 @@ void pq_close(pq *c) {
     free(c);
 }
 
+void pq_steady(pq *c, int steady) { c->steady = steady; }
 const char *pq_state(const pq *c) { return c->state; }
 int pq_try_again(const pq *c) { return strcmp(c->state, "40001") == 0 || strcmp(c->state, "40P01") == 0; }
 int pq_lost(const pq *c) { return lib.PQstatus(c->connection) == CONNECTION_IS_BAD; }
@@ -203,7 +205,7 @@ static int wait_for_server(pq *c) {
     while (lib.PQisBusy(c->connection)) {
         struct pollfd p = {lib.PQsocket(c->connection), POLLIN, 0};
         poll(&p, 1, LOOK_AROUND_MS);
-        if (interrupted() && !cancelled) {
+        if (!c->steady && interrupted() && !cancelled) {
             char unused[256];
             void *cancel = lib.PQgetCancel(c->connection);
             if (cancel) lib.PQcancel(cancel, unused, sizeof unused);

@@ -36,6 +36,9 @@ int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text 
 /* Several statements in one text, without arguments: a migration, BEGIN, COMMIT. Nothing of a user's is in it. */
 int pq_script(pq *c, const char *sql, text *why);
 
+/* 1: from now on statements are waited for although interrupted(): those that end what was begun. */
+void pq_steady(pq *c, int steady);
+
 /* The five characters of SQLSTATE that the last failure had, "" if the server has told none. */
 const char *pq_state(const pq *c);
 /* 1 when the last failure goes away by itself if the transaction is tried again: it could not be serialized, or was in a

@@ -77,6 +77,39 @@ CREATE TABLE reid.stored (
     at    timestamptz NOT NULL DEFAULT now()
 );
 
+-- Re-embedding: `reid gallery reembed` fills the tables of another embedder while everybody goes on searching with the
+-- gallery's. Each such command is a worker; one that has not shown itself for longer than its lease counts as dead, and
+-- whoever notices takes its row away, with its claims.
+CREATE TABLE reid.worker (
+    worker_id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    embedder_id int NOT NULL REFERENCES reid.embedder ON DELETE CASCADE,
+    name        text NOT NULL, -- its machine and process, for people
+    started     timestamptz NOT NULL DEFAULT now(),
+    beat        timestamptz NOT NULL DEFAULT now(), -- when it has shown itself last
+    lease       interval NOT NULL,
+    made        bigint NOT NULL DEFAULT 0, -- templates that it has embedded, and that it could not
+    failed      bigint NOT NULL DEFAULT 0
+);
+
+-- The templates that a worker is embedding now. Only whoever takes a claim away may write the rows, in the same
+-- transaction: so each is written once, also when a worker that was taken for dead goes on.
+CREATE TABLE reid.claim (
+    template_id bigint REFERENCES reid.template ON DELETE CASCADE,
+    embedder_id int REFERENCES reid.embedder ON DELETE CASCADE,
+    worker_id   bigint NOT NULL REFERENCES reid.worker ON DELETE CASCADE,
+    PRIMARY KEY (template_id, embedder_id)
+);
+CREATE INDEX claim_worker ON reid.claim (worker_id);
+
+-- Templates that could not be embedded again, and why. Workers that start later try once more.
+CREATE TABLE reid.failure (
+    template_id bigint REFERENCES reid.template ON DELETE CASCADE,
+    embedder_id int REFERENCES reid.embedder ON DELETE CASCADE,
+    why         text NOT NULL,
+    at          timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (template_id, embedder_id)
+);
+
 -- Begins a change of templates or of the threshold, in the transaction that makes it: they are for this embedder, which
 -- must still be the gallery's. Writers hold the lock together; whoever changes what `gallery` says, or looks for
 -- identities that nobody uses, takes it alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the
@@ -115,6 +148,8 @@ BEGIN
     EXECUTE 'GRANT INSERT, DELETE ON reid.template, reid.identity, reid.stored' || coalesce(', ' || tables, '')
         || ' TO reid_writer';
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
+    GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
+    GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock
 END $$;
 
 DO $$
@@ -165,4 +200,18 @@ BEGIN
     END IF;
     PERFORM reid.grant_roles();
     RETURN id;
+END $$;
+
+-- Takes away an embedder that is not the gallery's, and the embeddings of those of its models that no other one has.
+CREATE FUNCTION reid.drop_embedder(embedder int) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    gone record;
+BEGIN
+    UPDATE reid.gallery g SET previous = NULL WHERE g.previous = drop_embedder.embedder;
+    DELETE FROM reid.embedder e WHERE e.embedder_id = drop_embedder.embedder;
+    FOR gone IN DELETE FROM reid.model m
+            WHERE NOT EXISTS (SELECT FROM reid.embedder e WHERE m.model_id IN (e.model_a, e.model_b))
+            RETURNING m.fingerprint LOOP
+        EXECUTE format('DROP TABLE reid.%I', 'embedding_' || gone.fingerprint);
+    END LOOP;
 END $$;
