@@ -19,11 +19,14 @@ typedef struct pq_argument {
 
 /* 1 for postgresql://… and postgres://… */
 int pq_is_url(const char *place);
-/* The same URL for people: whatever may be a password is replaced by ***. */
+/* The same URL for people, as shown() has it: whatever may be a password is replaced by ***. */
 void pq_shown(text *t, const char *url);
 
 /* NULL with the reason in why, which never holds a password; *missing: because there is no libpq. */
 pq *pq_open(const char *url, int *missing, text *why);
+/* The same connection anew, after it was lost: nothing is prepared any more, and what was open is rolled back by the
+   server when it notices. Returns 0 with the reason in why; it is as lost as before then. */
+int pq_open_again(pq *c, const char *url, text *why);
 /* NULL is allowed. A transaction that is open is rolled back by the server. */
 void pq_close(pq *c);
 
@@ -35,6 +38,9 @@ pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int coun
 int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text *why);
 /* Several statements in one text, without arguments: a migration, BEGIN, COMMIT. Nothing of a user's is in it. */
 int pq_script(pq *c, const char *sql, text *why);
+
+/* 1: from now on statements are waited for although interrupted(): those that end what was begun. */
+void pq_steady(pq *c, int steady);
 
 /* The five characters of SQLSTATE that the last failure had, "" if the server has told none. */
 const char *pq_state(const pq *c);
