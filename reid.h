@@ -8232,7 +8232,8 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
         const float *from = s->result + (size_t)i * dim;
         if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
         if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
-        else reid__fail(e, r, "image %d: %s", s->first + i, reid_result_string(r));
+        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r), g->plan.half && !g->plan.int8 ?
+                        "; activations beyond 65504 overflow in FP16: precision fp32 holds them" : "");
     }
     return r;
 }
