@@ -26,6 +26,8 @@ typedef void (*notice_fn)(void *user, const char *message);
 
 /* The functions that are used, by their names there. Connections and results have no type of their own here. */
 static struct library {
+    void *(*PQconninfoParse)(const char *url, char **error);
+    void (*PQconninfoFree)(void *parameters);
     void *(*PQconnectdbParams)(const char *const *names, const char *const *values, int expand);
     int (*PQstatus)(const void *connection);
     char *(*PQerrorMessage)(const void *connection);
@@ -62,7 +64,7 @@ static const struct name {
     size_t at;
 } NAMES[] = {
 #define NAME(f) {#f, offsetof(struct library, f)}
-    NAME(PQconnectdbParams), NAME(PQstatus), NAME(PQerrorMessage), NAME(PQserverVersion), NAME(PQsocket),
+    NAME(PQconninfoParse), NAME(PQconninfoFree), NAME(PQconnectdbParams), NAME(PQstatus), NAME(PQerrorMessage), NAME(PQserverVersion), NAME(PQsocket),
     NAME(PQfinish), NAME(PQsetNoticeProcessor), NAME(PQprepare), NAME(PQsendQueryPrepared), NAME(PQsendQuery),
     NAME(PQconsumeInput), NAME(PQisBusy), NAME(PQgetResult), NAME(PQgetCancel), NAME(PQcancel), NAME(PQfreeCancel),
     NAME(PQresultStatus), NAME(PQresultErrorField), NAME(PQntuples), NAME(PQgetisnull), NAME(PQgetvalue),
@@ -86,56 +88,10 @@ static void load(void) {
     loaded = 1;
 }
 
-/* --- what a URL shows --------------------------------------------------------------------------------------------- */
+/* --- addresses ---------------------------------------------------------------------------------------------------- */
 
-static const char *after_scheme(const char *place) {
-    static const char *const SCHEMES[] = {"postgresql://", "postgres://"};
-    for (int i = 0; i < 2; i++)
-        if (strncmp(place, SCHEMES[i], strlen(SCHEMES[i])) == 0) return place + strlen(SCHEMES[i]);
-    return NULL;
-}
-
-int pq_is_url(const char *place) { return after_scheme(place) != NULL; }
-
-/* 1 for the name of a parameter whose value is a secret: password, sslpassword, and any that end so. */
-static int is_secret(const char *name, size_t len) {
-    static const char WORD[] = "password";
-    size_t n = sizeof WORD - 1;
-    return (len >= n && strncasecmp(name + len - n, WORD, n) == 0) || memchr(name, '%', len) != NULL;
-}
-
-/* user:PASSWORD@ stands before the first slash or question mark; an unencoded @ of a password counts as part of it. */
-void pq_shown(text *t, const char *url) {
-    const char *rest = after_scheme(url);
-    if (!rest) {
-        text_visible(t, url);
-        return;
-    }
-    text safe = TEXT_INIT;
-    size_t authority = strcspn(rest, "/?");
-    const char *at = NULL, *colon = memchr(rest, ':', authority);
-    for (size_t i = 0; i < strcspn(rest, "?"); i++)
-        if (rest[i] == '@') at = rest + i;
-    if (at && colon && colon < at) {
-        text_add(&safe, url, (size_t)(colon - url));
-        text_puts(&safe, ":***");
-    } else {
-        at = url;
-    }
-    for (const char *p = at; *p;) {
-        size_t n = strcspn(p, "?&"), name = strcspn(p, "=");
-        if (p != at && name < n && is_secret(p, name)) {
-            text_add(&safe, p, name);
-            text_puts(&safe, "=***");
-        } else {
-            text_add(&safe, p, n);
-        }
-        p += n;
-        if (*p) text_putc(&safe, *p++);
-    }
-    text_visible(t, text_failed(&safe) ? "the database" : safe.s);
-    text_free(&safe);
-}
+int pq_is_url(const char *place) { return is_database_url(place); }
+void pq_shown(text *t, const char *url) { text_puts(t, shown(url)); }
 
 /* --- connections -------------------------------------------------------------------------------------------------- */
 
@@ -165,6 +121,24 @@ static void take_message(text *why, const char *message) {
     if (!why->len) text_puts(why, "the connection failed without a word");
 }
 
+/* libpq's words about an address that it does not understand may hold any part of it, a password among them. */
+static int is_understood(const char *url) {
+    char *error = NULL;
+    void *parameters = lib.PQconninfoParse(url, &error);
+    if (error) lib.PQfreemem(error);
+    if (parameters) lib.PQconninfoFree(parameters);
+    return parameters != NULL;
+}
+
+/* Why there is no connection. */
+static void say_no_connection(text *why, const char *url, const char *message) {
+    if (is_plain_url(url) && !strstr(message, "invalid integer value") && !strstr(message, "invalid port number"))
+        take_message(why, message);
+    else
+        text_puts(why, "cannot be reached; perhaps its address is not what you mean: in a password, write %40 for @, "
+                       "%2F for /, %3F for ?, %3A for :");
+}
+
 pq *pq_open(const char *url, int *missing, text *why) {
     static const char *const NAMED[] = {"dbname", "client_encoding", "fallback_application_name", NULL};
     const char *values[] = {url, "UTF8", "reid", NULL};
@@ -175,6 +149,11 @@ pq *pq_open(const char *url, int *missing, text *why) {
         text_puts(why, "a gallery in PostgreSQL needs libpq.so.5 (Debian: apt-get install libpq5)");
         return NULL;
     }
+    if (!is_understood(url)) {
+        text_puts(why, "is no address of a database: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with %25 "
+                       "for %, %40 for @, %2F for /");
+        return NULL;
+    }
     pq *c = mem_zeroed(1, sizeof *c);
     if (c) c->connection = lib.PQconnectdbParams(NAMED, values, 1);
     if (!c || !c->connection) {
@@ -183,7 +162,7 @@ pq *pq_open(const char *url, int *missing, text *why) {
         return NULL;
     }
     if (lib.PQstatus(c->connection) != CONNECTION_IS_GOOD) {
-        take_message(why, lib.PQerrorMessage(c->connection));
+        say_no_connection(why, url, lib.PQerrorMessage(c->connection));
         pq_close(c);
         return NULL;
     }

@@ -19,7 +19,7 @@ typedef struct pq_argument {
 
 /* 1 for postgresql://… and postgres://… */
 int pq_is_url(const char *place);
-/* The same URL for people: whatever may be a password is replaced by ***. */
+/* The same URL for people, as shown() has it: whatever may be a password is replaced by ***. */
 void pq_shown(text *t, const char *url);
 
 /* NULL with the reason in why, which never holds a password; *missing: because there is no libpq. */
