@@ -11,7 +11,7 @@
 #include "gallery/pq.h"
 #include "gallery/reembed.h"
 #include "pictures/box_text.h"
-#include "report/change_report.h"
+#include "report/model_change_report.h"
 
 #include <errno.h>
 #include <math.h>
@@ -359,13 +359,13 @@ static int compare_embedders(const options *o, embedder_list *l, const embedder 
     const change_rules rules = {o->fmr, o->threads, (reid_isa)o->isa};
     model_change_begin(&c, &l->at[0].makers, &next->makers);
     int good = embedders_rows(l, &l->at[0], next, take_template, &c);
-    const change_report report = {&c, l->templates - c.count, o->fmr};
+    const model_change_report report = {&c, l->templates - c.count, o->fmr};
     if (good && !c.count) {
         say_error("--compare: no template has a row of both models");
         good = 0;
     }
     good = good && model_change_compute(&c, &rules);
-    if (good) (o->json ? change_json : change_table)(&t, &report);
+    if (good) (o->json ? model_change_json : model_change_table)(&t, &report);
     good = good && results_print(&t);
     text_free(&t);
     model_change_free(&c);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/pq.h"
+#include "gallery/pq_binary.h"
 #include "reid.h"
 
 #include <inttypes.h>
@@ -312,31 +313,26 @@ static void rows_sql(text *t, const embedder *both[2]) {
 }
 
 /* The models' parts side by side as floats; returns 0 when a row has not the length that it must have. */
-static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, float *to) {
+static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, uint16_t *half, float *to) {
     for (int m = 0; m < e->makers.models; m++) {
-        size_t len = 0, dim = (size_t)e->makers.model[m].dim;
+        int dim = e->makers.model[m].dim, size = e->makers.halves ? (int)sizeof *half : (int)sizeof *to;
+        size_t len = 0;
         const char *bytes = pq_field(r, row, (*column)++, &len);
-        if (!bytes || len != dim * (e->makers.halves ? sizeof(uint16_t) : sizeof(float))) return 0;
-        if (e->makers.halves) {
-            for (size_t i = 0; i < dim; i++) {
-                uint16_t half;
-                memcpy(&half, bytes + i * sizeof half, sizeof half);
-                reid_from_halves(&half, to + i, 1);
-            }
-        } else {
-            memcpy(to, bytes, len);
-        }
+        if (!bytes || len != (size_t)dim * (size_t)size) return 0;
+        binary_to_row(bytes, e->makers.halves ? (void *)half : to, dim, size);
+        if (e->makers.halves) reid_from_halves(half, to, (size_t)dim);
         to += dim;
     }
     return 1;
 }
 
-static int give_rows(const pq_result *r, const embedder *both[2], float *values, embedder_row_fn fn, void *user,
-                     text *why) {
+/* values: of both rows; half: for the longer one. */
+static int give_rows(const pq_result *r, const embedder *both[2], float *values, uint16_t *half, embedder_row_fn fn,
+                     void *user, text *why) {
     for (size_t i = 0; i < pq_rows(r); i++) {
         int column = 6;
         float *other = values + both[0]->makers.dim;
-        if (!take_row(both[0], r, i, &column, values) || !take_row(both[1], r, i, &column, other)) {
+        if (!take_row(both[0], r, i, &column, half, values) || !take_row(both[1], r, i, &column, half, other)) {
             text_printf(why, "a row of %s has a wrong length", field(r, i, 1));
             return 0;
         }
@@ -352,22 +348,24 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
     const embedder *both[] = {one, other};
     text why = TEXT_INIT, sql = TEXT_INIT;
     number after = number_of(0);
-    float *values = need_array((size_t)(one->makers.dim + other->makers.dim), sizeof *values);
+    size_t both_dims = (size_t)(one->makers.dim + other->makers.dim);
+    float *values = need_array(both_dims, sizeof *values);
+    uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
     rows_sql(&sql, both);
-    int good = values && need_text(&sql), more = 1;
+    int good = half && need_text(&sql), more = 1;
     if (good && !pq_script(l->connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &why))
         good = fail(l, &why);
     while (good && more) {
         const pq_argument a[] = {text_argument(after.s)};
         pq_result *r = pq_ask(l->connection, sql.s, a, 1, 1, &why);
-        good = r && give_rows(r, both, values, fn, user, &why);
+        good = r && give_rows(r, both, values, half, fn, user, &why);
         more = good && pq_rows(r) == ROWS_AT_ONCE;
         if (more) snprintf(after.s, sizeof after.s, "%s", field(r, ROWS_AT_ONCE - 1, 0));
         pq_free(r);
         if (!good && (!r || why.len)) fail(l, &why); /* else fn has said it */
     }
     good = good && (pq_script(l->connection, "COMMIT", &why) || fail(l, &why));
-    free(values);
+    free(values), free(half);
     text_free(&why);
     text_free(&sql);
     return good;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/pq.h"
+#include "gallery/pq_binary.h"
 #include "reid.h"
 
 #include <inttypes.h>
@@ -171,14 +172,14 @@ static int write_statements(reembed *w) {
                     i ? " OR " : "", w->makers.model[i].fingerprint);
     text_putc(m, ')');
     text_printf(&w->claim,
-                "WITH some AS (SELECT t.template_id FROM reid.template t WHERE t.template_id > $3::bigint AND %s "
+                "WITH next AS (SELECT t.template_id FROM reid.template t WHERE t.template_id > $3::bigint AND %s "
                 "AND NOT EXISTS (SELECT FROM reid.claim c WHERE c.template_id = t.template_id "
                 "AND c.embedder_id = $1::int) AND NOT EXISTS (SELECT FROM reid.failure f WHERE "
                 "f.template_id = t.template_id AND f.embedder_id = $1::int AND f.at >= "
                 "(SELECT started FROM reid.worker WHERE worker_id = $2::bigint)) "
                 "ORDER BY t.template_id LIMIT $4::bigint FOR NO KEY UPDATE OF t SKIP LOCKED), "
                 "taken AS (INSERT INTO reid.claim (template_id, embedder_id, worker_id) "
-                "SELECT template_id, $1::int, $2::bigint FROM some ON CONFLICT DO NOTHING RETURNING template_id) "
+                "SELECT template_id, $1::int, $2::bigint FROM next ON CONFLICT DO NOTHING RETURNING template_id) "
                 "SELECT template_id, id, source, source_size, source_hash FROM taken JOIN reid.template "
                 "USING (template_id) ORDER BY template_id", text_failed(m) ? "" : m->s);
     return need_text(m) && need_text(&w->claim);
@@ -374,39 +375,29 @@ static void list_tasks(const writing *k, text *t) {
     text_putc(t, '}');
 }
 
-static void put_big(text *t, uint64_t value, int bytes) {
-    while (bytes--) text_putc(t, (int)(value >> (8 * bytes) & 0xff));
-}
-
-/* One row as COPY's binary format has it: template_id, half, row. */
+/* template_id, half and row of one template. */
 static void put_row(text *t, const store_model *m, int halves, const float *values, uint16_t *half, int64_t id) {
-    size_t dim = (size_t)m->dim;
-    reid_to_halves(values, half, dim);
-    put_big(t, 3, 2);
-    put_big(t, 8, 4);
-    put_big(t, (uint64_t)id, 8);
-    put_big(t, 4 + 2 * dim, 4);
-    put_big(t, dim, 2);
-    put_big(t, 0, 2);
-    for (size_t i = 0; i < dim; i++) put_big(t, half[i], 2);
-    put_big(t, dim * (halves ? sizeof *half : sizeof *values), 4);
-    text_add(t, halves ? (const void *)half : values, dim * (halves ? sizeof *half : sizeof *values));
+    reid_to_halves(values, half, (size_t)m->dim);
+    binary_row(t, 3);
+    binary_bigint(t, id);
+    binary_halfvec(t, half, m->dim);
+    if (halves) binary_row_bytes(t, half, m->dim, sizeof *half);
+    else binary_row_bytes(t, values, m->dim, sizeof *values);
 }
 
 /* The rows of model number m, which begin at `column` of all, but for those that are there: of a model that belongs to
    another embedder, too. */
 static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
-    static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* with the 0 at its end: 19 bytes */
     const store_model *model = &w->makers.model[m];
     uint16_t *half = mem_array((size_t)model->dim, sizeof *half);
     text sql = TEXT_INIT;
     text_clear(&k->rows);
-    text_add(&k->rows, HEAD, sizeof HEAD);
+    binary_begin(&k->rows);
     for (size_t i = 0; half && i < k->b->count; i++)
         if (k->ours[i] == 1 && !k->b->at[i].failure)
             put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
                     k->b->at[i].template_id);
-    put_big(&k->rows, 0xffff, 2);
+    binary_end(&k->rows);
     text_printf(&sql, "COPY reid.embedding_%s (template_id, half, row) FROM STDIN (FORMAT binary)",
                 model->fingerprint);
     int good = half && !text_failed(&k->rows) && !text_failed(&sql);

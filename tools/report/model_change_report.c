@@ -1,4 +1,4 @@
-#include "report/change_report.h"
+#include "report/model_change_report.h"
 
 #include <math.h>
 
@@ -31,7 +31,7 @@ static void put_real(text *t, const char *format, double value) {
     else text_printf(t, format, value);
 }
 
-static void put_figures(text *t, const change_report *r) {
+static void put_figures(text *t, const model_change_report *r) {
     const model_change *c = r->change;
     const change_side *a = &c->side[0], *b = &c->side[1];
     text_puts(t, "\n                                             now       next\n");
@@ -68,7 +68,7 @@ static void put_nearest(text *t, const model_change *c, const change_side *s, si
                                                                                                        : "unknown");
 }
 
-void change_table(text *t, const change_report *r) {
+void model_change_table(text *t, const model_change_report *r) {
     const model_change *c = r->change;
     size_t changes = count_changes(c);
     for (int k = 0; k < 2; k++) {
@@ -141,7 +141,7 @@ static void json_nearest(text *t, const model_change *c, const change_side *s, s
                 isnan(s->threshold) ? "null" : model_change_taken(s, i) ? "\"match\"" : "\"unknown\"");
 }
 
-void change_json(text *t, const change_report *r) {
+void model_change_json(text *t, const model_change_report *r) {
     const model_change *c = r->change;
     const char *comma = "";
     text_printf(t, "{\"templates\": %zu, \"left_out\": %zu, \"identities\": %zu, \"with_another_picture\": %zu",
