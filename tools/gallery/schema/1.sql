@@ -66,7 +66,7 @@ CREATE TABLE reid.template (
     EXCLUDE USING hash (id WITH =)
 );
 CREATE INDEX template_identity ON reid.template (identity_id);
-CREATE INDEX template_camera ON reid.template USING hash (camera);
+CREATE INDEX template_camera ON reid.template (left(camera, 100)); -- a camera has many rows, which hashes do badly
 CREATE INDEX template_seen ON reid.template (seen);
 CREATE INDEX template_source ON reid.template (source_hash) WHERE source_hash <> 0;
 
@@ -150,6 +150,7 @@ BEGIN
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
     GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
     GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock
+    GRANT USAGE ON SEQUENCE reid.template_template_id_seq TO reid_writer; -- numbers for rows that are copied in
 END $$;
 
 DO $$
@@ -168,36 +169,50 @@ BEGIN
     PERFORM reid.grant_roles();
 END $$;
 
+-- The schema that pgvector lies in.
+CREATE FUNCTION reid.vectors() RETURNS name STABLE LANGUAGE sql AS
+$$ SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' $$;
+
+-- Builds the index of a model's table where there is none; one of several callers does. HNSW takes halves of up to 4,000
+-- values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product is
+-- cheaper. m = 16 and ef_construction = 128 are pgvector's default and twice its default.
+CREATE FUNCTION reid.add_index(fingerprint text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    name text := 'embedding_' || fingerprint;
+BEGIN
+    IF (SELECT m.dim > 4000 FROM reid.model m WHERE m.fingerprint = add_index.fingerprint) THEN
+        RETURN;
+    END IF;
+    EXECUTE format('LOCK TABLE reid.%I IN SHARE ROW EXCLUSIVE MODE', name);
+    IF to_regclass(format('reid.%I', name || '_hnsw')) IS NOT NULL THEN
+        RETURN;
+    END IF;
+    EXECUTE format('CREATE INDEX %I ON reid.%I USING hnsw (half %I.halfvec_ip_ops)
+        WITH (m = 16, ef_construction = 128)', name || '_hnsw', name, reid.vectors());
+END $$;
+
 -- Registers a model and makes its table: `half` is what HNSW searches, `row` what scores are computed from, in the
--- gallery's precision (kept: fp32 or fp16), little-endian. Cosine and inner product order unit vectors alike; the inner
--- product is cheaper. Floats do not compress, so that is not tried (EXTERNAL).
--- m = 16 and ef_construction = 128 are pgvector's default and twice its default. HNSW takes halves of up to 4,000
--- values; longer ones are searched exactly.
+-- gallery's precision (kept: fp32 or fp16), little-endian. Floats do not compress, so that is not tried (EXTERNAL), and
+-- what fits a page stays in it.
 CREATE FUNCTION reid.add_model(fingerprint text, network text, preset text, "precision" text, dim int, kept text)
 RETURNS int LANGUAGE plpgsql AS $$
 DECLARE
     id int;
     name text := 'embedding_' || fingerprint;
-    vectors text; -- the schema that pgvector lies in
 BEGIN
     SELECT m.model_id INTO id FROM reid.model m WHERE m.fingerprint = add_model.fingerprint;
     IF FOUND THEN
         RETURN id;
     END IF;
-    SELECT n.nspname INTO STRICT vectors FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-        WHERE e.extname = 'vector';
     INSERT INTO reid.model (fingerprint, network, preset, "precision", dim)
         VALUES (fingerprint, network, preset, "precision", dim) RETURNING model_id INTO id;
     EXECUTE format('CREATE TABLE reid.%I (
         template_id bigint PRIMARY KEY REFERENCES reid.template ON DELETE CASCADE,
         half        %I.halfvec(%s) NOT NULL,
-        row         bytea NOT NULL CHECK (octet_length(row) = %s))',
-        name, vectors, dim, dim * CASE kept WHEN 'fp16' THEN 2 ELSE 4 END);
+        row         bytea NOT NULL CHECK (octet_length(row) = %s)) WITH (toast_tuple_target = 8160)',
+        name, reid.vectors(), dim, dim * CASE kept WHEN 'fp16' THEN 2 ELSE 4 END);
     EXECUTE format('ALTER TABLE reid.%I ALTER COLUMN row SET STORAGE EXTERNAL', name);
-    IF dim <= 4000 THEN
-        EXECUTE format('CREATE INDEX %I ON reid.%I USING hnsw (half %I.halfvec_ip_ops)
-            WITH (m = 16, ef_construction = 128)', name || '_hnsw', name, vectors);
-    END IF;
+    PERFORM reid.add_index(fingerprint);
     PERFORM reid.grant_roles();
     RETURN id;
 END $$;
