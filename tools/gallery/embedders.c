@@ -3,7 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "gallery/pq.h"
+#include "gallery/database.h"
 #include "gallery/pq_binary.h"
 #include "reid.h"
 
@@ -19,10 +19,7 @@ enum { ROWS_AT_ONCE = 1000 };
 
 /* Says why; always returns 0. */
 static int fail(const embedder_list *l, const text *why) {
-    text place = TEXT_INIT;
-    pq_shown(&place, l->url);
-    if (!interrupted()) say_error("%s: %s", place.s, shown(why->len ? why->s : "the connection is lost"));
-    text_free(&place);
+    if (!interrupted()) say_error("%s: %s", shown(l->url), shown(why->len ? why->s : "the connection is lost"));
     return 0;
 }
 
@@ -114,9 +111,7 @@ static int take_embedders(embedder_list *l, text *why) {
         e->claimed = count_at(r, i, 15);
     }
     pq_free(r);
-    if (!l->at) return text_no_memory(why);
-    if (!n) text_puts(why, "there is no gallery in this database");
-    return n > 0;
+    return l->at ? 1 : text_no_memory(why);
 }
 
 static int take_workers(embedder_list *l, text *why) {
@@ -182,12 +177,12 @@ static int look(embedder_list *l, int counted, text *why) {
 
 int embedders_open(embedder_list *l, const char *url, int counted) {
     text why = TEXT_INIT;
-    int missing;
     memset(l, 0, sizeof *l);
     l->url = need_copy(url, strlen(url));
-    if (!l->url) return 0;
-    l->connection = pq_open(url, &missing, &why);
-    int good = (l->connection && look(l, counted, &why)) || fail(l, &why);
+    l->database = l->url ? database_open(url) : NULL;
+    if (!l->database) return 0;
+    l->connection = database_connection(l->database);
+    int good = look(l, counted, &why) || fail(l, &why);
     text_free(&why);
     return good;
 }
@@ -195,7 +190,7 @@ int embedders_open(embedder_list *l, const char *url, int counted) {
 void embedders_close(embedder_list *l) {
     for (size_t i = 0; i < l->workers; i++) free(l->worker[i].name);
     free(l->worker), free(l->at), free(l->url);
-    pq_close(l->connection);
+    database_close(l->database);
     memset(l, 0, sizeof *l);
 }
 

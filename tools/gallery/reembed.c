@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "gallery/pq.h"
+#include "gallery/database.h"
 #include "gallery/pq_binary.h"
 #include "reid.h"
 
@@ -21,7 +21,8 @@ struct reembed {
     char *url;
     store_meta makers; /* halves: how the gallery keeps rows */
     double lease, beaten;
-    pq *c; /* NULL: lost */
+    database *d; /* NULL: lost, as is c, its connection */
+    pq *c;
     int embedder;
     int64_t worker, after; /* after: claiming goes on behind this template */
     size_t made, failed;
@@ -37,27 +38,28 @@ typedef int (*step_fn)(reembed *w, void *user, text *why);
 static void pause_ms(int ms) { poll(NULL, 0, ms); }
 
 static int say_failure(const reembed *w, const text *why) {
-    text place = TEXT_INIT;
-    pq_shown(&place, w->url);
     const char *state = w->c ? pq_state(w->c) : "";
     int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; nothing to refer to */
     if (!interrupted() || why->len)
-        say_error("%s: %s%s", place.s, gone ? "these models were taken out of the gallery meanwhile: " : "",
+        say_error("%s: %s%s", shown(w->url), gone ? "these models were taken out of the gallery meanwhile: " : "",
                   shown(why->len ? why->s : "the connection is lost"));
-    text_free(&place);
     return 0;
 }
 
-/* A server that restarts refuses connections for a moment. */
+static int connect_to(reembed *w, text *why) {
+    database_close(w->d);
+    w->d = database_try(w->url, why);
+    w->c = w->d ? database_connection(w->d) : NULL;
+    return w->c != NULL;
+}
+
+/* A server that restarts refuses connections for a moment. *until: when that is over, 0 at first. */
 static int connect_again(reembed *w, double *until, text *why) {
-    int missing;
     if (!*until) {
         *until = clock_seconds() + RECONNECT_SECONDS;
         if (why->len) say_info("connecting again: %s", shown(why->s));
     }
-    pq_close(w->c);
-    w->c = NULL;
-    while (!(w->c = pq_open(w->url, &missing, why)) && clock_seconds() < *until && !interrupted()) pause_ms(250);
+    while (!connect_to(w, why) && clock_seconds() < *until && !interrupted()) pause_ms(250);
     if (w->c && interrupted()) pq_steady(w->c, 1);
     return w->c != NULL;
 }
@@ -155,12 +157,7 @@ static int insert_worker(reembed *w, void *user, text *why) {
 
 static int register_all(reembed *w, void *user, text *why) {
     if (!pq_script(w->c, "SELECT pg_advisory_xact_lock(1919248740, 2)", why)) return 0; /* one after the other */
-    pq_result *r = pq_ask(w->c, "SELECT precision = 'fp16' FROM reid.gallery", NULL, 0, 0, why);
-    if (r && !pq_rows(r)) text_puts(why, "there is no gallery in this database");
-    int good = r && pq_rows(r);
-    if (good) w->makers.halves = *pq_field(r, 0, 0, NULL) == 't';
-    pq_free(r);
-    return good && register_models(w, why) && insert_worker(w, user, why);
+    return register_models(w, why) && insert_worker(w, user, why);
 }
 
 /* The SQL that has tables' names in it, which are made of fingerprints: 32 hexadecimal digits each. */
@@ -189,16 +186,15 @@ static int is_fingerprint(const char *s) { return strlen(s) == 32 && strspn(s, "
 
 static int begin(reembed *w) {
     text why = TEXT_INIT;
-    int missing, good = 1;
+    int good = 1;
     char host[64] = "";
     for (int i = 0; i < w->makers.models && good; i++) good = is_fingerprint(w->makers.model[i].fingerprint);
     if (!good) text_puts(&why, "a model without a fingerprint");
     if (gethostname(host, sizeof host - 1)) host[0] = 0;
     size_t n = visible(w->name, sizeof w->name - 24, host);
     snprintf(w->name + n, sizeof w->name - n, ":%ld", (long)getpid());
-    w->c = good ? pq_open(w->url, &missing, &why) : NULL;
-    good = w->c != NULL;
-    if (!good) say_failure(w, &why);
+    good = (good && connect_to(w, &why)) || say_failure(w, &why);
+    if (good) w->makers.halves = database_info(w->d)->halves;
     text_free(&why);
     return good && write_statements(w) && transact(w, register_all, NULL);
 }
@@ -522,7 +518,7 @@ void reembed_close(reembed *w) {
     const pq_argument a[] = {text_argument(worker.s)};
     if (w->c && interrupted()) pq_steady(w->c, 1);
     if (w->c && w->worker) pq_do(w->c, "DELETE FROM reid.worker WHERE worker_id = $1::bigint", a, 1, &unused);
-    pq_close(w->c);
+    database_close(w->d);
     text_free(&unused), text_free(&w->missing), text_free(&w->claim);
     free(w->url);
     free(w);
