@@ -199,7 +199,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
-     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery"},
+     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery, "
+    "or postgresql://..."},
     {'k', "top", "N", "mgsw", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
     {0, "threshold", "T", "mgsw", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match. Default: the gallery file's; else 0.40 with two models; with one, no decision "
@@ -253,6 +254,21 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
      "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
 
+    {0, "root", "FOLDER", "g", set_text, SHARED(root), 0, 0,
+     "reembed: the pictures lie below FOLDER here, under the names that they were added by"},
+    {0, "lease", "S", "g", set_real, SHARED(lease), 1, 86400,
+     "reembed: seconds without a sign of life after which others take over what this worker has claimed. Default: 60"},
+    {0, "status", NULL, "g", set_flag, SHARED(status), 0, 0, "reembed: which models there are, and how far they are"},
+    {0, "compare", NULL, "g", set_flag, SHARED(compare_models), 0, 0,
+     "reembed: who is nearest to each template, now and by the other model, and which threshold that one needs"},
+    {0, "switch", NULL, "g", set_flag, SHARED(switch_over), 0, 0,
+     "reembed: make the other model the gallery's, with its --threshold; everybody then embeds with that one"},
+    {0, "partial", NULL, "g", set_flag, SHARED(partial), 0, 0,
+     "reembed --switch: although some templates could not be embedded; searches leave them out"},
+    {0, "back", NULL, "g", set_flag, SHARED(back), 0, 0, "reembed: return to the models before the last switch"},
+    {0, "drop", "FINGERPRINT", "g", set_text, SHARED(drop), 0, 0,
+     "reembed: forget models that the gallery does not use, and their rows; of two, FINGERPRINT+FINGERPRINT"},
+
     {0, "labels", "FILE.csv", "ltf", set_text, SHARED(labels), 0, 0,
      "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
      "Default: from the layout of FOLDER or from the ids"},
@@ -286,8 +302,8 @@ const option OPTIONS[] = {
     {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
      "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
     {0, "gallery", "FILE", "t", set_text, SHARED(gallery), 0, 0,
-     "a file of reid gallery that gets the threshold, too; with two models, give --weights"},
-    {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
+     "a file of reid gallery, or postgresql://..., that gets the threshold, too; with two models, give --weights"},
+    {0, "fmr", "X", "tg", set_share, SHARED(fmr), 0, 0,
      "the share of pairs of two individuals that may be accepted. Default: 0.001"},
     {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
      "how likely a pair shows one individual before it is looked at, for probabilities. Default: 0.5"},
@@ -336,7 +352,7 @@ const option OPTIONS[] = {
 
     {0, "gallery", "PATH", "sw", set_text, SHARED(gallery), 0, 0,
      "who is known: a folder with a folder or a picture per identity, a .npy file written by reid embed, or a file "
-     "of reid gallery; read once, at the start"},
+     "of reid gallery, or postgresql://...; read once, at the start"},
     {0, "socket", "PATH", "s", set_text, SHARED(socket), 0, 0,
      "listen on this Unix socket, which only you can connect to. Default, without --listen: "
      "$XDG_RUNTIME_DIR/reid.sock"},
@@ -555,6 +571,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->alpha = 3;
     o->limit = 2, o->least_cosine = (double)NAN;
     o->fmr = 0.001;
+    o->lease = 60;
     o->prior = 0.5;
     o->max_pixels = 200000000;
     o->max_body = (size_t)64 << 20;

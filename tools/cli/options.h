@@ -40,6 +40,9 @@ typedef struct options {
 
     const char *like, *list, *camera, *time, *groups;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
+    const char *root, *drop;
+    int status, compare_models, switch_over, back, partial;
+    double lease; /* seconds */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     double least_cosine; /* NAN: not given */

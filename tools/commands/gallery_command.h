@@ -7,5 +7,6 @@
 int gallery_add(options *o, const char *path);
 int gallery_search(options *o, const char *path);
 int gallery_export(options *o, const char *path);
+int gallery_reembed(options *o, const char *path);
 
 #endif

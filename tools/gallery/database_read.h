@@ -4,7 +4,8 @@
 
 #include "gallery/database.h"
 
-/* What is read of each template: its texts alone, with its embedding, or with the halves that are searched, too, which
+/* What is read of each template: its texts alone, with its embedding (without templates that could not be embedded when
+   the models changed), or with the halves that are searched, too, which
    are compared with it. */
 typedef enum read_what { READ_TEXTS, READ_ROWS, READ_EVERYTHING } read_what;
 
