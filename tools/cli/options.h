@@ -40,6 +40,8 @@ typedef struct options {
 
     const char *like, *list, *camera, *time, *groups;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
+    const char *only, *in_camera, *from, *until;
+    int exact, candidates; /* candidates: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
