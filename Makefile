@@ -52,6 +52,13 @@ build/review/%.bytes: tools/review/%
 	mv $@.tmp $@
 build/review/page.o build/leaks/review/page.o: $(PAGE)
 
+# The tables of a gallery in PostgreSQL, likewise.
+build/gallery/schema/%.bytes: tools/gallery/schema/%
+	@mkdir -p $(@D)
+	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
+	mv $@.tmp $@
+build/gallery/schema.o build/leaks/gallery/schema.o: build/gallery/schema/1.sql.bytes
+
 # Sums that a crafted JPEG makes overflow wrap, by definition; so do bits that the writer of JPEGs shifts out.
 build/pictures/stb_image_impl.o build/pictures/thumbnail.o: override CFLAGS += -fwrapv
 

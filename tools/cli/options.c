@@ -279,6 +279,9 @@ const option OPTIONS[] = {
      "one loses too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
+    {0, "least-cosine", "X", "l", set_real, SHARED(least_cosine), -1, 1,
+     "with --compare: no picture's embedding may have a lower cosine to the first one's. Default: 0.98 for precisions "
+     "and devices, any for files"},
     {0, "draws", "N", "ltf", set_int, SHARED(draws), 10, 1000000,
      "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
 
@@ -546,7 +549,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->k2 = 6;
     o->lambda = 0.3;
     o->alpha = 3;
-    o->limit = 2;
+    o->limit = 2, o->least_cosine = (double)NAN;
     o->fmr = 0.001;
     o->prior = 0.5;
     o->max_pixels = 200000000;

@@ -44,6 +44,7 @@ typedef struct options {
     int exact, candidates; /* candidates: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
+    double least_cosine; /* NAN: not given */
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 

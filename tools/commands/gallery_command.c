@@ -225,7 +225,8 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
     text_puts(t, "]}\n");
 }
 
-static void plain_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
+static void plain_report(text *t, const char *place, const store_report *r, const store_meta *meta,
+                         const text *damage) {
     text_join(t, damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
@@ -242,7 +243,8 @@ static void plain_report(text *t, const store_report *r, const store_meta *meta,
     }
     text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
-    if (r->version == 1)
+    if (is_database_url(place)) text_printf(t, "\ntables of version %d", r->version);
+    else if (r->version == 1)
         text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
     text_putc(t, '\n');
 }
@@ -258,7 +260,8 @@ static int verify(options *o, const char *path) {
         text_free(&damage);
         return 2;
     }
-    (o->json ? json_report : plain_report)(&t, &report, &meta, &damage);
+    if (o->json) json_report(&t, &report, &meta, &damage);
+    else plain_report(&t, path, &report, &meta, &damage);
     text_free(&damage);
     if (!good) say_error("%s: %s", shown(path), shown(why));
     return !results_print(&t) ? 2 : !good;

@@ -12,6 +12,7 @@ const store_host GALLERY_HOST = {waiting, interrupted};
 void say_gallery_error(const char *path, const char *why) {
     const char *hint = "";
     if (strstr(why, "is damaged") || strstr(why, "is truncated"))
-        hint = "; \"reid gallery verify\" lists all damage, \"reid gallery compact --salvage\" keeps the rest";
+        hint = is_database_url(path) ? "; \"reid gallery verify\" lists all damage"
+                                     : "; \"reid gallery verify\" lists all damage, \"reid gallery compact --salvage\" keeps the rest";
     say_error("%s: %s%s", shown(path), shown(why), hint);
 }

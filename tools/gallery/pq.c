@@ -170,11 +170,27 @@ pq *pq_open(const char *url, int *missing, text *why) {
     return c;
 }
 
-void pq_close(pq *c) {
-    if (!c) return;
+/* All that belongs to the connection but the struct itself. */
+static void release(pq *c) {
     if (c->piece) lib.PQfreemem(c->piece);
     lib.PQfinish(c->connection);
     for (int i = 0; i < c->statements; i++) free(c->statement[i]);
+}
+
+int pq_open_again(pq *c, const char *url, text *why) {
+    int missing;
+    pq *fresh = pq_open(url, &missing, why);
+    if (!fresh) return 0;
+    fresh->steady = c->steady;
+    release(c);
+    *c = *fresh;
+    free(fresh);
+    return 1;
+}
+
+void pq_close(pq *c) {
+    if (!c) return;
+    release(c);
     free(c);
 }
 

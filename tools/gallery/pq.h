@@ -24,6 +24,9 @@ void pq_shown(text *t, const char *url);
 
 /* NULL with the reason in why, which never holds a password; *missing: because there is no libpq. */
 pq *pq_open(const char *url, int *missing, text *why);
+/* The same connection anew, after it was lost: nothing is prepared any more, and what was open is rolled back by the
+   server when it notices. Returns 0 with the reason in why; it is as lost as before then. */
+int pq_open_again(pq *c, const char *url, text *why);
 /* NULL is allowed. A transaction that is open is rolled back by the server. */
 void pq_close(pq *c);
 

@@ -3,6 +3,7 @@
 #ifndef REID_TOOLS_TEMPLATES_H
 #define REID_TOOLS_TEMPLATES_H
 
+#include "gallery/change.h"
 #include "gallery/gallery_store.h"
 
 typedef struct templates templates; /* a gallery that is being changed */
@@ -26,15 +27,6 @@ templates *templates_change(const char *place);
 void templates_close(templates *t);
 const store_meta *templates_info(const templates *t);
 
-/* How a change went. After a refusal the gallery can still be used, after a failure nothing more can be stored; a commit
-   of which nobody can tell whether it has happened is UNKNOWN, because the connection broke and did not come back. */
-typedef enum templates_result {
-    TEMPLATES_UNKNOWN = -2,
-    TEMPLATES_FAILED,
-    TEMPLATES_REFUSED,
-    TEMPLATES_DONE
-} templates_result;
-
 /* DONE: the id is in the gallery, and its identity, which is valid until the next call, is in *identity. REFUSED: it is
    not. FAILED: with the reason in why. */
 templates_result templates_find(templates *t, const char *id, const char **identity, char why[STORE_WHY]);
@@ -45,16 +37,6 @@ templates_result templates_remove(templates *t, const char *id, char why[STORE_W
 templates_result templates_set_threshold(templates *t, double threshold, char why[STORE_WHY]);
 /* Every template of an identity; DONE also if there is none. */
 templates_result templates_remove_identity(templates *t, const char *identity, size_t *removed, char why[STORE_WHY]);
-
-/* What others did meanwhile, before a commit: an added id is there already, or one that is to be removed is gone.
-   number counts the additions, or else the removals, since the last commit. */
-typedef void (*templates_refused_fn)(void *user, size_t number, const char *id, const char *why);
-
-typedef struct commit_rules {
-    int all_or_nothing;           /* one refusal, and nothing is stored; it is told all the same */
-    templates_refused_fn refused; /* NULL: nobody wants to know */
-    void *user;
-} commit_rules;
 
 /* Everything since the last commit is stored when this is DONE. REFUSED: all_or_nothing, and nothing is. FAILED and
    UNKNOWN: with the reason in why; after the first of them the gallery is as it was before. */
