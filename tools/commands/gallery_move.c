@@ -4,7 +4,6 @@
 #include "base/say.h"
 #include "commands/gallery_command.h"
 #include "gallery/gallery_host.h"
-#include "gallery/pq.h"
 #include "gallery/pull.h"
 #include "gallery/push.h"
 #include "gallery/templates.h"
@@ -15,8 +14,8 @@
 static int check_places(const options *o, const char *part, const char *file, const char *url) {
     if (o->operand_count != 1) say_error("gallery %s: %s", part, o->operand_count ? "two places are enough"
                                                                                   : "where to? Give two places");
-    else if (pq_is_url(file)) say_error("gallery %s: the file is no database; see \"reid help gallery\"", part);
-    else if (!pq_is_url(url)) say_error("gallery %s: %s is no database, postgresql://...", part, shown(url));
+    else if (is_database_url(file)) say_error("gallery %s: the file is no database; see \"reid help gallery\"", part);
+    else if (!is_database_url(url)) say_error("gallery %s: %s is no database, postgresql://...", part, shown(url));
     else return 1;
     return 0;
 }
@@ -47,7 +46,7 @@ int gallery_push_command(options *o, const char *path) {
     if (!check_places(o, "push", path, url)) return 2;
     gallery_store *s = templates_read(path, 1);
     if (!s) return 2;
-    const push_request r = {.from = s, .url = url, .strict = o->strict};
+    const push_request r = {.from = s, .path = path, .url = url, .strict = o->strict};
     int good = gallery_push(&r, &report);
     store_close(s);
     if (!good || !report_push(o, &report)) return 2;

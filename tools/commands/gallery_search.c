@@ -10,7 +10,6 @@
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/nearest.h"
-#include "gallery/pq.h"
 #include "gallery/templates.h"
 #include "identity/decision.h"
 
@@ -338,7 +337,7 @@ static nearest_request near_request(const searching *s, const char *url) {
 /* Everything is read of files, of databases with few templates to compare with, and where all of them are asked for. */
 static int open_gallery(searching *s, const char *path) {
     const options *o = s->o;
-    if (!pq_is_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) {
+    if (!is_database_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) {
         s->store = templates_read(path, 1);
         if (s->store) s->meta = *store_info(s->store);
         return s->store && check_options(s, path) && open_index(s, 0);

@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* SCANNED: templates that an index looks at before it gives up, MOST_EF: the widest search that pgvector knows. */
-enum { ARGUMENTS = 12, SCANNED = 40000, MOST_EF = 1000, STEP = 4 };
+/* EF: how wide an index searches, of which the best are taken; MOST_EF: the widest that pgvector knows. SCANNED: templates
+   that it looks at before it gives up. */
+enum { ARGUMENTS = 12, SCANNED = 40000, EF = 800, MOST_EF = 1000, STEP = 4 };
 
 struct nearest {
     const nearest_request *r;
@@ -176,7 +177,7 @@ gallery_store *nearest_all(nearest *n) {
 
 /* How widely the indexes search: never for less than they are asked for. */
 static int set_search(nearest *n, int most) {
-    int ef = most < MOST_EF ? most : MOST_EF;
+    int ef = most < EF ? EF : most < MOST_EF ? most : MOST_EF;
     if (ef == n->ef) return 1;
     text t = TEXT_INIT;
     text_printf(&t, "SET hnsw.ef_search = %d; SET hnsw.iterative_scan = relaxed_order; SET hnsw.max_scan_tuples = %d; "

@@ -420,21 +420,17 @@ static int build_indexes(pushing *p) {
 static void compare_thresholds(const pushing *p) {
     double ours = p->meta->threshold, theirs = database_info(p->db)->threshold;
     if (isnan(ours) && isnan(theirs)) return;
-    if (ours != theirs) say_warning("the database keeps its own threshold, which is not the file's");
+    if (ours != theirs) say_warning("%s keeps its own threshold, which is not the file's", shown(p->r->url));
 }
 
 static int open_all(pushing *p) {
     const store_meta *theirs = database_info(p->db);
-    text place = TEXT_INIT;
-    pq_shown(&place, p->r->url);
-    int good = need_text(&place) && makers_agree(p->meta, "the file", theirs, NULL, place.s);
-    if (good && theirs->halves != p->meta->halves) {
-        say_error("%s keeps %s, the file %s: nothing would be the same", place.s, theirs->halves ? "fp16" : "fp32",
-                  p->meta->halves ? "fp16" : "fp32");
-        good = 0;
+    if (!makers_agree(p->meta, p->r->path, theirs, NULL, p->r->url)) return 0;
+    if (theirs->halves != p->meta->halves) {
+        say_error("%s keeps %s, %s %s: what is stored would not be what the file has", shown(p->r->url),
+                  theirs->halves ? "fp16" : "fp32", shown(p->r->path), p->meta->halves ? "fp16" : "fp32");
+        return 0;
     }
-    text_free(&place);
-    if (!good) return 0;
     compare_thresholds(p);
     size_t dim = (size_t)p->meta->dim;
     p->c = database_connection(p->db);
@@ -446,12 +442,18 @@ static int open_all(pushing *p) {
 
 /* Says why it has failed, and what is there all the same. */
 static void say_failure(const pushing *p) {
-    text place = TEXT_INIT;
-    pq_shown(&place, p->r->url);
     if (!interrupted())
-        say_error("%s: %s; %zu templates are stored, pushing again goes on behind them", place.s ? place.s : "",
-                  p->why.s ? shown(p->why.s) : "", p->report->pushed + p->report->equal);
-    text_free(&place);
+        say_error("%s: %s; %zu templates are stored, pushing again goes on behind them", shown(p->r->url),
+                  p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
+}
+
+/* A database without a gallery gets one like the file. Another program may be making one now, which is as good. */
+static int create_where_none_is(pushing *p) {
+    int is_free = database_is_free(p->r->url, &p->why);
+    if (is_free > 0) p->report->created = database_create(p->r->url, p->meta, &p->why);
+    if (is_free == 0 || (is_free > 0 && p->report->created)) return 1;
+    if (!interrupted()) say_error("%s: %s", shown(p->r->url), p->why.s ? shown(p->why.s) : "cannot be reached");
+    return 0;
 }
 
 int gallery_push(const push_request *r, push_report *report) {
@@ -459,7 +461,7 @@ int gallery_push(const push_request *r, push_report *report) {
     memset(report, 0, sizeof *report);
     if (!p) return 0;
     p->r = r, p->report = report, p->from = r->from, p->meta = store_info(r->from);
-    p->db = database_open(r->url);
+    if (create_where_none_is(p)) p->db = database_open(r->url);
     int good = p->db && open_all(p);
     if (good) {
         good = drop_indexes(p) && push_rows(p) && build_indexes(p);

@@ -10,7 +10,7 @@ enum { PUSH_TOGETHER = 4096 };
 
 typedef struct push_request {
     const gallery_store *from; /* read with its rows */
-    const char *url;
+    const char *path, *url;    /* path: of the file, for messages */
     int strict;                /* the first template that is refused ends it */
 } push_request;
 
