@@ -334,19 +334,25 @@ static nearest_request near_request(const searching *s, const char *url) {
     return r;
 }
 
-/* Everything is read of files, of databases with few templates to compare with, and where all of them are asked for. */
+/* Everything is read of files, of databases with few templates, and where all are asked for. */
+static int read_gallery(searching *s, const char *path) {
+    nearest_close(s->near);
+    s->near = NULL;
+    s->store = templates_read(path, 1);
+    if (s->store) s->meta = *store_info(s->store);
+    return s->store && check_options(s, path) && open_index(s, 0);
+}
+
 static int open_gallery(searching *s, const char *path) {
     const options *o = s->o;
-    if (!is_database_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) {
-        s->store = templates_read(path, 1);
-        if (s->store) s->meta = *store_info(s->store);
-        return s->store && check_options(s, path) && open_index(s, 0);
-    }
+    if (!is_database_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) return read_gallery(s, path);
     s->near_request = near_request(s, path);
     s->near = nearest_open(&s->near_request);
     if (!s->near) return 0;
     s->meta = *nearest_info(s->near);
-    int few = o->candidates ? 0 : nearest_are_few(s->near);
+    int few = o->candidates ? 0 : nearest_are_few(s->near, 0);
+    if (few > 0) return read_gallery(s, path);
+    if (few == 0 && !o->candidates && filter_is_set(&s->filter)) few = nearest_are_few(s->near, 1);
     if (few <= 0) return few == 0 && check_options(s, path);
     s->store = nearest_all(s->near);
     nearest_close(s->near);

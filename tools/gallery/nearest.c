@@ -5,6 +5,7 @@
 #include "base/say.h"
 #include "base/when.h"
 #include "gallery/database.h"
+#include "gallery/makers.h"
 #include "gallery/pq_binary.h"
 #include "reid.h"
 
@@ -25,7 +26,7 @@ struct nearest {
     text from, until;    /* of the filter, for PostgreSQL */
     text halves[STORE_MODELS], size, hash;
     uint16_t *half_row;  /* [dim] */
-    float *row;          /* [dim], or halves */
+    float *row, *floats; /* [dim]; row: or halves */
     pq_argument arguments[ARGUMENTS];
     int count;           /* of arguments */
     text sql, why;
@@ -107,24 +108,35 @@ static void say_why(const nearest *n) {
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, char why[STORE_WHY]) {
+/* The embedding of a row of an answer, to n->row. Returns 0 with what is wrong with it in why. */
+static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WHY]) {
     int size = n->meta->halves ? 2 : 4;
-    const char *seen = pq_field(r, at, 3, NULL);
-    store_item item = {pq_field(r, at, 0, NULL), pq_field(r, at, 1, NULL), pq_field(r, at, 2, NULL),
-                       pq_field(r, at, 4, NULL), seen ? binary_to_milliseconds(seen) : STORE_NO_TIME,
-                       (uint64_t)binary_to_bigint(pq_field(r, at, 5, NULL)),
-                       (uint64_t)binary_to_bigint(pq_field(r, at, 6, NULL))};
     char *to = (char *)n->row;
+    text wrong = TEXT_INIT;
     for (int m = 0; m < n->meta->models; m++) {
         size_t len, bytes = (size_t)n->meta->model[m].dim * (size_t)size;
         const char *row = pq_field(r, at, 7 + m, &len);
         if (!row || len != bytes) {
-            snprintf(why, STORE_WHY, "its embedding has %zu bytes instead of %zu", row ? len : 0, bytes);
+            snprintf(why, STORE_WHY, "it has no embedding by %s", n->meta->model[m].fingerprint);
             return 0;
         }
         binary_to_row(row, to, n->meta->model[m].dim, size);
         to += bytes;
     }
+    if (n->meta->halves) reid_from_halves((uint16_t *)(void *)n->row, n->floats, (size_t)n->meta->dim);
+    int good = row_is_unit(n->meta, n->meta->halves ? n->floats : n->row, &wrong);
+    if (!good) snprintf(why, STORE_WHY, "its embedding %s", wrong.s);
+    text_free(&wrong);
+    return good;
+}
+
+static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, char why[STORE_WHY]) {
+    const char *seen = pq_field(r, at, 3, NULL);
+    store_item item = {pq_field(r, at, 0, NULL), pq_field(r, at, 1, NULL), pq_field(r, at, 2, NULL),
+                       pq_field(r, at, 4, NULL), seen ? binary_to_milliseconds(seen) : STORE_NO_TIME,
+                       (uint64_t)binary_to_bigint(pq_field(r, at, 5, NULL)),
+                       (uint64_t)binary_to_bigint(pq_field(r, at, 6, NULL))};
+    if (!take_row(n, r, at, why)) return 0;
     return store_add(s, &item, n->row, why);
 }
 
@@ -137,7 +149,7 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
     for (; good && at < pq_rows(r); at++) good = take_template(n, s, r, at, why);
     text_clear(&n->why);
     if (good) good = store_settle(s, why);
-    else if (s) text_printf(&n->why, "template \"%.200s\": ", pq_field(r, at - 1, 0, NULL));
+    else if (s) text_printf(&n->why, "template \"%.70s\" is damaged: ", shown(pq_field(r, at - 1, 0, NULL)));
     if (good) return s;
     text_puts(&n->why, why);
     store_close(s);
@@ -146,10 +158,10 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
 
 /* --- all that count ----------------------------------------------------------------------------------------------- */
 
-int nearest_are_few(nearest *n) {
+int nearest_are_few(nearest *n, int filtered) {
     begin_statement(n);
     text_puts(&n->sql, "SELECT count(*) FROM (SELECT FROM reid.template t WHERE true");
-    add_filter(n);
+    if (filtered) add_filter(n);
     text_printf(&n->sql, " LIMIT %d) few", NEAREST_FEW + 1);
     pq_result *r = ask(n, 1);
     int few = r ? binary_to_bigint(pq_field(r, 0, 0, NULL)) <= NEAREST_FEW : -1;
@@ -272,7 +284,8 @@ static int prepare(nearest *n) {
     if (!need_text(&n->from) || !need_text(&n->until)) return 0;
     n->half_row = need_array((size_t)n->meta->dim, sizeof *n->half_row);
     n->row = n->half_row ? need_array((size_t)n->meta->dim, sizeof *n->row) : NULL;
-    return n->row != NULL;
+    n->floats = n->row ? need_array((size_t)n->meta->dim, sizeof *n->floats) : NULL;
+    return n->floats != NULL;
 }
 
 nearest *nearest_open(const nearest_request *r) {
@@ -294,6 +307,6 @@ void nearest_close(nearest *n) {
     text_free(&n->from), text_free(&n->until), text_free(&n->size), text_free(&n->hash);
     for (int m = 0; m < STORE_MODELS; m++) text_free(&n->halves[m]);
     text_free(&n->sql), text_free(&n->why);
-    free(n->half_row), free(n->row);
+    free(n->half_row), free(n->row), free(n->floats);
     free(n);
 }

@@ -40,12 +40,13 @@ nearest *nearest_open(const nearest_request *r);
 /* NULL is allowed. */
 void nearest_close(nearest *n);
 const store_meta *nearest_info(const nearest *n);
-/* 1: the templates that count are few, and nearest_all reads them; 0: each query has to be asked for; -1 after saying
-   why nobody can tell. */
-int nearest_are_few(nearest *n);
+/* 1: the gallery's templates are few, or (filtered) those that the filter takes; 0: they are more; -1 after saying why
+   nobody can tell. */
+int nearest_are_few(nearest *n, int filtered);
+/* All that the filter takes. */
 gallery_store *nearest_all(nearest *n);
 
-/* In the order of the gallery; *too_few: the index has given up before as many as are wanted were found. Both
+/* Those near a query, in the order of the gallery; *too_few: the index has given up before as many as are wanted were found. Both
    return NULL after saying what is wrong, or without a word when interrupted(). */
 gallery_store *nearest_of(nearest *n, const nearest_query *q, int *too_few);
 
