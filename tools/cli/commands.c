@@ -46,8 +46,8 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export or sql; FILE is the gallery: a file, or "
-     "a database, postgresql://...\n\n"
+     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull or sql; FILE is the gallery: a "
+     "file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
@@ -66,7 +66,16 @@ const command COMMANDS[] = {
      "--gallery takes it, too. Writers need not wait for each other: an id that somebody else adds meanwhile is "
      "refused when it is stored. create makes the tables, sql prints them for whoever does that instead, with a number "
      "only what is newer than that version. Who gets the role reid_reader can search, a reid_writer add and remove as "
-     "well. compact runs VACUUM.",
+     "well. compact runs VACUUM.\n\n"
+     "push FILE URL stores a gallery file in a database, which gets a gallery where it has none; what is there already "
+     "and equal is left alone, what differs is refused by its id. It stores 4096 templates at a time and in the file's "
+     "order, so that a push that was interrupted is continued by pushing again; the index of an empty database is built "
+     "when all are there. pull URL FILE writes all of a database to a new file, the same bytes that were pushed if that "
+     "file was compact.\n\n"
+     "search of a database with more than 10000 templates asks its index (HNSW, by halves) for the nearest 200 of each "
+     "query and computes their scores exactly; it asks for more until -k identities are among them. Others it compares "
+     "with all of them, as it does with files, and with --exact, --all or a filter that takes few. JSON tells the "
+     "candidates of each query and whether the index gave up too early (\"too_few\"), which is also a warning.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},

@@ -43,6 +43,8 @@ typedef struct options {
     const char *root, *drop;
     int status, compare_models, switch_over, back, partial;
     double lease; /* seconds */
+    const char *only, *in_camera, *from, *until;
+    int exact, candidates; /* candidates: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     double least_cosine; /* NAN: not given */
