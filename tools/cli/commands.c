@@ -45,8 +45,9 @@ const command COMMANDS[] = {
       "reid match -m resnet50.safetensors -m efficientnet_b0.safetensors --gallery gallery/ query.png"},
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
-     "one file of known individuals",
-     "PART is create, add, remove, list, search, set, compact, verify or export; FILE is the gallery.\n\n"
+     "known individuals, in a file or in PostgreSQL",
+     "PART is create, add, remove, list, search, set, compact, verify, export or sql; FILE is the gallery: a file, or "
+     "a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
@@ -59,7 +60,13 @@ const command COMMANDS[] = {
      "What add or remove reports is on disk: neither a crash nor a full disk loses it or leaves half of anything. "
      "Two that write at the same time wait for each other; reading waits for nobody. Every record has a checksum: "
      "verify names those that are damaged, compact --salvage keeps the others. compact rewrites the file without what "
-     "was removed.",
+     "was removed.\n\n"
+     "A database, PostgreSQL 15 or newer with pgvector 0.8.4 or newer, holds one gallery, which many machines share; it is "
+     "named as psql names it, and so are its variables (PGHOST, PGPASSWORD, PGSSLMODE ...) and password files; "
+     "--gallery takes it, too. Writers need not wait for each other: an id that somebody else adds meanwhile is "
+     "refused when it is stored. create makes the tables, sql prints them for whoever does that instead, with a number "
+     "only what is newer than that version. Who gets the role reid_reader can search, a reid_writer add and remove as "
+     "well. compact runs VACUUM.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},

@@ -199,7 +199,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
-     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery"},
+     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery, "
+    "or postgresql://..."},
     {'k', "top", "N", "mgsw", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
     {0, "threshold", "T", "mgsw", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match. Default: the gallery file's; else 0.40 with two models; with one, no decision "
@@ -298,7 +299,7 @@ const option OPTIONS[] = {
     {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
      "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
     {0, "gallery", "FILE", "t", set_text, SHARED(gallery), 0, 0,
-     "a file of reid gallery that gets the threshold, too; with two models, give --weights"},
+     "a file of reid gallery, or postgresql://..., that gets the threshold, too; with two models, give --weights"},
     {0, "fmr", "X", "tg", set_share, SHARED(fmr), 0, 0,
      "the share of pairs of two individuals that may be accepted. Default: 0.001"},
     {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
@@ -348,7 +349,7 @@ const option OPTIONS[] = {
 
     {0, "gallery", "PATH", "sw", set_text, SHARED(gallery), 0, 0,
      "who is known: a folder with a folder or a picture per identity, a .npy file written by reid embed, or a file "
-     "of reid gallery; read once, at the start"},
+     "of reid gallery, or postgresql://...; read once, at the start"},
     {0, "socket", "PATH", "s", set_text, SHARED(socket), 0, 0,
      "listen on this Unix socket, which only you can connect to. Default, without --listen: "
      "$XDG_RUNTIME_DIR/reid.sock"},

@@ -9,6 +9,7 @@
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
+#include "gallery/schema.h"
 #include "gallery/templates.h"
 
 #include <math.h>
@@ -283,6 +284,28 @@ static int compact(options *o, const char *path) {
     return results_print(&t) ? 0 : 2;
 }
 
+/* --- sql ---------------------------------------------------------------------------------------------------------- */
+
+/* The tables, for whoever makes them without `create`; from: the version that is there, NULL for none. */
+static int print_sql(options *o, const char *from) {
+    long long version = 0;
+    text t = TEXT_INIT;
+    (void)o;
+    if (from && !parse_int(from, 0, SCHEMA_VERSION, &version)) {
+        say_error("gallery sql: \"%s\" is no version of the tables; there are versions up to %d", shown(from),
+                  SCHEMA_VERSION);
+        return 2;
+    }
+    if (version == SCHEMA_VERSION) {
+        say_error("gallery sql: version %d is the newest", SCHEMA_VERSION);
+        return 2;
+    }
+    schema_script(&t, (int)version);
+    if (need_text(&t)) return results_print(&t) ? 0 : 2;
+    text_free(&t);
+    return 2;
+}
+
 /* --- which one ---------------------------------------------------------------------------------------------------- */
 
 typedef struct part {
@@ -294,7 +317,7 @@ typedef struct part {
 static const part PARTS[] = {
     {"create", create, 0}, {"add", gallery_add, 1}, {"remove", remove_templates, 1}, {"list", list, 0},
     {"search", gallery_search, 1}, {"set", set, 0}, {"compact", compact, 0}, {"verify", verify, 0},
-    {"export", gallery_export, 0}, {"reembed", gallery_reembed, 0}, {NULL, NULL, 0},
+    {"export", gallery_export, 0}, {"reembed", gallery_reembed, 0}, {"sql", print_sql, 0}, {NULL, NULL, 0},
 };
 
 /* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
@@ -340,7 +363,7 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export or reembed; "
+        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, reembed or sql; "
                   "see \"reid help gallery\"");
         return 2;
     }
@@ -349,8 +372,8 @@ int gallery_main(options *o) {
         say_error("gallery: no \"%s\"; see \"reid help gallery\"", shown(o->operands[0]));
         return 2;
     }
-    if (o->operand_count < 2) {
-        say_error("gallery %s: which gallery? Give its file", p->name);
+    if (o->operand_count < 2 && p->run != print_sql) {
+        say_error("gallery %s: which gallery? Give its file or postgresql://...", p->name);
         return 2;
     }
     if (!p->operands && o->operand_count > 2) {
@@ -359,7 +382,8 @@ int gallery_main(options *o) {
     }
     if (!check_options(o, p->name)) return 2;
     options rest = *o;
-    rest.operands += 2;
-    rest.operand_count -= 2;
-    return p->run(&rest, o->operands[1]);
+    int named = o->operand_count > 1;
+    rest.operands += 1 + named;
+    rest.operand_count -= 1 + named;
+    return p->run(&rest, named ? o->operands[1] : NULL);
 }

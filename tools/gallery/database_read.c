@@ -175,8 +175,11 @@ static int write_statement(const reading *r, text *sql) {
     text_puts(sql, " FROM reid.template t JOIN reid.identity i ON i.identity_id = t.identity_id");
     for (int m = 0; m < r->meta->models && r->what != READ_TEXTS; m++)
         text_printf(sql, " LEFT JOIN reid.%s e%d ON e%d.template_id = t.template_id", database_table(r->d, m), m, m);
-    if (r->what == READ_ROWS)
-        text_printf(sql, " WHERE NOT EXISTS (SELECT FROM reid.failure f WHERE f.template_id = t.template_id AND "
+    /* What could not be embedded again when the gallery was switched to other models is left out, and is no damage. */
+    for (int m = 0; m < r->meta->models && r->what != READ_TEXTS; m++)
+        text_printf(sql, "%s e%d.template_id IS NOT NULL", m ? " AND" : " WHERE (", m);
+    if (r->what != READ_TEXTS)
+        text_printf(sql, ") OR NOT EXISTS (SELECT FROM reid.failure f WHERE f.template_id = t.template_id AND "
                          "f.embedder_id = %d)", database_embedder(r->d));
     text_puts(sql, " ORDER BY t.template_id) TO STDOUT (FORMAT binary)");
     return columns;
