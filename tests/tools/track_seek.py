@@ -1,5 +1,5 @@
-"""The best frames of tracks as a naive program chooses them: it seeks to each box of each track, in a random order, with
-OpenCV, and keeps nothing in mind but a quality for each.
+"""The best frames of tracks as a naive program chooses them: it seeks to each box of each track, in a random order,
+with OpenCV, and keeps nothing in mind but a quality for each.
 
     python track_seek.py FILM DETECTIONS OUT [--best N] [--apart SECONDS] [--size WxH] [--tolerance T]
 
