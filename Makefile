@@ -53,6 +53,13 @@ build/review/%.bytes: tools/review/%
 	mv $@.tmp $@
 build/review/page.o build/leaks/review/page.o: $(PAGE)
 
+# The tables of a gallery in PostgreSQL, likewise.
+build/gallery/schema/%.bytes: tools/gallery/schema/%
+	@mkdir -p $(@D)
+	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
+	mv $@.tmp $@
+build/gallery/schema.o build/leaks/gallery/schema.o: build/gallery/schema/1.sql.bytes
+
 # Sums that a crafted JPEG makes overflow wrap, by definition; so do bits that the writer of JPEGs shifts out.
 build/pictures/stb_image_impl.o build/pictures/thumbnail.o: override CFLAGS += -fwrapv
 
@@ -90,17 +97,21 @@ build/reid.bash: build/reid
 build:
 	mkdir -p $@
 
-## make install          header, kernels, libraries, command, man page, completion, reid.pc; DESTDIR, PREFIX, LIBDIR
+## make install          header, kernels, libraries, command, man page, completion, what pkg-config and CMake's
+##                       find_package read; DESTDIR, PREFIX, LIBDIR
+FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|'
 install: build/reid build/reid.1 build/reid.bash lib
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
-	    $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	    $(DESTDIR)$(LIBDIR)/cmake/reid $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 build/reid $(DESTDIR)$(PREFIX)/bin/reid
 	install -m 644 reid.h $(DESTDIR)$(PREFIX)/include/reid.h
 	install -m 644 build/libreid.a $(DESTDIR)$(LIBDIR)/libreid.a
 	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)/$(notdir $(LIBRARY))
 	ln -sf $(notdir $(LIBRARY)) $(DESTDIR)$(LIBDIR)/libreid.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' tools/reid.pc.in \
-	    > $(DESTDIR)$(LIBDIR)/pkgconfig/reid.pc
+	sed $(FILL_IN) tools/reid.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/reid.pc
+	for file in reid-config.cmake reid-config-version.cmake; do \
+	    sed $(FILL_IN) tools/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/reid/$$file || exit 1; done
 	install -m 644 build/reid.1 $(DESTDIR)$(PREFIX)/share/man/man1/reid.1
 	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \

@@ -81,7 +81,8 @@ const command COMMANDS[] = {
      "clustered by single linkage at a threshold, with their identities. Without --threshold the best threshold "
      "for these very pictures is taken, which flatters. With --rerank, scores are minus the new distances.\n\n"
      "Intervals hold 95 % and come from drawing identities, not pictures. --compare is the check that belongs to "
-     "every faster precision: it fails when rank-1 or mAP loses more than --limit points against the first; "
+     "every faster precision: it fails when rank-1 or mAP loses more than --limit points against the first, or when "
+     "one picture's embedding is no longer what it was (--least-cosine), which means over many pictures hide; "
      "\"uncertain\" means that the interval reaches across the limit.\n\n"
      "The exit status is 1 when labelled pictures failed or --compare failed.",
      {"reid eval crops.npy", "reid eval -m resnet50.safetensors --rerank Market-1501-v15.09.15",

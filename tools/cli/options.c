@@ -273,6 +273,9 @@ const option OPTIONS[] = {
      "one loses too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
+    {0, "least-cosine", "X", "l", set_real, SHARED(least_cosine), -1, 1,
+     "with --compare: no picture's embedding may have a lower cosine to the first one's. Default: 0.98 for precisions "
+     "and devices, any for files"},
     {0, "draws", "N", "ltf", set_int, SHARED(draws), 10, 1000000,
      "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
 
@@ -360,6 +363,9 @@ const option OPTIONS[] = {
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, with --json JSON"},
     {0, "threshold", "T", "urk", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
+    {0, "method", LINKAGES, "u", set_choice, SHARED(linkage), 0, 0,
+     "how groups are joined: by the mean of all their scores, or, for comparison, by the best one alone, which makes "
+     "chains (the components of the graph of all pairs at the threshold) and knows no decisions, pictures or tracks"},
     {0, "suggest", "T", "ur", set_real, SHARED(suggest), -1000, 1000,
      "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
      "below the threshold"},
@@ -461,6 +467,9 @@ const option OPTIONS[] = {
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
     {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "jpeg", JPEG_DECODERS, "emgltswf", set_choice, SHARED(jpeg), 0, 0,
+     "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
+     "by a few levels. Default: auto, libturbojpeg where it is installed"},
     {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
@@ -544,7 +553,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->k2 = 6;
     o->lambda = 0.3;
     o->alpha = 3;
-    o->limit = 2;
+    o->limit = 2, o->least_cosine = (double)NAN;
     o->fmr = 0.001;
     o->prior = 0.5;
     o->max_pixels = 200000000;

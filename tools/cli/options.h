@@ -27,7 +27,7 @@ typedef struct options {
     int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
-    int flip, raw, latency, json, quiet, verbose;
+    int flip, raw, latency, json, quiet, verbose, jpeg; /* jpeg: a jpeg_decoder */
     const char *kernels, *pack, *chip;
 
     const char *output, *boxes, *category;
@@ -42,6 +42,7 @@ typedef struct options {
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
+    double least_cosine; /* NAN: not given */
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 
@@ -59,7 +60,7 @@ typedef struct options {
     int count, sample, per_crop; /* 0: the usual ones */
     long long count_seed;        /* -1: not given */
 
-    int fit_method, report;
+    int fit_method, report, linkage; /* linkage: of LINKAGES */
     long long fit_dim, seed;    /* fit_dim: 0 when not given */
     double shrinkage, holdout;  /* NAN: not given */
 

@@ -6,7 +6,7 @@
 #include "commands/gallery_command.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "identity/decision.h"
 
 #include <limits.h>
@@ -258,7 +258,7 @@ int gallery_search(options *o, const char *path) {
     searching s;
     int status = 2;
     memset(&s, 0, sizeof s);
-    gallery_store *store = gallery_store_open(path, 1);
+    gallery_store *store = templates_read(path, 1);
     if (!store) return 2;
     s.o = o, s.store = store;
     if (check_options(o, store, path) && open_index(&s)) status = search_all(&s, path);
