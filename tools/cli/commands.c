@@ -46,7 +46,7 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull or sql; FILE is the gallery: a "
+     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull, sql or reembed; FILE is the gallery: "
      "file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
