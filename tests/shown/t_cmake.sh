@@ -31,8 +31,8 @@ refuses() { # refuses NAME TEXT COMMAND...
     if "$@" > "$log" 2>&1; then bad "$name: worked"; elif grep -q "$text" "$log"; then good; else bad "$name"; fi
 }
 
-# project NAME LINE...: a project whose CMakeLists.txt has these lines, the program $PROGRAM with the library and, unless
-# WHOLE is empty, one that compiles the header itself
+# project NAME LINE...: a project whose CMakeLists.txt has these lines, the program $PROGRAM with the library and,
+# unless WHOLE is empty, one that compiles the header itself
 project() {
     at=$dir/$1
     shift

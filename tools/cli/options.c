@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,16 @@ static int set_size(options *o, const option *spec, void *slot, const char *valu
     m->height = (int)hw[0];
     m->width = (int)hw[1];
     return 1;
+}
+
+/* A field of the preset, under the name that it has in reid.h; the library checks the value. */
+static int set_field(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    size_t at = strlen(m->fields), size = sizeof m->fields - at;
+    (void)o;
+    if (!*value || strpbrk(value, " =")) return 0;
+    int n = snprintf(m->fields + at, size, "%s%s=%s", at ? " " : "", spec->name, value);
+    return n > 0 && (size_t)n < size;
 }
 
 static int set_head(options *o, const option *spec, void *slot, const char *value) {
@@ -183,8 +194,17 @@ const option OPTIONS[] = {
     {0, "net", "NAME", "emibpcgltswfk", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
     {0, "preset", "NAME", "emibpcgltswfk", set_text, PER_MODEL(preset), 0, 0,
-     "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emibpgltswfk", set_size, 1, 0, 1, REID_MAX_INPUT,
+     "preprocessing, which the options from here to --size change. Default: the one named in the file, else the "
+     "network's"},
+    {0, "filter", "bilinear|bicubic", "emibpcgltswfk", set_field, 1, 0, 0, 0, "how pictures are resized"},
+    {0, "resize", "straight|N", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "resize straight to the network's input, or the short side to N pixels, of which the middle is cropped"},
+    {0, "crop", "FRACTION", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "the part of the short side that is kept, as timm's crop_pct, instead of --resize"},
+    {0, "mean", "R,G,B", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "what is subtracted in each channel of the network, or one number for all, after pixels were divided by 255"},
+    {0, "std", "R,G,B", "emibpcgltswfk", set_field, 1, 0, 0, 0, "what is then divided by"},
+    {0, "size", "HxW", "emibpcgltswfk", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
     {0, "head", "none|file|seeded[:SEED]", "emibpgltswfk", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
@@ -567,6 +587,16 @@ static int parse_letters(options *o, const command *c, char **argv) {
     return 1;
 }
 
+/* A preset and the options that change it become one text. Returns 0 when that is too long. */
+static int change_preset(const command *c, model_options *m) {
+    size_t size = sizeof m->changed;
+    if (!m->fields[0]) return 1;
+    int n = snprintf(m->changed, size, "%s%s%s", m->preset ? m->preset : "", m->preset ? " " : "", m->fields);
+    if (n < 0 || (size_t)n >= size) return usage_error(c, "too long for a preset", m->fields);
+    m->preset = m->changed;
+    return 1;
+}
+
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
     o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = o->burst = (double)NAN;
@@ -598,6 +628,9 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
         i += used;
     }
     o->operands[o->operand_count] = NULL;
+    if (!change_preset(c, &o->every)) return 0;
+    for (int i = 0; i < o->models; i++)
+        if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->quiet ? SAY_QUIET : o->verbose);
     return 1;
 }

@@ -17,6 +17,8 @@ typedef struct model_options {
     reid_head head;
     uint64_t head_seed;
     int allow_unused;
+    char fields[160]; /* that change the preset, "filter=bicubic crop=0.95" */
+    char changed[320]; /* the preset with them, to which `preset` then points */
 } model_options;
 
 typedef struct options {
