@@ -279,6 +279,17 @@ static int decide_fates(pushing *p, int first_time) {
     return p->r->strict && refused ? 0 : n;
 }
 
+/* Connects again, for a minute: a large database takes its time after a crash. Why the connection was lost, which p->why
+   says, tells more than why it does not come back. */
+static int come_back(pushing *p) {
+    enum { WAITS = 6 };
+    text unused = TEXT_INIT;
+    int again = 0;
+    for (int i = 0; i < WAITS && !again && !interrupted(); i++) again = database_again(p->db, &unused);
+    text_free(&unused);
+    return again;
+}
+
 /* One try. Others may have stored the same ids or identities, or removed these, since they were looked up: they are
    looked up again then, as they are after a server has come back. */
 static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
@@ -294,12 +305,7 @@ static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
     memcpy(state, pq_state(p->c), sizeof state);
     memset(p->identities, 0, store_identity_count(p->from) * sizeof *p->identities);
     if (unknown || interrupted()) return FAILED;
-    if (pq_lost(p->c)) {
-        text unused = TEXT_INIT; /* why it was lost says more than why it does not come back */
-        int again = database_again(p->db, &unused);
-        text_free(&unused);
-        return again ? AGAIN : FAILED;
-    }
+    if (pq_lost(p->c)) return come_back(p) ? AGAIN : FAILED;
     database_rollback(p->db);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(state, others[i]) == 0) return AGAIN;
@@ -450,8 +456,11 @@ static void say_failure(const pushing *p) {
 /* A database without a gallery gets one like the file. Another program may be making one now, which is as good. */
 static int create_where_none_is(pushing *p) {
     int is_free = database_is_free(p->r->url, &p->why);
-    if (is_free > 0) p->report->created = database_create(p->r->url, p->meta, &p->why);
-    if (is_free == 0 || (is_free > 0 && p->report->created)) return 1;
+    if (is_free > 0) {
+        p->report->created = database_create(p->r->url, p->meta, &p->why);
+        if (!p->report->created) is_free = database_is_free(p->r->url, &p->why);
+    }
+    if (is_free == 0 || p->report->created) return 1;
     if (!interrupted()) say_error("%s: %s", shown(p->r->url), p->why.s ? shown(p->why.s) : "cannot be reached");
     return 0;
 }
