@@ -46,7 +46,7 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export or sql; FILE is the gallery: a file, or "
+     "PART is create, add, remove, list, search, set, compact, verify, export, sql or reembed; FILE is the gallery: a file, or "
      "a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
@@ -66,7 +66,14 @@ const command COMMANDS[] = {
      "--gallery takes it, too. Writers need not wait for each other: an id that somebody else adds meanwhile is "
      "refused when it is stored. create makes the tables, sql prints them for whoever does that instead, with a number "
      "only what is newer than that version. Who gets the role reid_reader can search, a reid_writer add and remove as "
-     "well. compact runs VACUUM.",
+     "well. compact runs VACUUM.\n\n"
+     "reembed, in a database, embeds its templates by another model (-m) while everybody goes on with the old one: start "
+     "it on as many machines as there are, also several times; each takes pictures that no other has, from the paths by "
+     "which they were added or below --root, and they may be stopped or killed. What cannot be embedded is told, kept "
+     "with its reason and tried again by the next run; a box is cut as it was when it was added, a picture that is not "
+     "the same file any more is refused. --status says how far it is, --compare what would change, --switch changes "
+     "the gallery's model in one transaction, when nothing is missing; --back returns to the one before, --drop forgets "
+     "one.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},

@@ -317,7 +317,8 @@ typedef struct part {
 static const part PARTS[] = {
     {"create", create, 0}, {"add", gallery_add, 1}, {"remove", remove_templates, 1}, {"list", list, 0},
     {"search", gallery_search, 1}, {"set", set, 0}, {"compact", compact, 0}, {"verify", verify, 0},
-    {"export", gallery_export, 0}, {"reembed", gallery_reembed, 0}, {"sql", print_sql, 0}, {NULL, NULL, 0},
+    {"export", gallery_export, 0}, {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0},
+    {NULL, NULL, 0},
 };
 
 /* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
@@ -363,7 +364,7 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, reembed or sql; "
+        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, sql or reembed; "
                   "see \"reid help gallery\"");
         return 2;
     }
