@@ -322,6 +322,7 @@ static int check_options(const options *o, const char *name) {
         {o->salvage, "--salvage", " compact "},
         {o->output != NULL, "-o", " export "},
         {o->boxes != NULL, "--boxes", " add search "},
+        {o->stats, "--stats", " add search "},
         {o->strict, "--strict", " add remove search "},
     };
     char wanted[16];
