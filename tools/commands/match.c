@@ -140,7 +140,9 @@ static int prepare(matching *m) {
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_job job = {all, m->queries, 0, total, decoding(m->o), "matching", take_query, m};
+    stream_stats stats;
+    stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
+                      .label = "matching", .fn = take_query, .user = m, .stats = &stats};
     if (!results_begin(m->o->strict)) return 2;
     if (!m->o->json) {
         add_header(m);
@@ -148,6 +150,7 @@ static int match_all(matching *m, models *all) {
         text_clear(&m->line);
     }
     stream_result end = stream_run(&job);
+    say_stats(m->o, &stats, all, "search");
     text_free(&m->line);
     if (end == STREAM_INTERRUPTED) {
         results_abandon();
