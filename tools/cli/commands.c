@@ -131,10 +131,14 @@ const command COMMANDS[] = {
      {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
       "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
      calibrate_main},
-    {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
+    {'i', "inspect", "[OPTION]... WEIGHTS [PICTURE]...", "what is in a weight file?",
      "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
      "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "
-     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.",
+     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.\n\n"
+     "--condition takes pictures, too, and says what precision they need: activations beyond 65504 overflow in FP16, "
+     "and where a network magnifies a change of its input a hundredfold, even two programs in FP32 do not agree to "
+     "1e-5. The change is one millionth of every pixel's value, more in red and blue, less in green; growth is the "
+     "distance of the two embeddings over it, FP32's own rounding included.",
      {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
       "reid inspect --tensors --json efficientnet_b0.safetensors"},
      inspect_main},

@@ -53,7 +53,7 @@ typedef struct options {
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 
-    int plan, tensors;
+    int plan, tensors, condition;
 
     int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops, tune;
     double peak_gflops, peak_gbs; /* 0: not given */
