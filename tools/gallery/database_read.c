@@ -235,7 +235,7 @@ static int tell_left_out(database *d, const char *url, text *why) {
     pq_result *r = pq_ask(database_connection(d), "SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int", a, 1,
                           0, why);
     if (r && strcmp(pq_field(r, 0, 0, NULL), "0") != 0)
-        say_warning("%s: %s templates could not be embedded by the gallery's models and are left out; \"reid gallery "
+        say_warning("%s: %s of its templates could not be embedded by its models and are left out; \"reid gallery "
                     "reembed --status\" lists them", shown(url), pq_field(r, 0, 0, NULL));
     pq_free(r);
     return r != NULL;
