@@ -12,8 +12,8 @@ typedef enum read_what { READ_TEXTS, READ_ROWS, READ_EVERYTHING } read_what;
    what is wrong with it. Returns 0, with the reason in why, to end the reading. */
 typedef int (*template_fn)(void *user, const store_item *item, const void *row, const char *damage, text *why);
 
-/* Calls fn for all templates in their order, within the caller's transaction. Returns 0 with the reason in why, which is
-   empty when interrupted(). */
+/* Calls fn for all templates in their order, within the caller's transaction. Returns 0 with the reason in why, which
+   is empty when interrupted(). */
 int database_each(database *d, read_what what, template_fn fn, void *user, text *why);
 
 /* As store_read gives them. NULL with the reason in why. */
