@@ -14,6 +14,7 @@ static int no_file(void) {
 }
 #define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
 #include "pictures/inputs.c"
+#include "pictures/box_text.c"
 #include "pictures/collect.c"
 #undef stat
 #include "base/memory.c"

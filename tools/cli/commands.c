@@ -46,7 +46,7 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull or sql; FILE is the gallery: a "
+     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull, sql or reembed; FILE is the gallery: "
      "file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
@@ -265,7 +265,8 @@ const command COMMANDS[] = {
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
      cluster_main},
-    {'k', "track", "[OPTION]... VIDEO... --detections FILE -o DIR", "videos to tracks, best frames and individuals",
+    {'k', "track", "[OPTION]... VIDEO|FOLDER... --detections FILE -o DIR",
+     "videos and bursts of photos to tracks, best frames and individuals",
      "Reads each video once, with ffmpeg, follows the boxes that a detector has found in it from frame to frame, keeps "
      "the best frames of every track (sharp, large, whole, not covered) and embeds what is in their boxes. Tracks that "
      "broke are joined when the embeddings say so and time and place allow it; then individuals are found as by reid "
@@ -277,7 +278,14 @@ const command COMMANDS[] = {
      "A track that was joined has the best frames of each of its parts. Frames are all those that the file has, "
      "upright, at their own times, whatever the rate. Of a video that is damaged or ends early, what can be read "
      "counts; the rest is named. Detections that do not fit the video are refused. Exit status: 0, 1 when a video is "
-     "incomplete or a crop failed, 2 when nothing was written.",
+     "incomplete or a crop failed, 2 when nothing was written.\n\n"
+     "A FOLDER holds photos of camera traps: each folder in it with photos is a camera, and photos that follow each "
+     "other within --burst are followed as the frames of a video are. When they were taken is EXIF's DateTimeOriginal, or "
+     "what --times says; a photo without a time stands alone. Detections are found by the photos' names: "
+     "MegaDetector's JSON, COCO, or CSV with path,x,y,width,height and perhaps score, category.\n\n"
+     "DIR appears whole, at the end. Until then the work is in DIR.part, where every video that is finished is noted "
+     "with its rows: of a run that was interrupted or killed, --resume does the rest, and the result has the bytes of "
+     "one run. A video in the middle is read from its beginning. Other inputs, models or options are refused.",
      {"reid track film.mkv --detections film.txt -m w.safetensors --threshold 0.8 -o tracks", NULL, NULL}, track_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
      "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "

@@ -318,7 +318,7 @@ static const part PARTS[] = {
     {"create", create, 0}, {"add", gallery_add, 1}, {"remove", remove_templates, 1}, {"list", list, 0},
     {"search", gallery_search, 1}, {"set", set, 0}, {"compact", compact, 0}, {"verify", verify, 0},
     {"export", gallery_export, 0}, {"push", gallery_push_command, 1}, {"pull", gallery_pull_command, 1},
-    {"sql", print_sql, 0}, {NULL, NULL, 0},
+    {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0}, {NULL, NULL, 0},
 };
 
 /* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
@@ -327,10 +327,10 @@ static int check_options(const options *o, const char *name) {
         int given;
         const char *option, *parts;
     } rules[] = {
-        {o->models > 0, "-m", " create add search "},
+        {o->models > 0, "-m", " create add search reembed "},
         {o->fp16, "--fp16", " create "},
         {o->like != NULL, "--like", " create "},
-        {!isnan(o->threshold), "--threshold", " create set search "},
+        {!isnan(o->threshold), "--threshold", " create set search reembed "},
         {o->list != NULL, "--list", " add "},
         {o->groups != NULL, "--groups", " add "},
         {o->camera != NULL, "--camera", " add search "},
@@ -347,6 +347,10 @@ static int check_options(const options *o, const char *name) {
         {o->output != NULL, "-o", " export "},
         {o->boxes != NULL, "--boxes", " add search "},
         {o->strict, "--strict", " add remove search push "},
+        {o->root || o->lease != 60.0, "--root and --lease", " reembed "},
+        {o->status || o->compare_models || o->switch_over || o->back || o->drop || o->partial,
+         "--status, --compare, --switch, --back, --drop and --partial", " reembed "},
+        {o->fmr != 0.001, "--fmr", " reembed "},
     };
     char wanted[16];
     snprintf(wanted, sizeof wanted, " %s ", name);
@@ -362,8 +366,8 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull or sql; "
-                  "see \"reid help gallery\"");
+        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull, sql or "
+                  "reembed; see \"reid help gallery\"");
         return 2;
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;

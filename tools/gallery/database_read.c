@@ -227,6 +227,20 @@ static int keep(void *user, const store_item *item, const void *row, const char 
     return 0;
 }
 
+/* Says how many templates have no embedding, because their pictures were not there when the models changed. */
+static int tell_left_out(database *d, const char *url, text *why) {
+    char embedder[16];
+    snprintf(embedder, sizeof embedder, "%d", database_embedder(d));
+    const pq_argument a[] = {{embedder, -1}};
+    pq_result *r = pq_ask(database_connection(d), "SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int", a, 1,
+                          0, why);
+    if (r && strcmp(pq_field(r, 0, 0, NULL), "0") != 0)
+        say_warning("%s: %s of its templates could not be embedded by its models and are left out; \"reid gallery "
+                    "reembed --status\" lists them", shown(url), pq_field(r, 0, 0, NULL));
+    pq_free(r);
+    return r != NULL;
+}
+
 gallery_store *database_read(const char *url, int rows, char why[STORE_WHY]) {
     text reason = TEXT_INIT;
     gallery_store *s = NULL;
@@ -236,7 +250,8 @@ gallery_store *database_read(const char *url, int rows, char why[STORE_WHY]) {
                database_refresh(d, &reason);
     if (good) {
         s = store_in_memory(database_info(d), why);
-        good = s && database_each(d, rows ? READ_ROWS : READ_TEXTS, keep, s, &reason) && store_settle(s, why);
+        good = s && database_each(d, rows ? READ_ROWS : READ_TEXTS, keep, s, &reason) &&
+               (!rows || tell_left_out(d, url, &reason)) && store_settle(s, why);
     }
     if (!good && !why[0])
         snprintf(why, STORE_WHY, "%s", interrupted() ? "interrupted" : reason.len ? reason.s : "cannot be read");

@@ -5,7 +5,7 @@
 #include "gallery/database.h"
 
 /* What is read of each template: its texts alone, with its embedding, or with the halves that are searched, too, which
-   are compared with it. */
+   are compared with it. Without texts alone: but for templates that could not be embedded when the models changed. */
 typedef enum read_what { READ_TEXTS, READ_ROWS, READ_EVERYTHING } read_what;
 
 /* A template, valid during the call. row: dim values in the gallery's precision, NULL with READ_TEXTS. damage: NULL, or

@@ -3,7 +3,8 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "gallery/pq.h"
+#include "gallery/database.h"
+#include "gallery/pq_binary.h"
 #include "reid.h"
 
 #include <inttypes.h>
@@ -18,10 +19,7 @@ enum { ROWS_AT_ONCE = 1000 };
 
 /* Says why; always returns 0. */
 static int fail(const embedder_list *l, const text *why) {
-    text place = TEXT_INIT;
-    pq_shown(&place, l->url);
-    if (!interrupted()) say_error("%s: %s", place.s, shown(why->len ? why->s : "the connection is lost"));
-    text_free(&place);
+    if (!interrupted()) say_error("%s: %s", shown(l->url), shown(why->len ? why->s : "the connection is lost"));
     return 0;
 }
 
@@ -113,9 +111,7 @@ static int take_embedders(embedder_list *l, text *why) {
         e->claimed = count_at(r, i, 15);
     }
     pq_free(r);
-    if (!l->at) return text_no_memory(why);
-    if (!n) text_puts(why, "there is no gallery in this database");
-    return n > 0;
+    return l->at ? 1 : text_no_memory(why);
 }
 
 static int take_workers(embedder_list *l, text *why) {
@@ -181,12 +177,12 @@ static int look(embedder_list *l, int counted, text *why) {
 
 int embedders_open(embedder_list *l, const char *url, int counted) {
     text why = TEXT_INIT;
-    int missing;
     memset(l, 0, sizeof *l);
     l->url = need_copy(url, strlen(url));
-    if (!l->url) return 0;
-    l->connection = pq_open(url, &missing, &why);
-    int good = (l->connection && look(l, counted, &why)) || fail(l, &why);
+    l->database = l->url ? database_open(url) : NULL;
+    if (!l->database) return 0;
+    l->connection = database_connection(l->database);
+    int good = look(l, counted, &why) || fail(l, &why);
     text_free(&why);
     return good;
 }
@@ -194,7 +190,7 @@ int embedders_open(embedder_list *l, const char *url, int counted) {
 void embedders_close(embedder_list *l) {
     for (size_t i = 0; i < l->workers; i++) free(l->worker[i].name);
     free(l->worker), free(l->at), free(l->url);
-    pq_close(l->connection);
+    database_close(l->database);
     memset(l, 0, sizeof *l);
 }
 
@@ -312,31 +308,26 @@ static void rows_sql(text *t, const embedder *both[2]) {
 }
 
 /* The models' parts side by side as floats; returns 0 when a row has not the length that it must have. */
-static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, float *to) {
+static int take_row(const embedder *e, const pq_result *r, size_t row, int *column, uint16_t *half, float *to) {
     for (int m = 0; m < e->makers.models; m++) {
-        size_t len = 0, dim = (size_t)e->makers.model[m].dim;
+        int dim = e->makers.model[m].dim, size = e->makers.halves ? (int)sizeof *half : (int)sizeof *to;
+        size_t len = 0;
         const char *bytes = pq_field(r, row, (*column)++, &len);
-        if (!bytes || len != dim * (e->makers.halves ? sizeof(uint16_t) : sizeof(float))) return 0;
-        if (e->makers.halves) {
-            for (size_t i = 0; i < dim; i++) {
-                uint16_t half;
-                memcpy(&half, bytes + i * sizeof half, sizeof half);
-                reid_from_halves(&half, to + i, 1);
-            }
-        } else {
-            memcpy(to, bytes, len);
-        }
+        if (!bytes || len != (size_t)dim * (size_t)size) return 0;
+        binary_to_row(bytes, e->makers.halves ? (void *)half : to, dim, size);
+        if (e->makers.halves) reid_from_halves(half, to, (size_t)dim);
         to += dim;
     }
     return 1;
 }
 
-static int give_rows(const pq_result *r, const embedder *both[2], float *values, embedder_row_fn fn, void *user,
-                     text *why) {
+/* values: of both rows; half: for the longer one. */
+static int give_rows(const pq_result *r, const embedder *both[2], float *values, uint16_t *half, embedder_row_fn fn,
+                     void *user, text *why) {
     for (size_t i = 0; i < pq_rows(r); i++) {
         int column = 6;
         float *other = values + both[0]->makers.dim;
-        if (!take_row(both[0], r, i, &column, values) || !take_row(both[1], r, i, &column, other)) {
+        if (!take_row(both[0], r, i, &column, half, values) || !take_row(both[1], r, i, &column, half, other)) {
             text_printf(why, "a row of %s has a wrong length", field(r, i, 1));
             return 0;
         }
@@ -352,22 +343,24 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
     const embedder *both[] = {one, other};
     text why = TEXT_INIT, sql = TEXT_INIT;
     number after = number_of(0);
-    float *values = need_array((size_t)(one->makers.dim + other->makers.dim), sizeof *values);
+    size_t both_dims = (size_t)(one->makers.dim + other->makers.dim);
+    float *values = need_array(both_dims, sizeof *values);
+    uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
     rows_sql(&sql, both);
-    int good = values && need_text(&sql), more = 1;
+    int good = half && need_text(&sql), more = 1;
     if (good && !pq_script(l->connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &why))
         good = fail(l, &why);
     while (good && more) {
         const pq_argument a[] = {text_argument(after.s)};
         pq_result *r = pq_ask(l->connection, sql.s, a, 1, 1, &why);
-        good = r && give_rows(r, both, values, fn, user, &why);
+        good = r && give_rows(r, both, values, half, fn, user, &why);
         more = good && pq_rows(r) == ROWS_AT_ONCE;
         if (more) snprintf(after.s, sizeof after.s, "%s", field(r, ROWS_AT_ONCE - 1, 0));
         pq_free(r);
         if (!good && (!r || why.len)) fail(l, &why); /* else fn has said it */
     }
     good = good && (pq_script(l->connection, "COMMIT", &why) || fail(l, &why));
-    free(values);
+    free(values), free(half);
     text_free(&why);
     text_free(&sql);
     return good;

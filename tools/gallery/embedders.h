@@ -28,7 +28,8 @@ typedef struct embedder_list {
     size_t count;
     embedder_worker *worker;
     size_t workers;
-    struct pq *connection;
+    struct database *database;
+    struct pq *connection; /* its */
 } embedder_list;
 
 /* All of it, as it is at one moment. counted: 0 leaves out rows and missing, which take a look at every template. */

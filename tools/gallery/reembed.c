@@ -4,7 +4,8 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
-#include "gallery/pq.h"
+#include "gallery/database.h"
+#include "gallery/pq_binary.h"
 #include "reid.h"
 
 #include <inttypes.h>
@@ -20,7 +21,8 @@ struct reembed {
     char *url;
     store_meta makers; /* halves: how the gallery keeps rows */
     double lease, beaten;
-    pq *c; /* NULL: lost */
+    database *d; /* NULL: lost, as is c, its connection */
+    pq *c;
     int embedder;
     int64_t worker, after; /* after: claiming goes on behind this template */
     size_t made, failed;
@@ -36,27 +38,28 @@ typedef int (*step_fn)(reembed *w, void *user, text *why);
 static void pause_ms(int ms) { poll(NULL, 0, ms); }
 
 static int say_failure(const reembed *w, const text *why) {
-    text place = TEXT_INIT;
-    pq_shown(&place, w->url);
     const char *state = w->c ? pq_state(w->c) : "";
     int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; nothing to refer to */
     if (!interrupted() || why->len)
-        say_error("%s: %s%s", place.s, gone ? "these models were taken out of the gallery meanwhile: " : "",
+        say_error("%s: %s%s", shown(w->url), gone ? "these models were taken out of the gallery meanwhile: " : "",
                   shown(why->len ? why->s : "the connection is lost"));
-    text_free(&place);
     return 0;
 }
 
-/* A server that restarts refuses connections for a moment. */
+static int connect_to(reembed *w, text *why) {
+    database_close(w->d);
+    w->d = database_try(w->url, why);
+    w->c = w->d ? database_connection(w->d) : NULL;
+    return w->c != NULL;
+}
+
+/* A server that restarts refuses connections for a moment. *until: when that is over, 0 at first. */
 static int connect_again(reembed *w, double *until, text *why) {
-    int missing;
     if (!*until) {
         *until = clock_seconds() + RECONNECT_SECONDS;
         if (why->len) say_info("connecting again: %s", shown(why->s));
     }
-    pq_close(w->c);
-    w->c = NULL;
-    while (!(w->c = pq_open(w->url, &missing, why)) && clock_seconds() < *until && !interrupted()) pause_ms(250);
+    while (!connect_to(w, why) && clock_seconds() < *until && !interrupted()) pause_ms(250);
     if (w->c && interrupted()) pq_steady(w->c, 1);
     return w->c != NULL;
 }
@@ -154,12 +157,7 @@ static int insert_worker(reembed *w, void *user, text *why) {
 
 static int register_all(reembed *w, void *user, text *why) {
     if (!pq_script(w->c, "SELECT pg_advisory_xact_lock(1919248740, 2)", why)) return 0; /* one after the other */
-    pq_result *r = pq_ask(w->c, "SELECT precision = 'fp16' FROM reid.gallery", NULL, 0, 0, why);
-    if (r && !pq_rows(r)) text_puts(why, "there is no gallery in this database");
-    int good = r && pq_rows(r);
-    if (good) w->makers.halves = *pq_field(r, 0, 0, NULL) == 't';
-    pq_free(r);
-    return good && register_models(w, why) && insert_worker(w, user, why);
+    return register_models(w, why) && insert_worker(w, user, why);
 }
 
 /* The SQL that has tables' names in it, which are made of fingerprints: 32 hexadecimal digits each. */
@@ -171,14 +169,14 @@ static int write_statements(reembed *w) {
                     i ? " OR " : "", w->makers.model[i].fingerprint);
     text_putc(m, ')');
     text_printf(&w->claim,
-                "WITH some AS (SELECT t.template_id FROM reid.template t WHERE t.template_id > $3::bigint AND %s "
+                "WITH next AS (SELECT t.template_id FROM reid.template t WHERE t.template_id > $3::bigint AND %s "
                 "AND NOT EXISTS (SELECT FROM reid.claim c WHERE c.template_id = t.template_id "
                 "AND c.embedder_id = $1::int) AND NOT EXISTS (SELECT FROM reid.failure f WHERE "
                 "f.template_id = t.template_id AND f.embedder_id = $1::int AND f.at >= "
                 "(SELECT started FROM reid.worker WHERE worker_id = $2::bigint)) "
                 "ORDER BY t.template_id LIMIT $4::bigint FOR NO KEY UPDATE OF t SKIP LOCKED), "
                 "taken AS (INSERT INTO reid.claim (template_id, embedder_id, worker_id) "
-                "SELECT template_id, $1::int, $2::bigint FROM some ON CONFLICT DO NOTHING RETURNING template_id) "
+                "SELECT template_id, $1::int, $2::bigint FROM next ON CONFLICT DO NOTHING RETURNING template_id) "
                 "SELECT template_id, id, source, source_size, source_hash FROM taken JOIN reid.template "
                 "USING (template_id) ORDER BY template_id", text_failed(m) ? "" : m->s);
     return need_text(m) && need_text(&w->claim);
@@ -188,16 +186,15 @@ static int is_fingerprint(const char *s) { return strlen(s) == 32 && strspn(s, "
 
 static int begin(reembed *w) {
     text why = TEXT_INIT;
-    int missing, good = 1;
+    int good = 1;
     char host[64] = "";
     for (int i = 0; i < w->makers.models && good; i++) good = is_fingerprint(w->makers.model[i].fingerprint);
     if (!good) text_puts(&why, "a model without a fingerprint");
     if (gethostname(host, sizeof host - 1)) host[0] = 0;
     size_t n = visible(w->name, sizeof w->name - 24, host);
     snprintf(w->name + n, sizeof w->name - n, ":%ld", (long)getpid());
-    w->c = good ? pq_open(w->url, &missing, &why) : NULL;
-    good = w->c != NULL;
-    if (!good) say_failure(w, &why);
+    good = (good && connect_to(w, &why)) || say_failure(w, &why);
+    if (good) w->makers.halves = database_info(w->d)->halves;
     text_free(&why);
     return good && write_statements(w) && transact(w, register_all, NULL);
 }
@@ -374,39 +371,29 @@ static void list_tasks(const writing *k, text *t) {
     text_putc(t, '}');
 }
 
-static void put_big(text *t, uint64_t value, int bytes) {
-    while (bytes--) text_putc(t, (int)(value >> (8 * bytes) & 0xff));
-}
-
-/* One row as COPY's binary format has it: template_id, half, row. */
+/* template_id, half and row of one template. */
 static void put_row(text *t, const store_model *m, int halves, const float *values, uint16_t *half, int64_t id) {
-    size_t dim = (size_t)m->dim;
-    reid_to_halves(values, half, dim);
-    put_big(t, 3, 2);
-    put_big(t, 8, 4);
-    put_big(t, (uint64_t)id, 8);
-    put_big(t, 4 + 2 * dim, 4);
-    put_big(t, dim, 2);
-    put_big(t, 0, 2);
-    for (size_t i = 0; i < dim; i++) put_big(t, half[i], 2);
-    put_big(t, dim * (halves ? sizeof *half : sizeof *values), 4);
-    text_add(t, halves ? (const void *)half : values, dim * (halves ? sizeof *half : sizeof *values));
+    reid_to_halves(values, half, (size_t)m->dim);
+    binary_row(t, 3);
+    binary_bigint(t, id);
+    binary_halfvec(t, half, m->dim);
+    if (halves) binary_row_bytes(t, half, m->dim, sizeof *half);
+    else binary_row_bytes(t, values, m->dim, sizeof *values);
 }
 
 /* The rows of model number m, which begin at `column` of all, but for those that are there: of a model that belongs to
    another embedder, too. */
 static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
-    static const char HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0"; /* with the 0 at its end: 19 bytes */
     const store_model *model = &w->makers.model[m];
     uint16_t *half = mem_array((size_t)model->dim, sizeof *half);
     text sql = TEXT_INIT;
     text_clear(&k->rows);
-    text_add(&k->rows, HEAD, sizeof HEAD);
+    binary_begin(&k->rows);
     for (size_t i = 0; half && i < k->b->count; i++)
         if (k->ours[i] == 1 && !k->b->at[i].failure)
             put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
                     k->b->at[i].template_id);
-    put_big(&k->rows, 0xffff, 2);
+    binary_end(&k->rows);
     text_printf(&sql, "COPY reid.embedding_%s (template_id, half, row) FROM STDIN (FORMAT binary)",
                 model->fingerprint);
     int good = half && !text_failed(&k->rows) && !text_failed(&sql);
@@ -531,7 +518,7 @@ void reembed_close(reembed *w) {
     const pq_argument a[] = {text_argument(worker.s)};
     if (w->c && interrupted()) pq_steady(w->c, 1);
     if (w->c && w->worker) pq_do(w->c, "DELETE FROM reid.worker WHERE worker_id = $1::bigint", a, 1, &unused);
-    pq_close(w->c);
+    database_close(w->d);
     text_free(&unused), text_free(&w->missing), text_free(&w->claim);
     free(w->url);
     free(w);
