@@ -126,8 +126,9 @@ static int open_index(searching *s, int threads) {
     const options *o = s->o;
     reid_error error;
     reid_desc desc = model_desc(o, &o->every, &error);
+    static const uint32_t none = 0; /* identities of a gallery of which a filter has left nothing */
     reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), s->meta.dim,
-                      store_identities(s->store)};
+                      store_count(s->store) ? store_identities(s->store) : &none};
     if (threads) desc.threads = threads, desc.device = REID_DEVICE_CPU;
     reid_result r = reid_index_create(&desc, &rows, &s->index);
     if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
