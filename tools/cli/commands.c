@@ -46,8 +46,8 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export, sql or reembed; FILE is the gallery: a file, or "
-     "a database, postgresql://...\n\n"
+     "PART is create, add, remove, list, search, set, compact, verify, export, sql or reembed; FILE is the gallery: a "
+     "file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
