@@ -10,7 +10,7 @@ third of the rows is there and replaced by another one. After each, the gallery 
 what reid embed has written, byte for byte, and it is switched back and the rows are dropped. If they differ, or a row
 is missing, the exit status is 1.
 
-Writes JSON. Seconds are of the clock, cpu_s of the processes of reid alone (user and system), without the server's;
+Writes JSON. compare_s is what reembed --compare took last. Seconds are of the clock, cpu_s of the processes of reid alone (user and system), without the server's;
 medians of the rounds, spread_s the least and the most. load_before is the 1-minute load average.
 """
 import argparse
@@ -100,8 +100,11 @@ def killed(args, crops):
     return [json.loads(worker.communicate()[0]) for worker in (start_worker(args, *alone), second)]
 
 
-def compare(args, expected, folder):
+def compare(args, expected, folder, cell):
     """Whether the rows are those of reid embed; leaves the gallery as it was."""
+    start = time.monotonic()
+    gallery("reembed", args.url, "--compare", "--json")
+    cell["compare_s"] = round(time.monotonic() - start, 2)
     gallery("reembed", args.url, "--switch")
     status = json.loads(gallery("reembed", args.url, "--status", "--json"))["embedders"]
     gallery("export", args.url, "-o", os.path.join(folder, "got.npy"))
@@ -126,7 +129,7 @@ def measure(args, crops, folder, cell):
         with Watch() as w:
             workers = run(args, crops)
         cell[name].append(w)
-        rows, same = compare(args, expected, folder)
+        rows, same = compare(args, expected, folder, cell)
         good = same and rows == len(crops) and all(not x["missing"] and not x["failed"] for x in workers)
         cell["same_bytes"] = cell["same_bytes"] and good
         print(f"{name}: {w.seconds:.1f} s, CPU {w.cpu_s:.1f} s, {rows} rows, same bytes: {same}", flush=True)
