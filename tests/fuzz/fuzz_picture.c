@@ -25,6 +25,7 @@
 #undef bytes_of
 #include "base/say.c"
 #include "base/threads.c"
+#include "base/when.c"
 #include "pictures/decoder_memory.c"
 #include "pictures/exif.c"
 #include "pictures/jpeg.c"
@@ -55,6 +56,8 @@ static void repair_png(unsigned char *file, size_t len) {
 static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    long long when;
+    if (exif_time(bytes_of(p), p->file.len, &when) && (when < -62135596800000 || when > 253402300799999)) abort();
     return p->width > 0 && p->height > 0 && (long long)p->width * p->height <= limits->pixels;
 }
 

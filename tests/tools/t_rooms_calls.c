@@ -20,7 +20,7 @@
 #include "embedding/stream.h"
 #include "gallery/gallery.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "identity/decision.h"
 #include "identity/census.h"
 #include "identity/evaluation.h"
@@ -217,7 +217,7 @@ static int search(text *answer) {
     reid_index *index = NULL;
     reid_hit hits[2 * PICTURES];
     int found[PICTURES];
-    gallery_store *s = gallery_store_open(store_path, 1);
+    gallery_store *s = templates_read(store_path, 1);
     int good = gallery_file_read(&f, file_path) && s &&
                makers_agree(&f.makers, file_path, store_info(s), NULL, store_path);
     if (good) {
@@ -525,14 +525,14 @@ static void make_store(void) {
     assert_true(gallery_file_read(&f, file_path));
     f.makers.threshold = (double)NAN;
     assert_true(store_create(store_path, &f.makers, why));
-    gallery_store *s = gallery_store_change(store_path);
-    assert_non_null(s);
+    templates *t = templates_change(store_path);
+    assert_non_null(t);
     for (size_t i = 0; i < f.count; i++) {
         store_item item = {f.ids[i], f.identities[i], "", "", STORE_NO_TIME, 0, 0};
-        assert_true(store_add(s, &item, f.rows + i * f.columns, why));
+        assert_int_equal(templates_add(t, &item, f.rows + i * f.columns, why), TEMPLATES_DONE);
     }
-    assert_true(store_commit(s, why));
-    store_close(s);
+    assert_int_equal(templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why), TEMPLATES_DONE);
+    templates_close(t);
     gallery_file_free(&f);
 }
 

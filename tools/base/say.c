@@ -90,7 +90,7 @@ const char *shown(const char *name) {
     static __thread char ring[4][MESSAGE];
     static __thread unsigned turn;
     char *to = ring[turn++ % 4];
-    visible(to, MESSAGE, name);
+    visible_place(to, MESSAGE, name);
     return to;
 }
 

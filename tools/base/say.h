@@ -22,7 +22,7 @@ void say_text(const text *t);
    is shown. NULL: to stderr again. Empties the buffer. */
 void say_listen(char *buffer, size_t size);
 
-/* A name as it may be printed; valid for the next few calls of this thread. */
+/* A name as it may be printed, the address of a database without its password; valid for the next few calls of this thread. */
 const char *shown(const char *name);
 
 /* For reid_desc.log_fn. */
