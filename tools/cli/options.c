@@ -216,6 +216,9 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
      "stdout"},
+    {'o', "output", "FILE", "m", set_text, SHARED(output), 0, 0,
+     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture) or FILE.jsonl, "
+     "there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
@@ -234,7 +237,7 @@ const option OPTIONS[] = {
     {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
      "also compare a query with a gallery picture that is the same file"},
     {0, "boxes", "FILE", "emg", set_text, SHARED(boxes), 0, 0,
-     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id])"},
+     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id][,identity])"},
     {0, "min-conf", "P", "emgru", set_real, SHARED(min_conf), 0, 1,
      "with MegaDetector boxes: leave out detections below this confidence"},
     {0, "category", "ID", "emgru", set_text, SHARED(category), 0, 0,
