@@ -220,8 +220,7 @@ static int match_all(matching *m, models *all) {
                       .label = "matching", .fn = take_query, .user = m, .stats = &stats};
     if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
     if (m->form == TABLE) add_header(m);
-    if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture
-");
+    if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
     if (m->line.len && !send_line(m)) return 2;
     stream_result end = stream_run(&job);
     say_stats(m->o, &stats, all, "search");
