@@ -23,11 +23,12 @@ build/reid: build/reid.o $(OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # What the demo is made of; build/seeded also makes the weights of tests.
-build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
+build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(DEMO)/demo_style.o $(OBJECTS)
+build/demo_film: $(DEMO)/demo_film.o $(DEMO)/demo_style.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o
 build/seeded: $(DEMO)/seeded.o
 build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o
-build/demo_run build/demo_images build/demo_video build/seeded build/reid-load:
+build/demo_run build/demo_film build/demo_images build/demo_video build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 ## make build/reid-load  the program that measures a server: asks it at chosen rates
@@ -51,6 +52,13 @@ build/review/%.bytes: tools/review/%
 	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
 	mv $@.tmp $@
 build/review/page.o build/leaks/review/page.o: $(PAGE)
+
+# The tables of a gallery in PostgreSQL, likewise.
+build/gallery/schema/%.bytes: tools/gallery/schema/%
+	@mkdir -p $(@D)
+	od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g' > $@.tmp
+	mv $@.tmp $@
+build/gallery/schema.o build/leaks/gallery/schema.o: build/gallery/schema/1.sql.bytes
 
 # Sums that a crafted JPEG makes overflow wrap, by definition; so do bits that the writer of JPEGs shifts out.
 build/pictures/stb_image_impl.o build/pictures/thumbnail.o: override CFLAGS += -fwrapv
@@ -129,7 +137,7 @@ fmt:
 clean:
 	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
-	    build/seeded build/demo_images build/demo_video build/demo_run build/reid-load build/libreid.*
+	    build/seeded build/demo_images build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
 
 help:
 	@sed -n 's/^## //p' Makefile

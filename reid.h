@@ -257,7 +257,8 @@
        49)): no sum leaves 2^24, so that FP32, and halves with FP32 sums, are exact. scale is one / output step, and
        bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
        All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
-       on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs.
+       on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
+       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.7.
 
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
@@ -8395,7 +8396,8 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
         const float *from = s->result + (size_t)i * dim;
         if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
         if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
-        else reid__fail(e, r, "image %d: %s", s->first + i, reid_result_string(r));
+        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r), g->plan.half && !g->plan.int8 ?
+                        "; activations beyond 65504 overflow in FP16: precision fp32 holds them" : "");
     }
     return r;
 }

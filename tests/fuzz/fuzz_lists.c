@@ -14,6 +14,7 @@ static int no_file(void) {
 }
 #define stat(path, st) no_file() /* every name is that of a picture: folders are not walked */
 #include "pictures/inputs.c"
+#include "pictures/box_text.c"
 #include "pictures/collect.c"
 #undef stat
 #include "base/memory.c"
@@ -52,8 +53,7 @@ int boxes_read(inputs *list, const box_file *file, const char *root) { return !l
 int collect_inputs(inputs *list, const options *o) { return !list || !o; }
 decode_settings decoding(const options *o) { return (decode_settings){.threads = o->threads}; }
 double clock_seconds(void) { return 0; }
-void say_gallery_error(const char *path, const char *why) { (void)path, (void)why; }
-gallery_store *gallery_store_change(const char *path) { return path ? NULL : NULL; }
+templates *templates_change(const char *place) { return place ? NULL : NULL; }
 int gallery_file_is_one(const char *path) { return !path; }
 int gallery_file_read(gallery_file *f, const char *path) { return !f || !path; }
 void gallery_file_free(gallery_file *f) { (void)f; }
@@ -68,13 +68,17 @@ stream_result stream_run(const stream_job *job) { return job ? STREAM_FAILED : S
 int results_begin(int hold) { return !hold; }
 int results_write(const text *t) { return t != NULL; }
 int results_end(int keep) { return keep; }
-int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
-    return !s || !item || !row || !why;
+templates_result templates_add(templates *t, const store_item *item, const void *row, char why[STORE_WHY]) {
+    return t && item && row && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;
 }
-int store_commit(gallery_store *s, char why[STORE_WHY]) { return !s || !why; }
-void store_close(gallery_store *s) { (void)s; }
-const store_meta *store_info(const gallery_store *s) { return s ? NULL : NULL; }
-size_t store_find(const gallery_store *s, const char *id) { return s && id ? 0 : 1; }
+templates_result templates_commit(templates *t, const commit_rules *rules, char why[STORE_WHY]) {
+    return t && rules && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;
+}
+void templates_close(templates *t) { (void)t; }
+const store_meta *templates_info(const templates *t) { return t ? NULL : NULL; }
+templates_result templates_find(templates *t, const char *id, const char **identity, char why[STORE_WHY]) {
+    return t && id && identity && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;
+}
 int store_hash_file(const char *path, uint64_t *size, uint64_t *hash) { return !path || !size || !hash; }
 void reid_to_halves(const float *in, uint16_t *out, size_t n) { (void)in, (void)out, (void)n; }
 

@@ -20,7 +20,7 @@
 #include "embedding/stream.h"
 #include "gallery/gallery.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "identity/decision.h"
 #include "identity/census.h"
 #include "identity/evaluation.h"
@@ -130,7 +130,8 @@ static int embed_to(const char *path, int shard, int shards, text *answer) {
     w.out = good ? output_open(&request) : NULL;
     good = w.out && output_begin(w.out, &all, &list, first, end, &done);
     if (good) {
-        stream_job job = {&all, &list, first, end, one_thread, "embedding", take_row, &w};
+        stream_job job = {.all = &all, .list = &list, .first = first, .end = end, .decode = one_thread,
+                          .label = "embedding", .fn = take_row, .user = &w};
         stream_result end = stream_run(&job); /* STREAM_STOPPED: the output is broken, and its end says why */
         good = end != STREAM_FAILED && output_failures(w.out) == 0;
     }
@@ -200,7 +201,8 @@ static int match(text *answer) {
         good = open_rows(&m.index, &rows);
     }
     if (good) {
-        stream_job job = {&all, &list, 0, 1, one_thread, "matching", match_one, &m};
+        stream_job job = {.all = &all, .list = &list, .first = 0, .end = 1, .decode = one_thread,
+                          .label = "matching", .fn = match_one, .user = &m};
         good = stream_run(&job) == STREAM_DONE && !m.failed;
     }
     reid_index_destroy(m.index);
@@ -215,7 +217,7 @@ static int search(text *answer) {
     reid_index *index = NULL;
     reid_hit hits[2 * PICTURES];
     int found[PICTURES];
-    gallery_store *s = gallery_store_open(store_path, 1);
+    gallery_store *s = templates_read(store_path, 1);
     int good = gallery_file_read(&f, file_path) && s &&
                makers_agree(&f.makers, file_path, store_info(s), NULL, store_path);
     if (good) {
@@ -523,14 +525,14 @@ static void make_store(void) {
     assert_true(gallery_file_read(&f, file_path));
     f.makers.threshold = (double)NAN;
     assert_true(store_create(store_path, &f.makers, why));
-    gallery_store *s = gallery_store_change(store_path);
-    assert_non_null(s);
+    templates *t = templates_change(store_path);
+    assert_non_null(t);
     for (size_t i = 0; i < f.count; i++) {
         store_item item = {f.ids[i], f.identities[i], "", "", STORE_NO_TIME, 0, 0};
-        assert_true(store_add(s, &item, f.rows + i * f.columns, why));
+        assert_int_equal(templates_add(t, &item, f.rows + i * f.columns, why), TEMPLATES_DONE);
     }
-    assert_true(store_commit(s, why));
-    store_close(s);
+    assert_int_equal(templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why), TEMPLATES_DONE);
+    templates_close(t);
     gallery_file_free(&f);
 }
 

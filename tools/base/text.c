@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What a text holds that could not grow; it is never written to and has no capacity. */
 static char out_of_memory[] = "out of memory";
@@ -95,6 +96,12 @@ int utf8_length(const char *s) {
     if (!is_tail(s, 2)) return 0;
     if (a < 0xF0) return 3;
     return is_tail(s, 3) ? 4 : 0;
+}
+
+int utf8_valid(const char *s) {
+    for (int n; *s; s += n)
+        if (!(n = utf8_length(s))) return 0;
+    return 1;
 }
 
 void text_utf8(text *t, unsigned code) {
@@ -217,6 +224,69 @@ size_t visible(char *out, size_t size, const char *s) {
         at += len;
     }
     out[at] = 0;
+    return at;
+}
+
+/* What follows the scheme, NULL if there is none of a database. */
+static const char *after_scheme(const char *place) {
+    static const char *const SCHEMES[] = {"postgresql://", "postgres://"};
+    for (int i = 0; i < 2; i++)
+        if (strncmp(place, SCHEMES[i], strlen(SCHEMES[i])) == 0) return place + strlen(SCHEMES[i]);
+    return NULL;
+}
+
+int is_database_url(const char *place) { return after_scheme(place) != NULL; }
+
+/* The part of s before `end`, or as much of it as there is room for. */
+static size_t visible_part(char *out, size_t size, size_t at, const char *s, const char *end) {
+    char one[8];
+    while (s < end) {
+        s += visible_character(s, one);
+        size_t len = strlen(one);
+        if (len >= size - at) break;
+        memcpy(out + at, one, len);
+        at += len;
+    }
+    out[at] = 0;
+    return at;
+}
+
+static size_t visible_word(char *out, size_t size, size_t at, const char *word) {
+    return visible_part(out, size, at, word, word + strlen(word));
+}
+
+/* 1 for a parameter whose value may be a secret: password, sslpassword and all that end so, or are spelled with %. */
+static int is_secret(const char *name, size_t len) {
+    static const char WORD[] = "password";
+    size_t n = sizeof WORD - 1;
+    return (len >= n && strncasecmp(name + len - n, WORD, n) == 0) || memchr(name, '%', len) != NULL;
+}
+
+int is_plain_url(const char *place) {
+    const char *rest = after_scheme(place), *at_sign = rest ? strchr(rest, '@') : NULL;
+    return rest && (!at_sign || (at_sign < rest + strcspn(rest, "/?") && !strchr(at_sign + 1, '@')));
+}
+
+size_t visible_place(char *out, size_t size, const char *place) {
+    const char *rest = after_scheme(place), *from = place;
+    size_t at = 0;
+    out[0] = 0;
+    if (!rest) return visible(out, size, place);
+    if (!is_plain_url(place)) return visible_word(out, size, visible_part(out, size, 0, place, rest), "***");
+    const char *at_sign = strchr(rest, '@'), *colon = at_sign ? strchr(rest, ':') : NULL;
+    if (colon && colon < at_sign) {
+        at = visible_part(out, size, at, place, colon);
+        at = visible_word(out, size, at, ":***");
+        from = at_sign;
+    }
+    for (const char *p = from; *p;) {
+        size_t n = strcspn(p, "?&"), name = strcspn(p, "=");
+        int secret = p != from && name < n && is_secret(p, name);
+        at = visible_part(out, size, at, p, p + (secret ? name : n));
+        if (secret) at = visible_word(out, size, at, "=***");
+        p += n;
+        if (*p) at = visible_part(out, size, at, p, p + 1), p++;
+    }
     return at;
 }
 

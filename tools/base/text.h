@@ -49,6 +49,13 @@ void text_visible(text *t, const char *s);
 int visible_character(const char *s, char out[8]);
 /* The same into an array, cut off where it is full; returns the length. */
 size_t visible(char *out, size_t size, const char *s);
+/* 1 for postgresql://… and postgres://…, which are the address of a database. */
+int is_database_url(const char *place);
+/* 1 when it is plain where such a URL has its user and password: it has no other @, for a password that was not encoded
+   may hold any character. */
+int is_plain_url(const char *place);
+/* visible() for a path or such a URL, of which whatever may be a password becomes ***. */
+size_t visible_place(char *out, size_t size, const char *place);
 /* With padding. */
 void text_base64(text *t, const void *bytes, size_t len);
 /* 9 significant digits: enough to read every float32 back. */
@@ -56,6 +63,8 @@ void text_floats(text *t, const float *values, int count);
 
 /* Bytes of the UTF-8 sequence at s (never looking past a 0 byte), 0 if it is not one. */
 int utf8_length(const char *s);
+/* 1 when all of s is UTF-8. */
+int utf8_valid(const char *s);
 /* Appends a code point; U+DC80 … U+DCFF become the single bytes that they stand for. */
 void text_utf8(text *t, unsigned code);
 

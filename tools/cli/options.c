@@ -222,7 +222,8 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
-     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery"},
+     "folder with a folder or a picture per identity, a .npy file written by reid embed, or a file of reid gallery, "
+    "or postgresql://..."},
     {'k', "top", "N", "mgsw", set_int, SHARED(top_k), 1, 1000000, "identities listed for each query. Default: 5"},
     {0, "threshold", "T", "mgsw", set_real, SHARED(threshold), -1000, 1000,
      "scores of at least T are a match. Default: the gallery file's; else 0.40 with two models; with one, no decision "
@@ -247,6 +248,9 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "resume", NULL, "k", set_flag, SHARED(resume), 0, 0,
+     "continue DIR.part of an interrupted run behind the videos that it has finished, and keep it when interrupted "
+     "again"},
     {0, "strict", NULL, "emgltf", set_flag, SHARED(strict), 0, 0,
      "stop at the first input that fails: no output, exit 1"},
 
@@ -269,9 +273,33 @@ const option OPTIONS[] = {
     {0, "other-camera", NULL, "g", set_flag, SHARED(other_camera), 0, 0,
      "search: leave out templates of the query's own camera"},
     {0, "all", NULL, "g", set_flag, SHARED(all_hits), 0, 0, "search: everything that reaches the threshold"},
+    {0, "only", "IDENTITY", "g", set_text, SHARED(only), 0, 0, "search: only templates of this identity"},
+    {0, "in-camera", "NAME", "g", set_text, SHARED(in_camera), 0, 0, "search: only templates of this camera"},
+    {0, "from", "T", "g", set_text, SHARED(from), 0, 0, "search: only templates seen at this time or later"},
+    {0, "until", "T", "g", set_text, SHARED(until), 0, 0, "search: only templates seen before this time"},
+    {0, "exact", NULL, "g", set_flag, SHARED(exact), 0, 0,
+     "search: compare with every template, also of a large database. Files always are"},
+    {0, "candidates", "N", "g", set_int, SHARED(candidates), 1, 100000,
+     "search: templates that the index of a database is asked for. Default: 200 or more where there are more than "
+     "10000, else all are compared"},
     {0, "salvage", NULL, "g", set_flag, SHARED(salvage), 0, 0, "compact: leave out damaged records"},
     {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
      "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
+
+    {0, "root", "FOLDER", "g", set_text, SHARED(root), 0, 0,
+     "reembed: the pictures lie below FOLDER here, under the names that they were added by"},
+    {0, "lease", "S", "g", set_real, SHARED(lease), 1, 86400,
+     "reembed: seconds without a sign of life after which others take over what this worker has claimed. Default: 60"},
+    {0, "status", NULL, "g", set_flag, SHARED(status), 0, 0, "reembed: which models there are, and how far they are"},
+    {0, "compare", NULL, "g", set_flag, SHARED(compare_models), 0, 0,
+     "reembed: who is nearest to each template, now and by the other model, and which threshold that one needs"},
+    {0, "switch", NULL, "g", set_flag, SHARED(switch_over), 0, 0,
+     "reembed: make the other model the gallery's, with its --threshold; everybody then embeds with that one"},
+    {0, "partial", NULL, "g", set_flag, SHARED(partial), 0, 0,
+     "reembed --switch: although some templates could not be embedded; searches leave them out"},
+    {0, "back", NULL, "g", set_flag, SHARED(back), 0, 0, "reembed: return to the models before the last switch"},
+    {0, "drop", "FINGERPRINT", "g", set_text, SHARED(drop), 0, 0,
+     "reembed: forget models that the gallery does not use, and their rows; of two, FINGERPRINT+FINGERPRINT"},
 
     {0, "labels", "FILE.csv", "ltf", set_text, SHARED(labels), 0, 0,
      "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
@@ -293,6 +321,9 @@ const option OPTIONS[] = {
      "one loses too much"},
     {0, "limit", "P", "l", set_real, SHARED(limit), 0, 100,
      "with --compare: rank-1 and mAP may each lose P percentage points. Default: 2"},
+    {0, "least-cosine", "X", "l", set_real, SHARED(least_cosine), -1, 1,
+     "with --compare: no picture's embedding may have a lower cosine to the first one's. Default: 0.98 for precisions "
+     "and devices, any for files"},
     {0, "draws", "N", "ltf", set_int, SHARED(draws), 10, 1000000,
      "times that identities are drawn anew for the 95 % intervals. Default: 1000, less where calibrate has many pairs"},
 
@@ -303,8 +334,8 @@ const option OPTIONS[] = {
     {0, "pairs", "FILE.csv", "t", set_text, SHARED(pairs), 0, 0,
      "only these pairs: columns first,second,same (1 or 0). Paths start from FOLDER"},
     {0, "gallery", "FILE", "t", set_text, SHARED(gallery), 0, 0,
-     "a file of reid gallery that gets the threshold, too; with two models, give --weights"},
-    {0, "fmr", "X", "t", set_share, SHARED(fmr), 0, 0,
+     "a file of reid gallery, or postgresql://..., that gets the threshold, too; with two models, give --weights"},
+    {0, "fmr", "X", "tg", set_share, SHARED(fmr), 0, 0,
      "the share of pairs of two individuals that may be accepted. Default: 0.001"},
     {0, "prior", "P", "t", set_share, SHARED(prior), 0, 0,
      "how likely a pair shows one individual before it is looked at, for probabilities. Default: 0.5"},
@@ -353,7 +384,7 @@ const option OPTIONS[] = {
 
     {0, "gallery", "PATH", "sw", set_text, SHARED(gallery), 0, 0,
      "who is known: a folder with a folder or a picture per identity, a .npy file written by reid embed, or a file "
-     "of reid gallery; read once, at the start"},
+     "of reid gallery, or postgresql://...; read once, at the start"},
     {0, "socket", "PATH", "s", set_text, SHARED(socket), 0, 0,
      "listen on this Unix socket, which only you can connect to. Default, without --listen: "
      "$XDG_RUNTIME_DIR/reid.sock"},
@@ -380,6 +411,9 @@ const option OPTIONS[] = {
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, with --json JSON"},
     {0, "threshold", "T", "urk", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
+    {0, "method", LINKAGES, "u", set_choice, SHARED(linkage), 0, 0,
+     "how groups are joined: by the mean of all their scores, or, for comparison, by the best one alone, which makes "
+     "chains (the components of the graph of all pairs at the threshold) and knows no decisions, pictures or tracks"},
     {0, "suggest", "T", "ur", set_real, SHARED(suggest), -1000, 1000,
      "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
      "below the threshold"},
@@ -444,6 +478,10 @@ const option OPTIONS[] = {
     {0, "best", "N", "k", set_int, SHARED(best), 1, 100, "frames kept of each track. Default: 3"},
     {0, "apart", "SECONDS", "k", set_real, SHARED(apart), 0, 86400,
      "the least time between two of them. Default: 0.5"},
+    {0, "burst", "SECONDS", "k", set_real, SHARED(burst), 0, 86400,
+     "photos: those that follow each other within so many seconds are one burst. Default: 5"},
+    {0, "times", "FILE.csv", "k", set_text, SHARED(times), 0, 0,
+     "photos: when they were taken, in columns path and time, for those whose EXIF does not say so, or not rightly"},
     {0, "stream", "N", "k", set_int, SHARED(stream), 0, 1000, "which video stream of the file, from 0. Default: 0"},
     {0, "ffmpeg", "PROGRAM", "k", set_text, SHARED(ffmpeg), 0, 0,
      "what decodes videos, version 4.4 or newer. Default: ffmpeg, from PATH"},
@@ -475,14 +513,20 @@ const option OPTIONS[] = {
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
     {0, "memory", "BYTES", "emibgltswk", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emgltswf", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "jpeg", JPEG_DECODERS, "emgltswf", set_choice, SHARED(jpeg), 0, 0,
+     "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
+     "by a few levels. Default: auto, libturbojpeg where it is installed"},
     {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
     {0, "json", NULL, "emibcgltjuf", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "stats", NULL, "emg", set_flag, SHARED(stats), 0, 0,
+     "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
+     "would help; with --json as a line of JSON"},
     {'q', "quiet", NULL, "emibpcgltsjwrufk", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwrufk", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
@@ -561,7 +605,7 @@ static int change_preset(const command *c, model_options *m) {
 
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
-    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = (double)NAN;
+    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = o->burst = (double)NAN;
     o->count_seed = o->first_frame = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
@@ -570,8 +614,9 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->k2 = 6;
     o->lambda = 0.3;
     o->alpha = 3;
-    o->limit = 2;
+    o->limit = 2, o->least_cosine = (double)NAN;
     o->fmr = 0.001;
+    o->lease = 60;
     o->prior = 0.5;
     o->max_pixels = 200000000;
     o->max_body = (size_t)64 << 20;

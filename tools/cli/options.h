@@ -29,7 +29,7 @@ typedef struct options {
     int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
-    int flip, raw, latency, json, quiet, verbose;
+    int flip, raw, latency, json, quiet, verbose, stats, jpeg; /* jpeg: a jpeg_decoder */
     const char *kernels, *pack, *chip;
 
     const char *output, *boxes, *category;
@@ -42,8 +42,14 @@ typedef struct options {
 
     const char *like, *list, *camera, *time, *groups;
     int fp16, identity, by, best, other_camera, all_hits, salvage; /* by: a reid_scoring; best: 0 when not given */
+    const char *root, *drop;
+    int status, compare_models, switch_over, back, partial;
+    double lease; /* seconds */
+    const char *only, *in_camera, *from, *until;
+    int exact, candidates; /* candidates: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
+    double least_cosine; /* NAN: not given */
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 
@@ -61,7 +67,7 @@ typedef struct options {
     int count, sample, per_crop; /* 0: the usual ones */
     long long count_seed;        /* -1: not given */
 
-    int fit_method, report;
+    int fit_method, report, linkage; /* linkage: of LINKAGES */
     long long fit_dim, seed;    /* fit_dim: 0 when not given */
     double shrinkage, holdout;  /* NAN: not given */
 
@@ -72,7 +78,8 @@ typedef struct options {
 
     const char *detections, *ffmpeg, *cuts;
     int stream, first_frame; /* first_frame: -1 when not given */
-    double apart;            /* seconds; NAN: not given */
+    double apart, burst;     /* seconds; NAN: not given */
+    const char *times;
 
     int help, man;
     const char *completion;

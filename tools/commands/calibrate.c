@@ -6,6 +6,7 @@
 #include "commands/calibrate_int8.h"
 #include "commands/requests.h"
 #include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "identity/calibration_file.h"
 #include "identity/labelled_pairs.h"
 
@@ -205,14 +206,15 @@ static int tell(const calibrating *k) {
 static int write_into_gallery(const calibrating *k) {
     char why[STORE_WHY] = "";
     const char *path = k->o->gallery;
-    gallery_store *s = gallery_store_change(path);
-    if (!s) return 0;
-    int good = makers_agree(store_info(s), path, &k->c.makers, NULL, "the calibration");
-    if (good && !(store_set_threshold(s, k->c.threshold, why) && store_commit(s, why))) {
+    templates *t = templates_change(path);
+    if (!t) return 0;
+    int good = makers_agree(templates_info(t), path, &k->c.makers, NULL, "the calibration");
+    if (good && (templates_set_threshold(t, k->c.threshold, why) != TEMPLATES_DONE ||
+                 templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why) != TEMPLATES_DONE)) {
         say_gallery_error(path, why);
         good = 0;
     }
-    store_close(s);
+    templates_close(t);
     return good;
 }
 

@@ -6,6 +6,7 @@
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
+#include "report/eval_report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,10 @@
 #include <string.h>
 
 enum { BINS = 16384, TRIES = 256, LEAST_TRY = TRIES / 16, MAX_RANGES = 256 };
+enum { HELD_OUT = 5, LEAST_CROPS = 10 }; /* one picture in so many is held out, from that many on */
+
+/* A lower cosine than this between INT8 and FP32 is another embedding rather than a rounded one. */
+static const double POOR = 0.98;
 
 /* Sizes of one operation's outputs. Zeros, which any range stores exactly, are not counted. */
 typedef struct histogram {
@@ -29,8 +34,15 @@ typedef struct measuring {
     size_t ranges, crops, failed;
     int too_many;    /* operations: no network of ours has more than MAX_RANGES */
     models both;     /* FP32 and INT8 */
+    size_t compared, poor; /* pictures */
     double sum, least;
+    const char *worst;
 } measuring;
+
+/* Ranges fit the pictures that they were measured on. How far they reach say pictures that took no part: every fifth,
+   unless there are too few for that. */
+static int holds_out(const measuring *m) { return m->list.count >= LEAST_CROPS; }
+static int is_held_out(const measuring *m, size_t index) { return holds_out(m) && index % HELD_OUT == HELD_OUT - 1; }
 
 /* ---- measuring --------------------------------------------------------------------------------------------------- */
 
@@ -71,17 +83,19 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
 static int measure(measuring *m, reid_ctx *ctx) {
     decoded d;
     reid_error error;
+    size_t good = 0;
     const decode_settings how = decoding(m->o);
     pipeline *p = pipeline_start(&m->list, 0, m->list.count, &how);
     if (!p) return 0;
     progress_start("range", m->list.count);
     while (pipeline_next(p, &d)) {
         reid_image image = {d.pic.rgb, d.pic.width, d.pic.height, 0, REID_RGB8, NULL};
+        int held_out = is_held_out(m, d.first);
         if (!d.pic.rgb) say_error("%s: %s", shown(m->list.at[d.first].path), d.why.s);
-        else if (reid_observe(ctx, &image, observe, m, &error) != REID_OK)
+        else if (!held_out && reid_observe(ctx, &image, observe, m, &error) != REID_OK)
             say_error("%s: %s", shown(m->list.at[d.first].path), error.text);
-        else m->crops++;
-        m->failed = d.first + 1 - m->crops;
+        else good++, m->crops += !held_out;
+        m->failed = d.first + 1 - good;
         progress_update(d.first + 1, m->failed);
         pipeline_release(p, &d);
     }
@@ -151,23 +165,53 @@ static int open_as(models *all, const options *o, reid_precision precision, cons
 
 static int compare(void *user, size_t index, const float *row, const char *why) {
     measuring *m = user;
-    (void)index, (void)why; /* told before */
+    (void)why; /* told before */
     int dim = m->both.dim / 2;
-    double cosine = row ? reid_cosine(row, row + dim, dim) : 1;
-    if (row) m->sum += cosine;
-    if (cosine < m->least) m->least = cosine;
+    if (!row || (holds_out(m) && !is_held_out(m, index))) return 1;
+    double cosine = reid_cosine(row, row + dim, dim);
+    m->compared++;
+    m->sum += cosine;
+    m->poor += cosine < POOR;
+    if (cosine < m->least) m->least = cosine, m->worst = m->list.at[index].id;
     return 1;
+}
+
+/* The share of pictures at which the chance to see no more than `poor` of `count` is 5 %: the upper end of Clopper and
+   Pearson's one-sided 95 % interval (Biometrika 26, 1934), by bisection. */
+static double at_most(size_t poor, size_t count) {
+    double low = 0, high = 1;
+    for (int step = 0; step < 60 && poor < count; step++) {
+        double p = (low + high) / 2, term = pow(1 - p, (double)count), sum = term;
+        for (size_t i = 0; i < poor; i++) sum += term *= (double)(count - i) / (double)(i + 1) * p / (1 - p);
+        *(sum > 0.05 ? &low : &high) = p;
+    }
+    return high;
 }
 
 static int tell(const measuring *m) {
     text out = TEXT_INIT;
-    double mean = m->sum / (double)m->crops;
-    if (m->o->json)
-        text_printf(&out, "{\"crops\": %zu, \"failed\": %zu, \"ranges\": %zu, \"cosine\": {\"mean\": %.9g, \"least\": "
-                    "%.9g}}\n", m->crops, m->failed, m->ranges, mean, m->least);
-    else
-        text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on these crops: mean %.6f, least "
-                    "%.6f\n", m->ranges, m->crops, mean, m->least);
+    double mean = m->compared ? m->sum / (double)m->compared : (double)NAN, tail = at_most(m->poor, m->compared);
+    if (m->o->json) {
+        text_printf(&out, "{\"crops\": %zu, \"failed\": %zu, \"ranges\": %zu, \"held_out\": %s, \"cosine\": "
+                    "{\"pictures\": %zu, \"mean\": ", m->crops, m->failed, m->ranges, holds_out(m) ? "true" : "false",
+                    m->compared);
+        text_number(&out, mean);
+        text_printf(&out, ", \"least\": %.9g, \"below\": %g, \"count_below\": %zu, \"share_at_most\": %.4f}}\n",
+                    m->least, POOR, m->poor, tail);
+    } else {
+        text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
+                    m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);
+        if (holds_out(m))
+            text_printf(&out, "%zu of the %zu others are below %g; of all pictures like these up to %.1f %% may be (95 %% "
+                        "confidence)\n", m->poor, m->compared, POOR, 100 * tail);
+    }
+    if (m->poor)
+        say_warning("INT8 gives %zu picture(s) another embedding than FP32, %s above all: activations reach beyond "
+                    "what the ranges hold. Measure more pictures, such as these, or stay with FP32", m->poor,
+                    shown(m->worst));
+    else if (!holds_out(m))
+        say_warning("too few pictures to hold any out: what INT8 does to others is not known; give at least %d",
+                    LEAST_CROPS);
     return results_print(&out);
 }
 
@@ -200,7 +244,8 @@ static int run(measuring *m) {
         return 2;
     }
     if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output)) return 2;
-    stream_job job = {&m->both, &m->list, 0, m->list.count, decoding(o), "comparison", compare, m};
+    stream_job job = {.all = &m->both, .list = &m->list, .first = 0, .end = m->list.count, .decode = decoding(o),
+                      .label = "comparison", .fn = compare, .user = m};
     if (stream_run(&job) != STREAM_DONE) return 2;
     return !tell(m) ? 2 : m->failed ? 1 : 0;
 }

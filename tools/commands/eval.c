@@ -146,9 +146,17 @@ static double lowest_cosine(const eval_set *a, const eval_set *b) {
     return lowest;
 }
 
+/* Files may come from different networks, whose embeddings have nothing to do with each other. */
+static double least_cosine(const options *o) {
+    if (!isnan(o->least_cosine)) return o->least_cosine;
+    return o->models ? 0.98 : -1;
+}
+
 static void compared_json(const way *ways, const change *changes, int count, const options *o, text *t) {
     text_puts(t, "{\"limit\": ");
     text_number(t, o->limit / 100);
+    text_puts(t, ", \"least_cosine\": ");
+    text_number(t, least_cosine(o));
     text_puts(t, ", \"compared\": [\n");
     for (int i = 0; i < count; i++) {
         text_puts(t, i ? ",\n{\"name\": " : "{\"name\": ");
@@ -169,7 +177,9 @@ static void compared_table(const way *ways, const change *changes, int count, co
         if ((int)strlen(ways[i].name) > width) width = (int)strlen(ways[i].name);
     report_table(&ways[0].e, &ways[0].set, &ways[0].rules, t);
     text_printf(t, "\nAgainst %s: change of rank-1 and mAP in percentage points (95 %% interval), lowest cosine, "
-                   "limit %g\n", shown(ways[0].name), o->limit);
+                   "limit %g", shown(ways[0].name), o->limit);
+    if (least_cosine(o) > -1) text_printf(t, ", least cosine %g", least_cosine(o));
+    text_putc(t, '\n');
     for (int i = 1; i < count; i++) change_table(&changes[i], ways[i].name, width, t);
 }
 
@@ -183,6 +193,7 @@ static int compare(way *ways, int count, const options *o) {
         if (i && !same_pictures(&ways[0], &ways[i])) return 2;
         if (i && !change_of(&changes[i], &ways[i].e, &ways[0].e, o->limit / 100, ways[i].rules.draws)) return 2;
         if (i) changes[i].lowest_cosine = lowest_cosine(&ways[i].set, &ways[0].set);
+        if (i && changes[i].lowest_cosine < least_cosine(o)) changes[i].fails = 1;
         worst |= ways[i].set.failed || (i && changes[i].fails);
         if (i) free(ways[i].set.rows);
         if (i) ways[i].set.rows = NULL;

@@ -10,7 +10,8 @@
 #include "commands/gallery_groups.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
+#include "pictures/box_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,38 +25,29 @@ typedef struct circumstance {
     long long time;
 } circumstance;
 
+/* What is to be said about a template once it is stored. */
+typedef struct said_line {
+    size_t end; /* in all that is to be said */
+    int refused;
+} said_line;
+
 typedef struct adding {
     const options *o;
     const char *path;
-    gallery_store *store;
+    templates *to;
     const inputs *list;
     circumstance *of;          /* [list->count], or NULL */
     long long time;            /* --time */
     const char *hashed;        /* the file of the last size and hash */
     uint64_t size, hash;
     uint16_t *half_row;        /* [dim] */
-    text said;                 /* about what is not yet on disk */
-    size_t waiting, added, failed;
+    text said;                 /* about what is not yet stored, a line each */
+    text source;               /* of the last picture */
+    said_line *lines;          /* [waiting], with --json */
+    size_t line_cap, waiting, late, added, failed; /* late: of those that wait, what a commit has refused */
     double saved;
     int broken;
 } adding;
-
-/* Only what is on disk is reported. */
-static int commit(adding *a) {
-    char why[STORE_WHY] = "";
-    a->saved = clock_seconds();
-    if (a->broken || !a->waiting) return !a->broken;
-    if (!store_commit(a->store, why)) {
-        say_error("%s: %s; it is as it was before, with %zu templates added", shown(a->path), why, a->added);
-        a->broken = 1;
-        return 0;
-    }
-    a->added += a->waiting;
-    a->waiting = 0;
-    if (a->o->json && (!results_write(&a->said) || fflush(stdout) != 0)) a->broken = 1;
-    text_clear(&a->said);
-    return !a->broken;
-}
 
 static int refuse(adding *a, const char *id, const char *why) {
     say_error("%s: %s", shown(id), why);
@@ -63,25 +55,77 @@ static int refuse(adding *a, const char *id, const char *why) {
     return !a->o->strict;
 }
 
+/* Somebody else has added the id since it was looked for. */
+static void refuse_late(void *user, size_t number, const char *id, const char *why) {
+    adding *a = user;
+    refuse(a, id, why);
+    a->late++;
+    if (a->o->json) a->lines[number].refused = 1;
+}
+
+/* The lines of what was stored. Returns 0 when stdout cannot take them. */
+static int tell_stored(adding *a) {
+    text t = TEXT_INIT;
+    for (size_t i = 0, at = 0; i < a->waiting; at = a->lines[i++].end)
+        if (!a->lines[i].refused && !text_failed(&a->said)) text_add(&t, a->said.s + at, a->lines[i].end - at);
+    if (text_failed(&a->said)) text_no_memory(&t);
+    int good = results_write(&t) && fflush(stdout) == 0;
+    text_free(&t);
+    return good;
+}
+
+/* Only what is stored is reported. */
+static int commit(adding *a) {
+    char why[STORE_WHY] = "";
+    const commit_rules rules = {a->o->strict, refuse_late, a};
+    a->saved = clock_seconds();
+    if (a->broken || !a->waiting) return !a->broken;
+    a->late = 0;
+    templates_result result = templates_commit(a->to, &rules, why);
+    if (result < TEMPLATES_REFUSED) {
+        int nobody_knows = result == TEMPLATES_UNKNOWN;
+        say_error(nobody_knows ? "%s: %s; %zu templates were added before" :
+                  "%s: %s; it is as it was before, with %zu templates added", shown(a->path), why, a->added);
+        a->broken = 1;
+        return 0;
+    }
+    if (result == TEMPLATES_DONE) {
+        a->added += a->waiting - a->late;
+        if (a->o->json && !tell_stored(a)) a->broken = 1;
+    }
+    a->waiting = 0;
+    text_clear(&a->said);
+    return !a->broken;
+}
+
+/* What is to be said once the newest template is stored. */
+static int prepare_line(adding *a, const store_item *item) {
+    if (!NEED(a->lines, a->waiting, a->line_cap)) return 0;
+    text_puts(&a->said, "{\"added\": ");
+    text_json(&a->said, item->id);
+    text_puts(&a->said, ", \"identity\": ");
+    text_json(&a->said, item->identity);
+    text_puts(&a->said, "}\n");
+    a->lines[a->waiting] = (said_line){a->said.len, 0};
+    return 1;
+}
+
 /* Returns 0 to stop. */
 static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY] = "";
-    const store_meta *meta = store_info(a->store);
+    const char *identity;
+    const store_meta *meta = templates_info(a->to);
     if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
-    if (!store_add(a->store, item, meta->halves ? (const void *)a->half_row : row, why)) {
-        int known = store_find(a->store, item->id) != SIZE_MAX; /* else it may be the disk: commit will tell */
-        return refuse(a, item->id, why) && (known || commit(a));
+    templates_result result = templates_add(a->to, item, meta->halves ? (const void *)a->half_row : row, why);
+    if (result == TEMPLATES_DONE) {
+        if (a->o->json && !prepare_line(a, item)) return a->broken = 1, 0;
+        a->waiting++;
+        if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
+        return commit(a);
     }
-    a->waiting++;
-    if (a->o->json) {
-        text_puts(&a->said, "{\"added\": ");
-        text_json(&a->said, item->id);
-        text_puts(&a->said, ", \"identity\": ");
-        text_json(&a->said, item->identity);
-        text_puts(&a->said, "}\n");
-    }
-    if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
-    return commit(a);
+    int go_on = refuse(a, item->id, why);
+    /* Where the id is not the reason it may be the disk: commit will tell. */
+    return go_on && (templates_find(a->to, item->id, &identity, why) == TEMPLATES_DONE || commit(a));
 }
 
 /* --- pictures ----------------------------------------------------------------------------------------------------- */
@@ -94,7 +138,10 @@ static int add_picture(void *user, size_t index, const float *row, const char *w
     a->hashed = in->path; /* boxes of one picture follow each other */
     const char *camera = a->of && a->of[index].camera ? a->of[index].camera : a->o->camera ? a->o->camera : "";
     long long time = a->of && a->of[index].time != STORE_NO_TIME ? a->of[index].time : a->time;
-    store_item item = {in->id, in->identity, camera, in->path, time, a->size, a->hash};
+    text_clear(&a->source);
+    box_text(&a->source, in);
+    if (!need_text(&a->source)) return a->broken = 1, 0;
+    store_item item = {in->id, in->identity, camera, a->source.s, time, a->size, a->hash};
     return add_one(a, &item, row);
 }
 
@@ -191,9 +238,12 @@ static int add_pictures(adding *a, const store_meta *meta) {
     else if ((a->o->list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
-            stream_job job = {&all, &list, 0, list.count, decoding(a->o), "adding", add_picture, a};
+            stream_stats stats;
+            stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(a->o),
+                              .label = "adding", .fn = add_picture, .user = a, .stats = &stats};
             a->list = &list;
             stream_result end = stream_run(&job);
+            say_stats(a->o, &stats, &all, "store");
             if (end == STREAM_INTERRUPTED && !a->o->strict) commit(a);
             if (end == STREAM_FAILED) a->broken = 1;
             good = end != STREAM_INTERRUPTED;
@@ -228,9 +278,9 @@ static int all_are_files(const options *o) {
 
 static int finish(adding *a, int begun) {
     text t = TEXT_INIT;
+    if (begun && !(a->o->strict && a->failed)) commit(a);
     int strict_failure = a->o->strict && a->failed;
     if (strict_failure) say_error("stopped at the first failed input: nothing is added (--strict)");
-    else if (begun) commit(a);
     if (begun && !a->o->json && !strict_failure) {
         text_printf(&t, "added %zu\n", a->added);
         results_write(&t);
@@ -252,12 +302,12 @@ int gallery_add(options *o, const char *path) {
         return 2;
     }
     int files = !o->models && all_are_files(o), begun = 1;
-    a.store = gallery_store_change(path);
-    if (!a.store) return 2;
-    store_meta meta = *store_info(a.store);
+    a.to = templates_change(path);
+    if (!a.to) return 2;
+    store_meta meta = *templates_info(a.to);
     a.half_row = need_array((size_t)meta.dim, sizeof *a.half_row);
     if (!a.half_row) {
-        store_close(a.store);
+        templates_close(a.to);
         return 2;
     }
     results_begin(0);
@@ -266,7 +316,9 @@ int gallery_add(options *o, const char *path) {
     if (!files) begun = add_pictures(&a, &meta);
     int status = interrupted() && !files ? 2 : finish(&a, begun);
     text_free(&a.said);
+    text_free(&a.source);
+    free(a.lines);
     free(a.half_row);
-    store_close(a.store);
+    templates_close(a.to);
     return status;
 }

@@ -9,20 +9,21 @@
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
+#include "gallery/schema.h"
+#include "gallery/templates.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* --- create and set ----------------------------------------------------------------------------------------------- */
 
 /* What --like names: a gallery, or a file of embeddings. */
 static int meta_like(const char *path, store_meta *meta) {
     gallery_file file;
-    if (store_is_gallery(path)) {
-        gallery_store *s = gallery_store_open(path, 0);
+    if (templates_is_place(path)) {
+        gallery_store *s = templates_read(path, 0);
         if (s) *meta = *store_info(s);
         store_close(s);
         return s != NULL;
@@ -43,23 +44,15 @@ static int meta_of_models(const options *o, store_meta *meta) {
 
 static int create(options *o, const char *path) {
     store_meta meta;
-    char why[STORE_WHY] = "";
-    struct stat st;
     memset(&meta, 0, sizeof meta);
     if (!o->like == !o->models) {
         say_error("gallery create: either -m WEIGHTS or --like FILE says whose embeddings it will hold");
         return 2;
     }
-    if (lstat(path, &st) == 0) { /* before the model is loaded; store_create makes sure */
-        say_error("%s: exists already", shown(path));
-        return 2;
-    }
-    if (!(o->like ? meta_like(o->like, &meta) : meta_of_models(o, &meta))) return 2;
+    if (!templates_may_create(path) || !(o->like ? meta_like(o->like, &meta) : meta_of_models(o, &meta))) return 2;
     meta.threshold = o->threshold;
     meta.halves = o->fp16 != 0;
-    if (store_create(path, &meta, why)) return 0;
-    say_gallery_error(path, why);
-    return 2;
+    return templates_create(path, &meta) ? 0 : 2;
 }
 
 static int set(options *o, const char *path) {
@@ -68,59 +61,67 @@ static int set(options *o, const char *path) {
         say_error("gallery set: give --threshold T");
         return 2;
     }
-    gallery_store *s = gallery_store_change(path);
-    if (!s) return 2;
-    int good = store_set_threshold(s, o->threshold, why) && store_commit(s, why);
+    templates *t = templates_change(path);
+    if (!t) return 2;
+    int good = templates_set_threshold(t, o->threshold, why) == TEMPLATES_DONE &&
+               templates_commit(t, &(commit_rules){.all_or_nothing = 1}, why) == TEMPLATES_DONE;
     if (!good) say_gallery_error(path, why);
-    store_close(s);
+    templates_close(t);
     return good ? 0 : 2;
 }
 
 /* --- remove ------------------------------------------------------------------------------------------------------- */
 
-/* Every template of an identity; how many, or -1 after saying what is wrong. */
-static long remove_identity(gallery_store *s, const char *path, const char *identity) {
-    char why[STORE_WHY] = "";
-    long n = 0;
-    for (size_t i = 0; i < store_count(s); i++) {
-        store_item item = store_at(s, i);
-        if (strcmp(item.identity, identity) != 0 || store_find(s, item.id) != i) continue;
-        if (!store_remove(s, item.id, why)) {
-            say_gallery_error(path, why);
-            return -1;
-        }
-        n++;
-    }
-    return n;
+/* What a command line asks to be removed, and how that goes. */
+typedef struct removing {
+    templates *from;
+    size_t removed, failed;
+} removing;
+
+static void gone_meanwhile(void *user, size_t number, const char *id, const char *why) {
+    removing *r = user;
+    (void)number;
+    say_error("%s: %s", shown(id), why);
+    r->removed--, r->failed++;
+}
+
+/* Returns 0 with the reason in why when nothing can be removed any more. */
+static int remove_one(removing *r, const char *name, int identity, char why[STORE_WHY]) {
+    size_t n = 1;
+    templates_result result = identity ? templates_remove_identity(r->from, name, &n, why)
+                                       : templates_remove(r->from, name, why);
+    if (result == TEMPLATES_FAILED) return 0;
+    if (result == TEMPLATES_REFUSED) n = 0;
+    if (n == 0) say_error("%s: is not in the gallery", shown(name));
+    r->failed += n == 0;
+    r->removed += n;
+    return 1;
 }
 
 static int remove_templates(options *o, const char *path) {
     char why[STORE_WHY] = "";
-    long total = 0;
-    int failed = 0, good = 1;
+    removing r = {NULL, 0, 0};
+    int good = 1;
     if (!o->operand_count) {
         say_error("gallery remove: which one? Give ids, or identities with --identity");
         return 2;
     }
-    gallery_store *s = gallery_store_change(path);
-    if (!s) return 2;
-    for (int i = 0; i < o->operand_count && good; i++) {
-        const char *name = o->operands[i];
-        long n = o->identity ? remove_identity(s, path, name) : store_remove(s, name, why);
-        if (n == 0) say_error("%s: is not in the gallery", shown(name));
-        failed += n == 0;
-        total += n > 0 ? n : 0;
-        good = n >= 0;
+    r.from = templates_change(path);
+    if (!r.from) return 2;
+    for (int i = 0; i < o->operand_count && good; i++) good = remove_one(&r, o->operands[i], o->identity, why);
+    int stop = r.failed && o->strict;
+    if (good && !stop && r.removed) {
+        const commit_rules rules = {o->strict, gone_meanwhile, &r};
+        good = templates_commit(r.from, &rules, why) >= TEMPLATES_REFUSED;
+        stop = r.failed && o->strict;
     }
-    int stop = failed && o->strict;
-    good = good && !stop && (total == 0 || store_commit(s, why));
     if (!good && !stop) say_gallery_error(path, why);
-    store_close(s);
+    templates_close(r.from);
     if (stop) say_error("nothing is removed (--strict)");
-    if (!good || !total) return stop ? 1 : 2;
+    if (!good || stop || !r.removed) return stop ? 1 : 2;
     text t = TEXT_INIT;
-    text_printf(&t, o->json ? "{\"removed\": %ld}\n" : "removed %ld\n", total);
-    return !results_print(&t) ? 2 : failed ? 1 : 0;
+    text_printf(&t, o->json ? "{\"removed\": %zu}\n" : "removed %zu\n", r.removed);
+    return !results_print(&t) ? 2 : r.failed ? 1 : 0;
 }
 
 /* --- list --------------------------------------------------------------------------------------------------------- */
@@ -156,23 +157,23 @@ static void plain_item_line(text *t, const store_item *item) {
 
 static int list_identities(const options *o, const gallery_store *s, text *t) {
     size_t n = store_identity_count(s), count = store_count(s);
-    size_t *first = need_array(n, sizeof *first), *templates = first ? need_zeroed(n, sizeof *templates) : NULL;
-    int good = templates != NULL;
+    size_t *first = need_array(n, sizeof *first), *count_of = first ? need_zeroed(n, sizeof *count_of) : NULL;
+    int good = count_of != NULL;
     for (size_t i = 0; i < count && good; i++)
-        if (templates[store_identities(s)[i]]++ == 0) first[store_identities(s)[i]] = i;
+        if (count_of[store_identities(s)[i]]++ == 0) first[store_identities(s)[i]] = i;
     for (size_t i = 0; i < n && good; i++) {
         const char *name = store_at(s, first[i]).identity;
         if (o->json) text_puts(t, "{\"identity\": "), text_json(t, name);
         else text_visible(t, name);
-        text_printf(t, o->json ? ", \"templates\": %zu}\n" : "\t%zu\n", templates[i]);
+        text_printf(t, o->json ? ", \"templates\": %zu}\n" : "\t%zu\n", count_of[i]);
     }
-    free(first), free(templates);
+    free(first), free(count_of);
     return good;
 }
 
 static int list(options *o, const char *path) {
     text t = TEXT_INIT;
-    gallery_store *s = gallery_store_open(path, 0);
+    gallery_store *s = templates_read(path, 0);
     int good = s != NULL;
     if (!good) return 2;
     results_begin(0);
@@ -225,7 +226,8 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
     text_puts(t, "]}\n");
 }
 
-static void plain_report(text *t, const store_report *r, const store_meta *meta, const text *damage) {
+static void plain_report(text *t, const char *place, const store_report *r, const store_meta *meta,
+                         const text *damage) {
     text_join(t, damage);
     text_printf(t, "%zu records, %zu damaged, %zu templates, %llu bytes", r->records, r->damaged, r->templates,
                 (unsigned long long)r->bytes);
@@ -242,7 +244,8 @@ static void plain_report(text *t, const store_report *r, const store_meta *meta,
     }
     text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
-    if (r->version == 1)
+    if (is_database_url(place)) text_printf(t, "\ntables of version %d", r->version);
+    else if (r->version == 1)
         text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");
     text_putc(t, '\n');
 }
@@ -252,13 +255,14 @@ static int verify(options *o, const char *path) {
     store_report report;
     store_meta meta;
     text damage = TEXT_INIT, t = TEXT_INIT;
-    int good = store_verify(path, &GALLERY_HOST, add_damage, &damage, &report, &meta, why);
+    int good = templates_verify(path, add_damage, &damage, &report, &meta, why);
     if (!good && !report.damaged) {
         say_error("%s: %s", shown(path), shown(why));
         text_free(&damage);
         return 2;
     }
-    (o->json ? json_report : plain_report)(&t, &report, &meta, &damage);
+    if (o->json) json_report(&t, &report, &meta, &damage);
+    else plain_report(&t, path, &report, &meta, &damage);
     text_free(&damage);
     if (!good) say_error("%s: %s", shown(path), shown(why));
     return !results_print(&t) ? 2 : !good;
@@ -268,21 +272,38 @@ static void say_damage(const char *damage, void *user) { say_error("%s: %s", sho
 
 static int compact(options *o, const char *path) {
     char why[STORE_WHY] = "";
-    struct stat before, after;
-    size_t kept;
+    compacted done;
     text t = TEXT_INIT;
-    memset(&before, 0, sizeof before);
-    memset(&after, 0, sizeof after);
-    stat(path, &before);
-    if (!store_compact(path, o->salvage, &GALLERY_HOST, say_damage, (void *)(uintptr_t)path, &kept, why)) {
+    if (!templates_compact(path, o->salvage, say_damage, (void *)(uintptr_t)path, &done, why)) {
         say_gallery_error(path, why);
         return 2;
     }
-    stat(path, &after);
-    text_printf(&t, o->json ? "{\"templates\": %zu, \"bytes_before\": %lld, \"bytes\": %lld}\n"
-                            : "%zu templates; %lld bytes before, %lld now\n", kept, (long long)before.st_size,
-                (long long)after.st_size);
+    text_printf(&t, o->json ? "{\"templates\": %zu, \"bytes_before\": %llu, \"bytes\": %llu}\n"
+                            : "%zu templates; %llu bytes before, %llu now\n", done.templates,
+                (unsigned long long)done.bytes_before, (unsigned long long)done.bytes);
     return results_print(&t) ? 0 : 2;
+}
+
+/* --- sql ---------------------------------------------------------------------------------------------------------- */
+
+/* The tables, for whoever makes them without `create`; from: the version that is there, NULL for none. */
+static int print_sql(options *o, const char *from) {
+    long long version = 0;
+    text t = TEXT_INIT;
+    (void)o;
+    if (from && !parse_int(from, 0, SCHEMA_VERSION, &version)) {
+        say_error("gallery sql: \"%s\" is no version of the tables; there are versions up to %d", shown(from),
+                  SCHEMA_VERSION);
+        return 2;
+    }
+    if (version == SCHEMA_VERSION) {
+        say_error("gallery sql: version %d is the newest", SCHEMA_VERSION);
+        return 2;
+    }
+    schema_script(&t, (int)version);
+    if (need_text(&t)) return results_print(&t) ? 0 : 2;
+    text_free(&t);
+    return 2;
 }
 
 /* --- which one ---------------------------------------------------------------------------------------------------- */
@@ -296,7 +317,8 @@ typedef struct part {
 static const part PARTS[] = {
     {"create", create, 0}, {"add", gallery_add, 1}, {"remove", remove_templates, 1}, {"list", list, 0},
     {"search", gallery_search, 1}, {"set", set, 0}, {"compact", compact, 0}, {"verify", verify, 0},
-    {"export", gallery_export, 0}, {NULL, NULL, 0},
+    {"export", gallery_export, 0}, {"push", gallery_push_command, 1}, {"pull", gallery_pull_command, 1},
+    {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0}, {NULL, NULL, 0},
 };
 
 /* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
@@ -305,10 +327,10 @@ static int check_options(const options *o, const char *name) {
         int given;
         const char *option, *parts;
     } rules[] = {
-        {o->models > 0, "-m", " create add search "},
+        {o->models > 0, "-m", " create add search reembed "},
         {o->fp16, "--fp16", " create "},
         {o->like != NULL, "--like", " create "},
-        {!isnan(o->threshold), "--threshold", " create set search "},
+        {!isnan(o->threshold), "--threshold", " create set search reembed "},
         {o->list != NULL, "--list", " add "},
         {o->groups != NULL, "--groups", " add "},
         {o->camera != NULL, "--camera", " add search "},
@@ -317,12 +339,19 @@ static int check_options(const options *o, const char *name) {
         {o->by != REID_GROUP_MAX || o->best, "--by and --best", " search "},
         {o->other_camera, "--other-camera", " search "},
         {o->all_hits, "--all", " search "},
+        {o->only || o->in_camera || o->from || o->until, "--only, --in-camera, --from and --until", " search "},
+        {o->exact || o->candidates, "--exact and --candidates", " search "},
         {o->keep_self, "--keep-self", " search "},
         {o->weight_count, "--weights", " search "},
         {o->salvage, "--salvage", " compact "},
         {o->output != NULL, "-o", " export "},
         {o->boxes != NULL, "--boxes", " add search "},
-        {o->strict, "--strict", " add remove search "},
+        {o->stats, "--stats", " add search "},
+        {o->strict, "--strict", " add remove search push "},
+        {o->root || o->lease != 60.0, "--root and --lease", " reembed "},
+        {o->status || o->compare_models || o->switch_over || o->back || o->drop || o->partial,
+         "--status, --compare, --switch, --back, --drop and --partial", " reembed "},
+        {o->fmr != 0.001, "--fmr", " reembed "},
     };
     char wanted[16];
     snprintf(wanted, sizeof wanted, " %s ", name);
@@ -338,8 +367,8 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify or export; "
-                  "see \"reid help gallery\"");
+        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull, sql or "
+                  "reembed; see \"reid help gallery\"");
         return 2;
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;
@@ -347,8 +376,8 @@ int gallery_main(options *o) {
         say_error("gallery: no \"%s\"; see \"reid help gallery\"", shown(o->operands[0]));
         return 2;
     }
-    if (o->operand_count < 2) {
-        say_error("gallery %s: which gallery? Give its file", p->name);
+    if (o->operand_count < 2 && p->run != print_sql) {
+        say_error("gallery %s: which gallery? Give its file or postgresql://...", p->name);
         return 2;
     }
     if (!p->operands && o->operand_count > 2) {
@@ -357,7 +386,8 @@ int gallery_main(options *o) {
     }
     if (!check_options(o, p->name)) return 2;
     options rest = *o;
-    rest.operands += 2;
-    rest.operand_count -= 2;
-    return p->run(&rest, o->operands[1]);
+    int named = o->operand_count > 1;
+    rest.operands += 1 + named;
+    rest.operand_count -= 1 + named;
+    return p->run(&rest, named ? o->operands[1] : NULL);
 }

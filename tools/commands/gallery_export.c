@@ -5,7 +5,7 @@
 #include "base/when.h"
 #include "commands/gallery_command.h"
 #include "embedding/npy.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -188,7 +188,7 @@ int gallery_export(options *o, const char *path) {
         say_error("gallery export: give -o FILE.npy, FILE.fvecs or FILE.jsonl");
         return 2;
     }
-    gallery_store *s = gallery_store_open(path, 1);
+    gallery_store *s = templates_read(path, 1);
     if (!s) return 2;
     e.store = s;
     e.row = mem_array((size_t)store_info(s)->dim, sizeof *e.row);

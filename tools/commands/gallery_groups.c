@@ -6,6 +6,7 @@
 #include "base/say.h"
 #include "gallery/gallery_file.h"
 #include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "identity/earlier.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 typedef struct naming {
     const options *o;
     const char *path;
-    gallery_store *store;
+    templates *to;
     earlier groups;      /* sorted by id */
     unsigned char *seen; /* [groups.count]: a file has the crop */
     uint16_t *half_row;  /* [dim] */
@@ -60,10 +61,14 @@ static int by_id(const void *key, const void *crop) { return strcmp(key, ((const
 /* Returns 0 after saying what is wrong. */
 static int add_crop(naming *n, const char *id, const char *name, const store_item *more, const float *row) {
     char why[STORE_WHY] = "";
-    const store_meta *meta = store_info(n->store);
-    size_t there = store_find(n->store, id);
-    if (there != SIZE_MAX) {
-        const char *now = store_at(n->store, there).identity;
+    const char *now;
+    const store_meta *meta = templates_info(n->to);
+    templates_result result = templates_find(n->to, id, &now, why);
+    if (result == TEMPLATES_FAILED) {
+        say_gallery_error(n->path, why);
+        return 0;
+    }
+    if (result == TEMPLATES_DONE) {
         n->known += strcmp(now, name) == 0;
         if (strcmp(now, name) == 0) return 1;
         say_error("%s: is %s in the gallery, but now %s", shown(id), shown(now), shown(name));
@@ -72,7 +77,7 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     store_item item = *more;
     item.id = id, item.identity = name;
     if (meta->halves) reid_to_halves(row, n->half_row, (size_t)meta->dim);
-    if (!store_add(n->store, &item, meta->halves ? (const void *)n->half_row : row, why)) {
+    if (templates_add(n->to, &item, meta->halves ? (const void *)n->half_row : row, why) != TEMPLATES_DONE) {
         say_error("%s: %s", shown(id), why);
         return 0;
     }
@@ -80,9 +85,15 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     return 1;
 }
 
+/* Somebody else has added the crop meanwhile; nothing is stored then. */
+static void say_refused(void *user, size_t number, const char *id, const char *why) {
+    (void)user, (void)number;
+    say_error("%s: %s", shown(id), why);
+}
+
 static int add_file(naming *n, const char *name) {
     gallery_file f;
-    store_meta meta = *store_info(n->store);
+    store_meta meta = *templates_info(n->to);
     int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, &meta, NULL, n->path);
     for (size_t i = 0; good && i < f.count && !interrupted(); i++) {
         const earlier_crop *crop = bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id);
@@ -140,16 +151,18 @@ int gallery_add_groups(const options *o, const char *path) {
     n.o = o, n.path = path;
     int good = check_options(o) && earlier_read(&n.groups, o->groups) && check_names(&n);
     n.seen = good ? need_zeroed(n.groups.count + 1, 1) : NULL;
-    n.store = n.seen ? gallery_store_change(path) : NULL;
-    good = n.store && (n.half_row = need_array((size_t)store_info(n.store)->dim, sizeof *n.half_row)) != NULL;
+    n.to = n.seen ? templates_change(path) : NULL;
+    good = n.to && (n.half_row = need_array((size_t)templates_info(n.to)->dim, sizeof *n.half_row)) != NULL;
     for (int i = 0; i < o->operand_count && good; i++) good = add_file(&n, o->operands[i]);
     good = good && !interrupted() && check_seen(&n);
-    if (good && n.added && !store_commit(n.store, why)) {
-        say_gallery_error(path, why);
-        good = 0;
+    if (good && n.added) {
+        const commit_rules rules = {1, say_refused, NULL};
+        templates_result result = templates_commit(n.to, &rules, why);
+        good = result == TEMPLATES_DONE;
+        if (result < TEMPLATES_REFUSED) say_gallery_error(path, why);
     }
     good = good && tell(&n);
-    store_close(n.store);
+    templates_close(n.to);
     earlier_free(&n.groups);
     free(n.seen), free(n.half_row);
     return good ? 0 : 2;

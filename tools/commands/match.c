@@ -215,12 +215,15 @@ static void warn_of_strangers(const gallery *g) {
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_job job = {all, m->queries, 0, total, decoding(m->o), "matching", take_query, m};
+    stream_stats stats;
+    stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
+                      .label = "matching", .fn = take_query, .user = m, .stats = &stats};
     if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
     if (m->form == TABLE) add_header(m);
     if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
     if (m->line.len && !send_line(m)) return 2;
     stream_result end = stream_run(&job);
+    say_stats(m->o, &stats, all, "search");
     if (end == STREAM_INTERRUPTED) {
         results_abandon();
         return 2;

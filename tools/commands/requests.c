@@ -1,6 +1,9 @@
 #include "commands/requests.h"
 
 #include "base/say.h"
+#include "base/threads.h"
+
+#include <string.h>
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
     reid_desc desc = REID_INIT;
@@ -43,8 +46,19 @@ int open_models(models *all, const options *o) {
 }
 
 decode_settings decoding(const options *o) {
-    decode_settings how = {o->decoders, o->max_pixels};
-    return how;
+    return (decode_settings){.threads = o->decoders, .max_pixels = o->max_pixels, .jpeg = (jpeg_decoder)o->jpeg};
+}
+
+void say_stats(const options *o, const stream_stats *s, const models *all, const char *last) {
+    text t = TEXT_INIT;
+    const reid_info *info = &all->at[0].info;
+    const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = last,
+                               .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
+                               .by_fp32 = strcmp(info->precision, "fp32") == 0};
+    if (!o->stats || s->rows == 0) return;
+    (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
+    say_text(&t);
+    text_free(&t);
 }
 
 int collect_inputs(inputs *list, const options *o) {
@@ -53,9 +67,10 @@ int collect_inputs(inputs *list, const options *o) {
 }
 
 output_request output_of(const options *o) {
-    output_request r = {o->output, o->resume, o->strict, o->shard, o->shards, o->flip, o->raw, o->max_pixels,
-                        o->boxes, o->category, o->min_conf};
-    return r;
+    return (output_request){.path = o->output, .resume = o->resume, .strict = o->strict, .shard = o->shard,
+                            .shards = o->shards, .flip = o->flip, .raw = o->raw, .max_pixels = o->max_pixels,
+                            .boxes = o->boxes, .category = o->category, .min_conf = o->min_conf,
+                            .jpeg = jpeg_decoder_name((jpeg_decoder)o->jpeg)};
 }
 
 gallery_request gallery_of(const options *o) {

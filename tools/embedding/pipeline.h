@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_PIPELINE_H
 #define REID_TOOLS_PIPELINE_H
 
+#include "embedding/stream_stats.h"
 #include "pictures/inputs.h"
 #include "pictures/picture.h"
 
@@ -10,6 +11,7 @@ typedef struct pipeline pipeline;
 typedef struct decode_settings {
     int threads;          /* 0: a few */
     long long max_pixels; /* larger pictures are refused */
+    jpeg_decoder jpeg;
 } decode_settings;
 
 /* Neighbouring rows of one picture, which is decoded once for all of them. */
@@ -20,14 +22,17 @@ typedef struct decoded {
     text why;
 } decoded;
 
-/* Decodes rows first … end-1 of list. NULL after saying that there is no memory or that no thread can be started. */
+/* Decodes rows first … end-1 of list. NULL after saying that there is no memory, no thread or not the
+   decoder of JPEG files that was asked for. */
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how);
 /* The next picture in order, waiting for it: 1; 0 at the end or when the program was asked to stop. */
 int pipeline_next(pipeline *p, decoded *out);
 /* Frees what pipeline_next gave. */
 void pipeline_release(pipeline *p, decoded *d);
 /* Bytes of decoded pictures that the consumer should not sit on while it waits for more. */
-size_t pipeline_budget(void);
+size_t pipeline_budget(const pipeline *p);
+/* What its threads have done so far: pictures, decoders, read, decode, room, ready and taken. */
+void pipeline_measured(pipeline *p, stream_stats *out);
 /* Stops the threads and frees everything. */
 void pipeline_stop(pipeline *p);
 

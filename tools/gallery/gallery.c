@@ -4,8 +4,9 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
 #include "gallery/makers.h"
+#include "gallery/templates.h"
+#include "pictures/box_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -33,10 +34,12 @@ static int index_identities(gallery *g) {
     return 1;
 }
 
-/* Device and inode of the file behind a row, whose name may end in "#7" for a box. */
+/* Device and inode of the file behind a row, whose name may end in a box, or in "#7" for one. */
 static int find_file(gallery_image *image, const char *path) {
     struct stat st;
-    char *name = need_copy(path, strlen(path));
+    box_unit unit;
+    double box[4];
+    char *name = need_copy(path, stat(path, &st) == 0 ? strlen(path) : box_text_split(path, &unit, box));
     if (!name) return 0;
     char *hash = strrchr(name, '#');
     int found = stat(name, &st) == 0;
@@ -111,7 +114,8 @@ static int open_folder(gallery *g, const gallery_request *r, models *all) {
     enrolment e = {g, &list, r->strict, 0};
     int good = inputs_add_path(&list, r->path);
     if (good) {
-        stream_job job = {all, &list, 0, list.count, r->decode, "gallery", enrol, &e};
+        stream_job job = {.all = all, .list = &list, .first = 0, .end = list.count, .decode = r->decode,
+                          .label = "gallery", .fn = enrol, .user = &e};
         stream_result end = stream_run(&job);
         good = end == STREAM_DONE || (end == STREAM_STOPPED && !e.no_memory);
     }
@@ -124,6 +128,7 @@ static int open_file(gallery *g, const gallery_request *r, const models *all) {
     store_meta ours;
     makers_of_models(all, &ours);
     int good = gallery_file_read(&file, r->path) && makers_agree(&file.makers, r->path, &ours, all, NULL);
+    if (good) makers_note_decoders(file.jpeg, r->path, jpeg_decoder_name(r->decode.jpeg), NULL);
     for (size_t i = 0; good && i < file.count; i++)
         good = add_image(g, file.ids[i], file.identities[i], file.ids[i]);
     if (good) {
@@ -149,7 +154,7 @@ static int take_store(gallery *g, const gallery_store *s) {
 }
 
 static int open_store(gallery *g, const gallery_request *r, const models *all) {
-    gallery_store *s = gallery_store_open(r->path, 1);
+    gallery_store *s = templates_read(r->path, 1);
     store_meta ours;
     makers_of_models(all, &ours);
     int good = s && makers_agree(store_info(s), r->path, &ours, all, NULL) && take_store(g, s) && is_filled(g, r);
@@ -164,7 +169,7 @@ int gallery_open(gallery *g, const gallery_request *r, models *all) {
     g->dim = all->dim;
     g->threshold = (double)NAN;
     if (stat(r->path, &st) == 0 && S_ISDIR(st.st_mode)) good = open_folder(g, r, all);
-    else if (store_is_gallery(r->path)) good = open_store(g, r, all);
+    else if (templates_is_place(r->path)) good = open_store(g, r, all);
     else if (gallery_file_is_one(r->path)) good = open_file(g, r, all);
     else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
                    shown(r->path));

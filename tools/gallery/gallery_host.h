@@ -1,14 +1,10 @@
-/* Gallery files as the command opens them: messages on stderr, waiting told, Ctrl-C obeyed. */
+/* What the command tells the functions of gallery_store.h: waiting is said on stderr, Ctrl-C is obeyed. */
 #ifndef REID_TOOLS_GALLERY_HOST_H
 #define REID_TOOLS_GALLERY_HOST_H
 
 #include "gallery/gallery_store.h"
 
 extern const store_host GALLERY_HOST;
-
-/* store_read and store_write. NULL after saying what is wrong. */
-gallery_store *gallery_store_open(const char *path, int rows);
-gallery_store *gallery_store_change(const char *path);
 
 /* "PATH: why", with what can be done about it. */
 void say_gallery_error(const char *path, const char *why);

@@ -56,7 +56,7 @@ typedef struct record {
 
 struct gallery_store {
     char *path;
-    int fd, keep_rows, failed;
+    int fd, keep_rows, failed, in_memory;
     store_host host;
     store_meta meta;
     const layout *layout;
@@ -597,7 +597,7 @@ static int walk(gallery_store *s, store_damage_fn fn, void *user, store_report *
 }
 
 /* Forgets removed entries and numbers the identities of the others. */
-static int settle(gallery_store *s, char why[STORE_WHY]) {
+int store_settle(gallery_store *s, char why[STORE_WHY]) {
     size_t n = 0, bytes = row_bytes(&s->meta), cap = 0;
     for (size_t i = 0; i < s->count; i++) {
         if (s->at[i].removed) continue;
@@ -628,6 +628,17 @@ static gallery_store *new_store(const char *path, const store_host *host, char w
     return s;
 }
 
+gallery_store *store_in_memory(const store_meta *meta, char why[STORE_WHY]) {
+    gallery_store *s = new_store("", NULL, why);
+    if (!s) return NULL;
+    s->meta = *meta;
+    s->in_memory = 1;
+    if (meta_is_sound(meta)) return s;
+    fail(why, "a gallery needs the fingerprint and the size of 1 or 2 models");
+    store_close(s);
+    return NULL;
+}
+
 /* Opens the file; a writer locks it, and takes the file that has the name once it is locked. */
 static int open_file(gallery_store *s, int writer, char why[STORE_WHY]) {
     int told = 0;
@@ -654,7 +665,7 @@ static gallery_store *load(const char *path, int writer, int rows, const store_h
     memset(&report, 0, sizeof report);
     if (!s) return NULL;
     s->keep_rows = rows;
-    if (open_file(s, writer, why) && read_head(s, 0, why) && walk(s, NULL, NULL, &report, why) && settle(s, why)) {
+    if (open_file(s, writer, why) && read_head(s, 0, why) && walk(s, NULL, NULL, &report, why) && store_settle(s, why)) {
         s->tail = s->end;
         s->tail_records = s->records;
         s->next_header = s->end + HEADER_EVERY;
@@ -767,6 +778,17 @@ static unsigned char *begin_record(gallery_store *s, uint32_t type, size_t size,
     return begin_plain_record(s, type, size, why);
 }
 
+/* What a file has of it stands in a record; memory keeps it with the entry. */
+static int add_in_memory(gallery_store *s, entry *e, const store_item *item, const void *row, char why[STORE_WHY]) {
+    size_t bytes = row_bytes(&s->meta);
+    e->time = item->time, e->size = item->source_size, e->hash = item->source_hash;
+    if (row) {
+        if (!grow((void **)&s->rows, &s->rows_cap, s->count + 1, bytes, why)) return 0;
+        memcpy(s->rows + s->count * bytes, row, bytes);
+    }
+    return enter(s, why);
+}
+
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]) {
     const char *text[4] = {item->id, item->identity, item->camera, item->source};
     size_t length[4], bytes = row_bytes(&s->meta), total = TEMPLATE_HEAD + bytes;
@@ -776,7 +798,11 @@ int store_add(gallery_store *s, const store_item *item, const void *row, char wh
             return fail(why, "a template's texts have 1 to %d bytes", STORE_MAX_TEXT);
     }
     if (store_find(s, item->id) != SIZE_MAX) return fail(why, "is in the gallery already");
-    if (!values_are_finite(&s->meta, row)) return fail(why, "its embedding is not finite");
+    if (row && !values_are_finite(&s->meta, row)) return fail(why, "its embedding is not finite");
+    if (s->in_memory) {
+        entry *kept = new_entry(s, text, length, why);
+        return kept && add_in_memory(s, kept, item, row, why);
+    }
     unsigned char *payload = begin_record(s, TEMPLATE, rounded(total), why);
     entry *e = payload ? new_entry(s, text, length, why) : NULL;
     if (!e || !enter(s, why)) return 0;

@@ -70,6 +70,12 @@ gallery_store *store_read(const char *path, int rows, const store_host *host, ch
 /* The same to change it: waits for other writers. Without store_commit nothing changes. */
 gallery_store *store_write(const char *path, const store_host *host, char why[STORE_WHY]);
 
+/* A gallery in memory alone, for templates that come from elsewhere: store_add keeps their rows, too (or none: row is NULL
+   for all), store_remove and store_commit are not for it. NULL with a reason. */
+gallery_store *store_in_memory(const store_meta *meta, char why[STORE_WHY]);
+/* Numbers the identities of what was added to such a one, which can be looked at then as if it had been read. */
+int store_settle(gallery_store *s, char why[STORE_WHY]);
+
 /* row: dim finite values, float or IEEE half (uint16_t) as the gallery keeps them. An id that is in the gallery is
    refused, and the gallery can still be used. */
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]);

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/gallery_file.h"
-#include "gallery/gallery_host.h"
+#include "gallery/templates.h"
 #include "reid.h"
 
 #include <math.h>
@@ -45,6 +45,8 @@ static int take_makers(crops *c, const store_meta *makers, const char *path, con
 static int add_file(crops *c, const char *path, const char *first) {
     gallery_file f;
     int good = gallery_file_read(&f, path) && take_makers(c, &f.makers, path, first);
+    if (good) makers_note_decoders(f.jpeg, path, c->jpeg, first);
+    if (good && !c->jpeg[0]) memcpy(c->jpeg, f.jpeg, sizeof c->jpeg);
     for (size_t i = 0; i < f.count && good; i++) {
         float *row = add_crop(c, f.ids[i], f.identity_count ? f.identities[i] : NULL);
         good = row != NULL;
@@ -55,7 +57,7 @@ static int add_file(crops *c, const char *path, const char *first) {
 }
 
 static int add_gallery(crops *c, const char *path, const char *first) {
-    gallery_store *s = gallery_store_open(path, 1);
+    gallery_store *s = templates_read(path, 1);
     if (!s) return 0;
     const store_meta *meta = store_info(s);
     int good = take_makers(c, meta, path, first);
@@ -107,7 +109,7 @@ size_t crop_picture_length(const char *id) {
 int crops_open(crops *c, char *const *paths, int count) {
     memset(c, 0, sizeof *c);
     for (int i = 0; i < count; i++)
-        if (!(store_is_gallery(paths[i]) ? add_gallery : add_file)(c, paths[i], paths[0])) return 0;
+        if (!(templates_is_place(paths[i]) ? add_gallery : add_file)(c, paths[i], paths[0])) return 0;
     if (c->count == 0) say_error("%s: there is no crop in it", shown(paths[0]));
     else if (c->count > UINT32_MAX - 2) say_error("more than 4294967293 crops");
     else return sort_ids(c);

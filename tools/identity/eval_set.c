@@ -151,7 +151,8 @@ static int embed(eval_set *set, const eval_request *r) {
     makers_of_models(&all, &set->makers);
     for (int i = 0; i < all.count; i++) memcpy(set->device[i], all.at[i].info.device, sizeof set->device[i]);
     if (good) {
-        stream_job job = {&all, &list, 0, list.count, r->decode, "embedding", take_row, &f};
+        stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = r->decode,
+                          .label = "embedding", .fn = take_row, .user = &f};
         stream_result end = stream_run(&job);
         good = end == STREAM_DONE || end == STREAM_STOPPED;
     }
@@ -264,6 +265,8 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
                ids_are_unique(&file[opened], from->embeddings[opened]);
     if (good && from->files == 2)
         good = makers_agree(&file[0].makers, from->embeddings[0], &file[1].makers, NULL, from->embeddings[1]);
+    if (good && from->files == 2)
+        makers_note_decoders(file[0].jpeg, from->embeddings[0], file[1].jpeg, from->embeddings[1]);
     if (good) good = r->labels || from->folder || from->labels ? label_by_request(set, r, from)
                                                : label_by_ids(set, file, from->files);
     if (good && ids_differ(&set->labels)) {

@@ -16,7 +16,7 @@ typedef struct change {
     double rank1, map;
     interval rank1_interval, map_interval;
     double lowest_cosine; /* of a picture's two embeddings; NAN when they have other sizes */
-    int fails;            /* a loss above the limit */
+    int fails;            /* a loss above the limit, or a cosine below the least that is allowed */
     int certain;          /* the intervals lie on one side of the limit */
 } change;
 

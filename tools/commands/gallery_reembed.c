@@ -1,0 +1,456 @@
+/* reid gallery reembed: the templates of a gallery in PostgreSQL by another model, by many workers, and back. */
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "commands/gallery_command.h"
+#include "commands/requests.h"
+#include "gallery/embedders.h"
+#include "gallery/makers.h"
+#include "gallery/pq.h"
+#include "gallery/reembed.h"
+#include "pictures/box_text.h"
+#include "report/model_change_report.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { BATCHES = 8, FAILURES_SHOWN = 10 }; /* batches in a claim; failures that --status lists for people */
+
+/* --- a worker: from tasks to pictures ----------------------------------------------------------------------------- */
+
+typedef struct working {
+    const options *o;
+    models all;
+    reembed *worker;
+    reembed_batch batch;
+    inputs list;        /* of the batch, those tasks whose picture is there */
+    size_t *task;       /* [list.count]: their places in it */
+} working;
+
+/* Fails a task; 0 when there is no memory for the reason. */
+static int refuse_task(reembed_task *t, const char *why) {
+    say_error("%s: %s", shown(t->id), shown(why));
+    t->failure = need_copy(why, strlen(why));
+    return t->failure != NULL;
+}
+
+/* Below --root, whether it begins with a slash or not; as it stands without. */
+static void put_path(text *t, const char *root, const char *source, size_t len) {
+    if (root) {
+        text_puts(t, root);
+        if (!text_ends_with(root, "/") && source[0] != '/') text_putc(t, '/');
+    }
+    text_add(t, source, len);
+}
+
+/* A box from before sources told the box: the id is "picture.jpg#2" and the source ".../picture.jpg". The whole picture
+   would be something else. */
+static int box_is_lost(const reembed_task *t) {
+    const char *mark = strrchr(t->id, '#');
+    if (!mark || !mark[1] || mark[1 + strspn(mark + 1, "0123456789")]) return 0;
+    size_t len = (size_t)(mark - t->id), source = strlen(t->source);
+    return len <= source && strncmp(t->source + source - len, t->id, len) == 0;
+}
+
+/* Looks for the picture of a task; *path is its name here. 1, or 0 with the reason in why. */
+static int find_picture(const working *k, const reembed_task *t, text *path, box_unit *unit, double box[4],
+                        text *why) {
+    uint64_t size, hash;
+    *unit = BOX_NONE;
+    if (!*t->source) return text_puts(why, "the gallery does not know its picture"), 0;
+    put_path(path, k->o->root, t->source, strlen(t->source));
+    if (!text_failed(path) && access(path->s, F_OK) != 0) {
+        text_clear(path);
+        put_path(path, k->o->root, t->source, box_text_split(t->source, unit, box));
+    }
+    if (text_failed(path)) return text_no_memory(why);
+    if (*unit == BOX_NONE && box_is_lost(t)) {
+        text_puts(why, "is a box of a picture, and the gallery does not know which; add it again with --boxes");
+        return 0;
+    }
+    int known = store_hash_file(path->s, &size, &hash);
+    if (!known) text_printf(why, "%s: cannot open: %s", path->s, strerror(errno ? errno : EIO));
+    else if ((t->size || t->hash) && (size != t->size || hash != t->hash))
+        text_printf(why, "%s: is another picture than the one that was added (%llu bytes, then %llu)", path->s,
+                    (unsigned long long)size, (unsigned long long)t->size);
+    return why->len == 0;
+}
+
+/* Puts a task's picture on the list, or says why it has none. Returns 0 when there is no memory. */
+static int prepare_task(working *k, size_t place) {
+    reembed_task *t = &k->batch.at[place];
+    text path = TEXT_INIT, why = TEXT_INIT;
+    box_unit unit;
+    double box[4] = {0, 0, 0, 0};
+    int good;
+    errno = 0;
+    if (find_picture(k, t, &path, &unit, box, &why)) {
+        input *in = inputs_add(&k->list, path.s, 0, t->id);
+        good = in != NULL;
+        if (good) {
+            in->unit = unit;
+            memcpy(in->box, box, sizeof in->box);
+            k->task[k->list.count - 1] = place;
+        }
+    } else {
+        good = refuse_task(t, why.s ? why.s : "out of memory");
+    }
+    text_free(&path);
+    text_free(&why);
+    return good;
+}
+
+static int prepare(working *k) {
+    inputs_free(&k->list);
+    free(k->task);
+    k->task = need_array(k->batch.count, sizeof *k->task);
+    for (size_t i = 0; i < k->batch.count; i++)
+        if (!k->task || !prepare_task(k, i)) return 0;
+    return 1;
+}
+
+/* --- a worker: from pictures to rows ------------------------------------------------------------------------------ */
+
+static int take_row(void *user, size_t index, const float *row, const char *why) {
+    working *k = user;
+    size_t place = k->task[index];
+    if (row) memcpy(k->batch.rows + place * (size_t)k->all.dim, row, (size_t)k->all.dim * sizeof *row);
+    else if (!refuse_task(&k->batch.at[place], why)) return 0;
+    k->batch.first_open = place + 1;
+    return reembed_beat(k->worker);
+}
+
+/* What was claimed becomes rows. Returns 0 when that ended early; what there is by then is written all the same. */
+static int work_off(working *k) {
+    int good = prepare(k);
+    stream_job job = {.all = &k->all, .list = &k->list, .end = k->list.count, .decode = decoding(k->o),
+                      .label = "embedding", .fn = take_row, .user = k};
+    if (good && k->list.count) good = stream_run(&job) == STREAM_DONE;
+    if (good) k->batch.first_open = k->batch.count;
+    return reembed_write(k->worker, &k->batch) && good;
+}
+
+/* Others may yet give their claims back: by dying. */
+static int wait_for_others(working *k, int *told) {
+    if (!*told) say_info("waiting for %zu templates that other workers have claimed", k->batch.others);
+    *told = 1;
+    poll(NULL, 0, 500);
+    return interrupted() || reembed_beat(k->worker);
+}
+
+/* Returns 0 when there may be more to do. */
+static int work(working *k) {
+    size_t most = BATCHES * (size_t)k->all.batch;
+    int told = 0, good = 1;
+    double start = clock_seconds();
+    while (good && !interrupted()) {
+        good = reembed_claim(k->worker, most, &k->batch);
+        if (!good || (!k->batch.count && !k->batch.others)) break;
+        good = k->batch.count ? work_off(k) : wait_for_others(k, &told);
+        if (k->batch.count && say_is_verbose()) {
+            size_t made, failed;
+            reembed_totals(k->worker, &made, &failed);
+            say_info("%zu templates embedded, %zu failed, %.1f s", made, failed, clock_seconds() - start);
+        }
+    }
+    return good && !interrupted();
+}
+
+/* --- a worker: all of it ------------------------------------------------------------------------------------------ */
+
+/* What is there in the end, whoever did it. Returns the exit status. */
+static int tell_worker(const working *k, const reembed_counts *c) {
+    size_t made, failed;
+    text t = TEXT_INIT;
+    reembed_totals(k->worker, &made, &failed);
+    text_printf(&t, k->o->json ? "{\"embedded\": %zu, \"failed\": %zu, \"templates\": %zu, \"rows\": %zu, "
+                                 "\"missing\": %zu}\n"
+                               : "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, %zu not\n",
+                made, failed, c->templates, c->templates - c->missing, c->missing);
+    return !results_print(&t) ? 2 : c->missing ? 1 : 0;
+}
+
+static int work_all(working *k, const char *url) {
+    reembed_counts counts;
+    store_meta makers;
+    int status = 2;
+    memset(&makers, 0, sizeof makers);
+    makers_of_models(&k->all, &makers);
+    const reembed_request r = {url, &makers, k->o->lease};
+    k->worker = reembed_open(&r);
+    if (k->worker && work(k) && reembed_count(k->worker, &counts)) status = tell_worker(k, &counts);
+    reembed_close(k->worker);
+    reembed_batch_free(&k->batch);
+    inputs_free(&k->list);
+    free(k->task);
+    return status;
+}
+
+static int run_worker(const options *o, const char *url) {
+    working k;
+    memset(&k, 0, sizeof k);
+    k.o = o;
+    if (o->root && access(o->root, X_OK) != 0) {
+        say_error("--root %s: %s", shown(o->root), strerror(errno));
+        return 2;
+    }
+    if (!open_models(&k.all, o)) return 2;
+    int status = work_all(&k, url);
+    models_close(&k.all);
+    return status;
+}
+
+/* --- which one ---------------------------------------------------------------------------------------------------- */
+
+/* The embedder of -m, or the only one that is neither the gallery's nor the one before. NULL after saying what is
+   wrong. */
+static const embedder *choose(const embedder_list *l, const options *o, const char *what) {
+    const embedder *found = NULL, *before = NULL;
+    size_t others = 0;
+    if (o->models) {
+        models all;
+        store_meta makers;
+        memset(&makers, 0, sizeof makers);
+        if (!open_models(&all, o)) return NULL;
+        makers_of_models(&all, &makers);
+        models_close(&all);
+        found = embedders_of(l, &makers);
+        if (!found) say_error("%s: no template was embedded by these models; leave %s out to do that", what, what);
+        else if (found->role == EMBEDDER_NOW) say_error("%s: the gallery uses these models", what);
+        return found && found->role != EMBEDDER_NOW ? found : NULL;
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->at[i].role == EMBEDDER_BEFORE) before = &l->at[i];
+        if (l->at[i].role == EMBEDDER_OTHER) found = &l->at[i], others++;
+    }
+    if (others == 1) return found;
+    if (others) say_error("%s: there are %zu other models; say which with -m", what, others);
+    else if (before) say_error("%s: there are only the models before the last switch, to which --back returns", what);
+    else say_error("%s: there is no other model: run \"reid gallery reembed\" with -m first", what);
+    return NULL;
+}
+
+/* --- status ------------------------------------------------------------------------------------------------------- */
+
+static const char *const ROLES[] = {"now", "before", "other"};
+
+typedef struct telling {
+    text *t;
+    int json;
+    size_t count;
+} telling;
+
+static int add_failure(void *user, const char *id, const char *why) {
+    telling *k = user;
+    if (k->json) {
+        text_puts(k->t, k->count ? ", {\"id\": " : "{\"id\": ");
+        text_json(k->t, id);
+        text_puts(k->t, ", \"why\": ");
+        text_json(k->t, why);
+        text_putc(k->t, '}');
+    } else {
+        text_puts(k->t, "        ");
+        text_visible(k->t, id);
+        text_puts(k->t, ": ");
+        text_visible(k->t, why);
+        text_putc(k->t, '\n');
+    }
+    k->count++;
+    return 1;
+}
+
+static int plain_embedder(embedder_list *l, const embedder *e, text *t) {
+    char name[2 * 33];
+    telling k = {t, 0, 0};
+    embedder_name(e, name);
+    text_printf(t, "%-6s  %s (", ROLES[e->role], name);
+    for (int m = 0; m < e->makers.models; m++) {
+        if (m) text_puts(t, " + ");
+        text_visible(t, e->makers.model[m].network);
+    }
+    text_printf(t, "): %zu rows, %zu missing", e->rows, e->missing);
+    if (e->failed) text_printf(t, ", %zu of them failed", e->failed);
+    if (e->claimed) text_printf(t, ", %zu claimed", e->claimed);
+    if (isnan(e->makers.threshold)) text_puts(t, "; no threshold\n");
+    else text_printf(t, "; threshold %.9g\n", e->makers.threshold);
+    int good = !e->failed || embedders_failures(l, e, FAILURES_SHOWN, add_failure, &k);
+    if (e->failed > FAILURES_SHOWN) text_printf(t, "        and %zu more; --json has all\n", e->failed - k.count);
+    return good;
+}
+
+static int plain_status(embedder_list *l, text *t) {
+    text_printf(t, "%zu templates\n", l->templates);
+    for (size_t i = 0; i < l->count; i++)
+        if (!plain_embedder(l, &l->at[i], t)) return 0;
+    for (size_t i = 0; i < l->workers; i++) {
+        const embedder_worker *w = &l->worker[i];
+        text_puts(t, "worker  ");
+        text_visible(t, w->name);
+        text_printf(t, ": %zu embedded, %zu failed, seen %.0f s ago%s\n", w->made, w->failed, w->silent,
+                    w->silent > w->lease ? ", dead" : "");
+    }
+    return 1;
+}
+
+static int json_embedder(embedder_list *l, const embedder *e, text *t) {
+    telling k = {t, 1, 0};
+    text_printf(t, "{\"role\": \"%s\", \"fingerprints\": [", ROLES[e->role]);
+    for (int m = 0; m < e->makers.models; m++) {
+        if (m) text_puts(t, ", ");
+        text_json(t, e->makers.model[m].fingerprint);
+    }
+    text_printf(t, "], \"rows\": %zu, \"missing\": %zu, \"failed\": %zu, \"claimed\": %zu", e->rows, e->missing,
+                e->failed, e->claimed);
+    text_printf(t, isnan(e->makers.threshold) ? ", \"threshold\": null" : ", \"threshold\": %.9g",
+                e->makers.threshold);
+    text_puts(t, ", \"failures\": [");
+    int good = embedders_failures(l, e, e->failed, add_failure, &k);
+    text_puts(t, "]}");
+    return good;
+}
+
+static int json_status(embedder_list *l, text *t) {
+    text_printf(t, "{\"templates\": %zu, \"embedders\": [", l->templates);
+    for (size_t i = 0; i < l->count; i++) {
+        if (i) text_puts(t, ",\n  ");
+        if (!json_embedder(l, &l->at[i], t)) return 0;
+    }
+    text_puts(t, "],\n  \"workers\": [");
+    for (size_t i = 0; i < l->workers; i++) {
+        const embedder_worker *w = &l->worker[i];
+        text_puts(t, i ? ", {\"name\": " : "{\"name\": ");
+        text_json(t, w->name);
+        text_printf(t, ", \"embedded\": %zu, \"failed\": %zu, \"silent\": %.3f, \"lease\": %.3f}", w->made, w->failed,
+                    w->silent, w->lease);
+    }
+    text_puts(t, "]}\n");
+    return 1;
+}
+
+static int show_status(const options *o, const char *url) {
+    embedder_list l;
+    text t = TEXT_INIT;
+    int good = embedders_open(&l, url, 1) && (o->json ? json_status : plain_status)(&l, &t);
+    embedders_close(&l);
+    if (good) return results_print(&t) ? 0 : 2;
+    text_free(&t);
+    return 2;
+}
+
+/* --- compare ------------------------------------------------------------------------------------------------------ */
+
+static int take_template(void *user, const embedder_row *row) {
+    const float *const rows[] = {row->one, row->other};
+    changed_template t = {.size = row->size, .hash = row->hash};
+    t.id = (char *)(uintptr_t)row->id; /* copied before this returns */
+    t.identity = (char *)(uintptr_t)row->identity;
+    t.camera = (char *)(uintptr_t)row->camera;
+    return model_change_add(user, &t, rows);
+}
+
+static int compare_embedders(const options *o, embedder_list *l, const embedder *next) {
+    model_change c;
+    text t = TEXT_INIT;
+    const change_rules rules = {o->fmr, o->threads, (reid_isa)o->isa};
+    model_change_begin(&c, &l->at[0].makers, &next->makers);
+    int good = embedders_rows(l, &l->at[0], next, take_template, &c);
+    const model_change_report report = {&c, l->templates - c.count, o->fmr};
+    if (good && !c.count) {
+        say_error("--compare: no template has a row of both models");
+        good = 0;
+    }
+    good = good && model_change_compute(&c, &rules);
+    if (good) (o->json ? model_change_json : model_change_table)(&t, &report);
+    good = good && results_print(&t);
+    text_free(&t);
+    model_change_free(&c);
+    return good ? 0 : 2;
+}
+
+static int compare(const options *o, const char *url) {
+    embedder_list l;
+    int status = 2;
+    if (embedders_open(&l, url, 1)) {
+        const embedder *next = choose(&l, o, "--compare");
+        if (next) status = compare_embedders(o, &l, next);
+    }
+    embedders_close(&l);
+    return status;
+}
+
+/* --- switch, back, drop ------------------------------------------------------------------------------------------- */
+
+static int tell_change(const options *o, const char *what, const embedder *e) {
+    char name[2 * 33];
+    text t = TEXT_INIT;
+    embedder_name(e, name);
+    text_printf(&t, o->json ? "{\"%s\": \"%s\"}\n" : "%s %s\n", what, name);
+    return results_print(&t) ? 0 : 2;
+}
+
+static const embedder *before_of(const embedder_list *l) {
+    for (size_t i = 0; i < l->count; i++)
+        if (l->at[i].role == EMBEDDER_BEFORE) return &l->at[i];
+    say_error("--back: the gallery was not switched, or the models before were dropped");
+    return NULL;
+}
+
+static int switch_over(const options *o, const char *url) {
+    embedder_list l;
+    int status = 2;
+    if (embedders_open(&l, url, 0)) {
+        const embedder *to = o->back ? before_of(&l) : choose(&l, o, "--switch");
+        if (to && embedders_switch(&l, to, o->threshold, o->partial)) status = tell_change(o, "now", to);
+    }
+    embedders_close(&l);
+    return status;
+}
+
+static int drop(const options *o, const char *url) {
+    embedder_list l;
+    int status = 2;
+    if (embedders_open(&l, url, 0)) {
+        const embedder *gone = embedders_named(&l, o->drop);
+        if (!gone) say_error("--drop: the gallery has no models \"%s\"; --status lists them", shown(o->drop));
+        else if (embedders_drop(&l, gone)) status = tell_change(o, "dropped", gone);
+    }
+    embedders_close(&l);
+    return status;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+/* Returns 0 after naming options that do not go together. */
+static int check_options(const options *o) {
+    int modes = !!o->status + !!o->compare_models + !!o->switch_over + !!o->back + (o->drop != NULL);
+    if (modes > 1) say_error("gallery reembed: one of --status, --compare, --switch, --back and --drop at a time");
+    else if (!modes && !o->models) say_error("gallery reembed: by which models? Give -m");
+    else if (o->models && (o->status || o->back || o->drop))
+        say_error("gallery reembed: -m says what to embed with, to --compare with or to --switch to");
+    else if (modes && (o->root || o->lease != 60.0))
+        say_error("gallery reembed: --root and --lease are for embedding");
+    else if ((o->partial || !isnan(o->threshold)) && !o->switch_over && !o->back)
+        say_error("gallery reembed: --partial and --threshold belong to --switch and --back");
+    else return 1;
+    return 0;
+}
+
+int gallery_reembed(options *o, const char *path) {
+    if (!pq_is_url(path)) {
+        say_error("%s: reembed is for a gallery in PostgreSQL; for a file, make another one with gallery create and "
+                  "gallery add", shown(path));
+        return 2;
+    }
+    if (!check_options(o)) return 2;
+    if (o->status) return show_status(o, path);
+    if (o->compare_models) return compare(o, path);
+    if (o->switch_over || o->back) return switch_over(o, path);
+    if (o->drop) return drop(o, path);
+    return run_worker(o, path);
+}

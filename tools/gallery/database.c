@@ -1,0 +1,364 @@
+#include "gallery/database.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "gallery/schema.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { OLDEST_SERVER = 150000, PAUSE_US = 200000, TOKEN = 40, TABLE = 64, MOST_VALUES = 16000 };
+#define AGAIN_SECONDS 10.0 /* for a server that starts again */
+static const int OLDEST_VECTOR[3] = {0, 8, 4};
+
+struct database {
+    pq *c;
+    char *url;
+    store_meta meta;
+    int embedder;
+    char table[STORE_MODELS][TABLE];
+    char token[TOKEN]; /* of the last transaction, see reid.writing; "": none */
+    int stored;        /* 1: that one was, and its token can be forgotten */
+    int open;          /* a transaction is */
+};
+
+static int failed(text *why, const char *reason) {
+    text_clear(why);
+    text_puts(why, reason);
+    return 0;
+}
+
+/* --- what a server must have -------------------------------------------------------------------------------------- */
+
+/* What is asked first of a server. */
+typedef struct surroundings {
+    int has_schema, has_gallery;
+    char encoding[32], vector[32], available[32]; /* pgvector: installed, could be installed; "": not */
+    int version;                                  /* of the schema */
+} surroundings;
+
+static void take_field(char *to, size_t size, const pq_result *r, int column) {
+    const char *s = pq_field(r, 0, column, NULL);
+    snprintf(to, size, "%s", s ? s : "");
+}
+
+static int look_around(pq *c, surroundings *s, text *why) {
+    memset(s, 0, sizeof *s);
+    pq_result *r = pq_ask(c,
+        "SELECT current_setting('server_encoding'), (SELECT extversion FROM pg_extension WHERE extname = 'vector'), "
+        "(SELECT default_version FROM pg_available_extensions WHERE name = 'vector'), "
+        "EXISTS (SELECT FROM pg_namespace WHERE nspname = 'reid')", NULL, 0, 0, why);
+    if (!r) return 0;
+    take_field(s->encoding, sizeof s->encoding, r, 0);
+    take_field(s->vector, sizeof s->vector, r, 1);
+    take_field(s->available, sizeof s->available, r, 2);
+    s->has_schema = *pq_field(r, 0, 3, NULL) == 't';
+    pq_free(r);
+    if (!s->has_schema) return 1;
+    r = pq_ask(c, "SELECT max(version), EXISTS (SELECT FROM reid.gallery) FROM reid.schema_version", NULL, 0, 0, why);
+    if (!r && strcmp(pq_state(c), "42501") == 0)
+        text_puts(why, "; whoever made the gallery can give you reid_reader or reid_writer");
+    else if (!r && strcmp(pq_state(c), "42P01") == 0)
+        failed(why, "has a schema \"reid\" that is no gallery");
+    if (!r) return 0;
+    const char *version = pq_field(r, 0, 0, NULL);
+    s->version = version ? atoi(version) : 0;
+    s->has_gallery = *pq_field(r, 0, 1, NULL) == 't';
+    pq_free(r);
+    return 1;
+}
+
+static int vector_is_old(const char *version) {
+    int part[3] = {0, 0, 0};
+    if (sscanf(version, "%d.%d.%d", &part[0], &part[1], &part[2]) < 2) return 1;
+    for (int i = 0; i < 3; i++)
+        if (part[i] != OLDEST_VECTOR[i]) return part[i] < OLDEST_VECTOR[i];
+    return 0;
+}
+
+static int server_suffices(const pq *c, const surroundings *s, text *why) {
+    int version = pq_version(c);
+    const char *vector = *s->vector ? s->vector : s->available;
+    text_clear(why);
+    if (version < OLDEST_SERVER)
+        text_printf(why, "is PostgreSQL %d.%d; a gallery needs 15 or newer", version / 10000, version % 10000);
+    else if (strcmp(s->encoding, "UTF8") != 0)
+        text_printf(why, "is encoded in %s; a gallery needs a database in UTF8", s->encoding);
+    else if (!*vector)
+        text_puts(why, "the server has no pgvector, of which 0.8.4 or newer is needed (Debian: the package "
+                       "postgresql-N-pgvector of PostgreSQL's own archive)");
+    else if (vector_is_old(vector))
+        text_printf(why, "has pgvector %s; 0.8.4 or newer is needed%s", vector,
+                    *s->vector ? ", and after installing it: ALTER EXTENSION vector UPDATE" : "");
+    return why->len == 0;
+}
+
+static int schema_fits(const surroundings *s, text *why) {
+    text_clear(why);
+    if (!s->has_schema || !s->has_gallery)
+        text_puts(why, "holds no gallery; \"reid gallery create\" makes one");
+    else if (!*s->vector)
+        text_puts(why, "has lost pgvector; CREATE EXTENSION vector, which a superuser may do, installs it");
+    else if (s->version > SCHEMA_VERSION)
+        text_printf(why, "has tables of version %d; this program knows versions up to %d", s->version, SCHEMA_VERSION);
+    else if (s->version < SCHEMA_VERSION)
+        text_printf(why, "has tables of version %d, and %d is needed: run what \"reid gallery sql %d\" prints",
+                    s->version, SCHEMA_VERSION, s->version);
+    return why->len == 0;
+}
+
+/* What holds for the whole session. Whoever has turned off that COMMIT waits for the disk would be told of templates
+   that are not there yet. */
+static int prepare_session(pq *c, text *why) {
+    return pq_do(c, "SELECT set_config('client_min_messages', 'warning', false), set_config('search_path', "
+                    "'pg_catalog' || coalesce((SELECT ', ' || quote_ident(n.nspname) FROM pg_extension e "
+                    "JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'), ''), false), "
+                    "set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' "
+                    "THEN 'on' ELSE current_setting('synchronous_commit') END, false)", NULL, 0, why);
+}
+
+static pq *connect_to(const char *url, surroundings *s, text *why) {
+    int missing;
+    pq *c = pq_open(url, &missing, why);
+    if (c && look_around(c, s, why) && server_suffices(c, s, why) && prepare_session(c, why)) return c;
+    pq_close(c);
+    return NULL;
+}
+
+/* --- who embeds --------------------------------------------------------------------------------------------------- */
+
+/* A model in columns first … first + 4. Its fingerprint becomes a part of statements. */
+static int take_model(database *d, const pq_result *r, int first, text *why) {
+    const char *dim = pq_field(r, 0, first + 4, NULL);
+    if (!dim) return 1;
+    int number = d->meta.models++;
+    store_model *m = &d->meta.model[number];
+    take_field(m->fingerprint, sizeof m->fingerprint, r, first);
+    take_field(m->network, sizeof m->network, r, first + 1);
+    take_field(m->preset, sizeof m->preset, r, first + 2);
+    take_field(m->precision, sizeof m->precision, r, first + 3);
+    m->dim = atoi(dim);
+    d->meta.dim += m->dim;
+    if (strlen(m->fingerprint) != 32 || strspn(m->fingerprint, "0123456789abcdef") != 32 || m->dim < 1)
+        return failed(why, "is damaged: a fingerprint is none");
+    memcpy(d->table[number], "embedding_", sizeof "embedding_");
+    memcpy(d->table[number] + strlen(d->table[number]), m->fingerprint, sizeof m->fingerprint);
+    return 1;
+}
+
+int database_refresh(database *d, text *why) {
+    pq_result *r = pq_ask(d->c,
+        "SELECT g.embedder, e.threshold, g.precision, a.fingerprint, a.network, a.preset, a.precision, a.dim, "
+        "b.fingerprint, b.network, b.preset, b.precision, b.dim FROM reid.gallery g "
+        "JOIN reid.embedder e ON e.embedder_id = g.embedder JOIN reid.model a ON a.model_id = e.model_a "
+        "LEFT JOIN reid.model b ON b.model_id = e.model_b", NULL, 0, 0, why);
+    if (!r) return 0;
+    memset(&d->meta, 0, sizeof d->meta);
+    int good = pq_rows(r) == 1 || failed(why, "holds no gallery; \"reid gallery create\" makes one");
+    if (good) {
+        const char *threshold = pq_field(r, 0, 1, NULL);
+        d->embedder = atoi(pq_field(r, 0, 0, NULL));
+        d->meta.threshold = threshold ? strtod(threshold, NULL) : (double)NAN;
+        d->meta.halves = strcmp(pq_field(r, 0, 2, NULL), "fp16") == 0;
+        good = take_model(d, r, 3, why) && take_model(d, r, 8, why);
+    }
+    pq_free(r);
+    return good;
+}
+
+const store_meta *database_info(const database *d) { return &d->meta; }
+int database_embedder(const database *d) { return d->embedder; }
+const char *database_table(const database *d, int model) { return d->table[model]; }
+pq *database_connection(database *d) { return d->c; }
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+database *database_try(const char *url, text *why) {
+    surroundings s;
+    database *d = mem_zeroed(1, sizeof *d);
+    if (d) d->url = mem_copy(url, strlen(url));
+    if (!d || !d->url) {
+        text_no_memory(why);
+        free(d);
+        return NULL;
+    }
+    d->c = connect_to(url, &s, why);
+    if (d->c && schema_fits(&s, why) && database_refresh(d, why)) return d;
+    database_close(d);
+    return NULL;
+}
+
+database *database_open(const char *url) {
+    text why = TEXT_INIT;
+    database *d = database_try(url, &why);
+    if (!d && !interrupted()) say_error("%s: %s", shown(url), why.s ? why.s : "cannot be reached");
+    text_free(&why);
+    return d;
+}
+
+void database_close(database *d) {
+    if (!d) return;
+    if (d->c && d->stored) { /* nobody will ask for it */
+        text unused = TEXT_INIT;
+        const pq_argument token = {d->token, -1};
+        pq_do(d->c, "DELETE FROM reid.stored WHERE token = $1::uuid", &token, 1, &unused);
+        text_free(&unused);
+    }
+    pq_close(d->c);
+    free(d->url);
+    free(d);
+}
+
+int database_again(database *d, text *why) {
+    double start = clock_seconds();
+    store_meta before = d->meta;
+    d->open = 0;
+    while (!pq_open_again(d->c, d->url, why)) {
+        if (interrupted() || clock_seconds() - start > AGAIN_SECONDS) return 0;
+        usleep(PAUSE_US);
+    }
+    if (!prepare_session(d->c, why) || !database_refresh(d, why)) return 0;
+    if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0) return 1;
+    return failed(why, "the gallery has been switched to other models meanwhile");
+}
+
+/* --- making one --------------------------------------------------------------------------------------------------- */
+
+int database_is_free(const char *url, text *why) {
+    surroundings s;
+    pq *c = connect_to(url, &s, why);
+    int result = !c ? -1 : !s.has_gallery;
+    if (c && s.has_schema && s.version != SCHEMA_VERSION) {
+        s.has_gallery = 1; /* what is wrong with the tables comes before what is in them */
+        schema_fits(&s, why);
+        result = -1;
+    }
+    pq_close(c);
+    return result;
+}
+
+/* Returns the model_id, 0 with the reason in why. */
+static int add_model(pq *c, const store_model *m, int halves, text *why) {
+    char dim[16];
+    snprintf(dim, sizeof dim, "%d", m->dim);
+    const pq_argument arguments[] = {{m->fingerprint, -1}, {m->network, -1}, {m->preset, -1}, {m->precision, -1},
+                                     {dim, -1}, {halves ? "fp16" : "fp32", -1}};
+    pq_result *r = pq_ask(c, "SELECT reid.add_model($1, $2, $3, $4, $5::int, $6)", arguments, 6, 0, why);
+    int id = r ? atoi(pq_field(r, 0, 0, NULL)) : 0;
+    pq_free(r);
+    return id;
+}
+
+/* In a transaction, with the schema there. */
+static int fill_gallery(pq *c, const store_meta *meta, text *why) {
+    char id[STORE_MODELS][16], threshold[40];
+    for (int i = 0; i < meta->models; i++) {
+        int number = add_model(c, &meta->model[i], meta->halves, why);
+        if (!number) return 0;
+        snprintf(id[i], sizeof id[i], "%d", number);
+    }
+    snprintf(threshold, sizeof threshold, "%.17g", meta->threshold);
+    const pq_argument arguments[] = {{id[0], -1}, {meta->models > 1 ? id[1] : NULL, -1},
+                                     {isnan(meta->threshold) ? NULL : threshold, -1},
+                                     {meta->halves ? "fp16" : "fp32", -1}};
+    return pq_do(c, "WITH e AS (INSERT INTO reid.embedder (model_a, model_b, threshold) "
+                    "VALUES ($1::int, $2::int, $3::float8) RETURNING embedder_id) "
+                    "INSERT INTO reid.gallery (embedder, precision) SELECT embedder_id, $4 FROM e", arguments, 4, why);
+}
+
+static int create_schema(pq *c, text *why) {
+    text sql = TEXT_INIT;
+    for (int version = 1; version <= SCHEMA_VERSION; version++) schema_text(&sql, version);
+    int good = text_failed(&sql) ? text_no_memory(why) : pq_script(c, sql.s, why);
+    text_free(&sql);
+    /* The session begins without pgvector's schema in its path. */
+    return good && prepare_session(c, why);
+}
+
+static int fits_a_database(const store_meta *meta, text *why) {
+    for (int i = 0; i < meta->models; i++) {
+        const char *name = meta->model[i].fingerprint;
+        if (strlen(name) != 32 || strspn(name, "0123456789abcdef") != 32)
+            return failed(why, "a gallery in PostgreSQL needs the fingerprints of its models");
+        if (meta->model[i].dim <= MOST_VALUES) continue;
+        text_clear(why);
+        text_printf(why, "embeddings of %d values are too long for PostgreSQL, which has up to %d", meta->model[i].dim,
+                    MOST_VALUES);
+        return 0;
+    }
+    return 1;
+}
+
+int database_create(const char *url, const store_meta *meta, text *why) {
+    surroundings s;
+    if (!fits_a_database(meta, why)) return 0;
+    pq *c = connect_to(url, &s, why);
+    if (!c) return 0;
+    int good = !s.has_gallery || failed(why, "exists already");
+    if (good) {
+        good = pq_script(c, "BEGIN", why) && (s.has_schema || create_schema(c, why)) && fill_gallery(c, meta, why) &&
+               pq_script(c, "COMMIT", why);
+        if (!good && (strcmp(pq_state(c), "42P06") == 0 || strcmp(pq_state(c), "23505") == 0))
+            failed(why, "exists already"); /* since a moment ago */
+    }
+    pq_close(c);
+    return good;
+}
+
+/* --- changes ------------------------------------------------------------------------------------------------------ */
+
+int database_begin(database *d, text *why) {
+    char embedder[16];
+    snprintf(embedder, sizeof embedder, "%d", d->embedder);
+    const pq_argument arguments[] = {{embedder, -1}, {d->stored ? d->token : NULL, -1}};
+    d->open = pq_script(d->c, "BEGIN ISOLATION LEVEL READ COMMITTED", why);
+    if (!d->open) return 0;
+    pq_result *r = pq_ask(d->c, "SELECT reid.writing($1::int, $2::uuid)", arguments, 2, 0, why);
+    if (!r) return 0;
+    take_field(d->token, sizeof d->token, r, 0);
+    d->stored = 0;
+    pq_free(r);
+    return 1;
+}
+
+/* Whether the transaction with our token was stored: its own INSERT waits for the other one's end, and finds it there or
+   not. Returns 1 or 0, or -1 with the reason in why. */
+static int look_up_token(database *d, text *why) {
+    const pq_argument token = {d->token, -1};
+    pq_result *r = NULL;
+    d->open = pq_script(d->c, "BEGIN", why);
+    if (d->open)
+        r = pq_ask(d->c, "INSERT INTO reid.stored (token) VALUES ($1::uuid) ON CONFLICT DO NOTHING", &token, 1, 0, why);
+    int result = r ? pq_changed(r) == 0 : -1;
+    pq_free(r);
+    database_rollback(d);
+    return result;
+}
+
+int database_commit(database *d, int *unknown, text *why) {
+    int known = 1;
+    d->stored = pq_script(d->c, "COMMIT", why);
+    d->open = 0;
+    if (!d->stored && pq_lost(d->c)) {
+        text reason = TEXT_INIT;
+        int found = database_again(d, &reason) ? look_up_token(d, &reason) : -1;
+        known = found >= 0;
+        d->stored = found > 0;
+        text_free(&reason);
+        if (!known) text_puts(why, "; whether the last templates were stored, nobody can tell");
+    }
+    if (unknown) *unknown = !known;
+    return d->stored;
+}
+
+void database_rollback(database *d) {
+    text unused = TEXT_INIT;
+    if (d->open && !pq_lost(d->c)) pq_script(d->c, "ROLLBACK", &unused);
+    d->open = 0;
+    text_free(&unused);
+}

@@ -1,0 +1,525 @@
+#include "gallery/reembed.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "gallery/database.h"
+#include "gallery/pq_binary.h"
+#include "reid.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { TRIES = 50, RECONNECT_SECONDS = 60 };
+
+struct reembed {
+    char *url;
+    store_meta makers; /* halves: how the gallery keeps rows */
+    double lease, beaten;
+    database *d; /* NULL: lost, as is c, its connection */
+    pq *c;
+    int embedder;
+    int64_t worker, after; /* after: claiming goes on behind this template */
+    size_t made, failed;
+    text missing, claim; /* SQL: what tells a template t without a row; how templates are claimed */
+    char name[128];
+};
+
+/* --- transactions ------------------------------------------------------------------------------------------------- */
+
+/* One transaction's statements, which may run several times. Returns 0 with the reason in why. */
+typedef int (*step_fn)(reembed *w, void *user, text *why);
+
+static void pause_ms(int ms) { poll(NULL, 0, ms); }
+
+static int say_failure(const reembed *w, const text *why) {
+    const char *state = w->c ? pq_state(w->c) : "";
+    int gone = strcmp(state, "42P01") == 0 || strcmp(state, "23503") == 0; /* no such table; nothing to refer to */
+    if (!interrupted() || why->len)
+        say_error("%s: %s%s", shown(w->url), gone ? "these models were taken out of the gallery meanwhile: " : "",
+                  shown(why->len ? why->s : "the connection is lost"));
+    return 0;
+}
+
+static int connect_to(reembed *w, text *why) {
+    database_close(w->d);
+    w->d = database_try(w->url, why);
+    w->c = w->d ? database_connection(w->d) : NULL;
+    return w->c != NULL;
+}
+
+/* A server that restarts refuses connections for a moment. *until: when that is over, 0 at first. */
+static int connect_again(reembed *w, double *until, text *why) {
+    if (!*until) {
+        *until = clock_seconds() + RECONNECT_SECONDS;
+        if (why->len) say_info("connecting again: %s", shown(why->s));
+    }
+    while (!connect_to(w, why) && clock_seconds() < *until && !interrupted()) pause_ms(250);
+    if (w->c && interrupted()) pq_steady(w->c, 1);
+    return w->c != NULL;
+}
+
+/* Runs step as one transaction until it has happened. When the connection is lost during COMMIT, it may run again
+   although it has happened: steps allow for that. Returns 0 after saying what is wrong. */
+static int transact(reembed *w, step_fn step, void *user) {
+    text why = TEXT_INIT, unused = TEXT_INIT;
+    double until = 0;
+    int good = 0;
+    for (int tries = 0; !good; tries++) {
+        good = w->c && pq_script(w->c, "BEGIN", &why) && step(w, user, &why) && pq_script(w->c, "COMMIT", &why);
+        if (good) break;
+        if (!w->c || pq_lost(w->c)) {
+            if (!connect_again(w, &until, &why)) break;
+            continue;
+        }
+        int again = pq_try_again(w->c) || strcmp(pq_state(w->c), "23505") == 0; /* another worker was faster */
+        pq_steady(w->c, 1);
+        pq_script(w->c, "ROLLBACK", &unused); /* when this loses the connection, BEGIN tells so */
+        pq_steady(w->c, interrupted() != 0);
+        if (!again || tries == TRIES) break;
+        pause_ms(5 + 7 * tries);
+    }
+    if (!good) say_failure(w, &why);
+    text_free(&why);
+    text_free(&unused);
+    return good;
+}
+
+/* Arguments as texts. */
+typedef struct number {
+    char s[24];
+} number;
+
+static number number_of(int64_t value) {
+    number n;
+    snprintf(n.s, sizeof n.s, "%" PRId64, value);
+    return n;
+}
+
+static pq_argument text_argument(const char *s) { return (pq_argument){s, -1}; }
+
+static int64_t number_at(const pq_result *r, size_t row, int column) {
+    const char *s = pq_field(r, row, column, NULL);
+    return s ? strtoll(s, NULL, 10) : 0;
+}
+
+/* --- registering -------------------------------------------------------------------------------------------------- */
+
+/* Numbers of the models, and the embedder that they make up. */
+static int register_models(reembed *w, text *why) {
+    number ids[STORE_MODELS] = {{""}, {""}};
+    for (int i = 0; i < w->makers.models; i++) {
+        const store_model *m = &w->makers.model[i];
+        number dim = number_of(m->dim);
+        const pq_argument a[] = {text_argument(m->fingerprint), text_argument(m->network), text_argument(m->preset),
+                                 text_argument(m->precision), text_argument(dim.s),
+                                 text_argument(w->makers.halves ? "fp16" : "fp32")};
+        pq_result *r = pq_ask(w->c, "SELECT reid.add_model($1, $2, $3, $4, $5, $6)", a, 6, 0, why);
+        if (!r) return 0;
+        ids[i] = number_of(number_at(r, 0, 0));
+        pq_free(r);
+    }
+    const pq_argument both[] = {text_argument(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
+    const char *find = "SELECT embedder_id FROM reid.embedder WHERE model_a = $1::int "
+                       "AND model_b IS NOT DISTINCT FROM $2::int";
+    pq_result *r = pq_ask(w->c, find, both, 2, 0, why);
+    if (r && !pq_rows(r)) {
+        pq_free(r);
+        r = pq_ask(w->c, "INSERT INTO reid.embedder (model_a, model_b) VALUES ($1::int, $2::int) "
+                         "RETURNING embedder_id", both, 2, 0, why);
+    }
+    w->embedder = r ? (int)number_at(r, 0, 0) : 0;
+    pq_free(r);
+    return w->embedder != 0;
+}
+
+static int insert_worker(reembed *w, void *user, text *why) {
+    number embedder = number_of(w->embedder), made = number_of((int64_t)w->made), failed;
+    char lease[32];
+    (void)user;
+    failed = number_of((int64_t)w->failed);
+    snprintf(lease, sizeof lease, "%.3f", w->lease);
+    const pq_argument a[] = {text_argument(embedder.s), text_argument(w->name), text_argument(lease),
+                             text_argument(made.s), text_argument(failed.s)};
+    pq_result *r = pq_ask(w->c, "INSERT INTO reid.worker (embedder_id, name, lease, made, failed) VALUES ($1::int, $2, "
+                                "make_interval(secs => $3::float8), $4::bigint, $5::bigint) RETURNING worker_id",
+                          a, 5, 0, why);
+    w->worker = r ? number_at(r, 0, 0) : 0;
+    w->beaten = clock_seconds();
+    pq_free(r);
+    return w->worker != 0;
+}
+
+static int register_all(reembed *w, void *user, text *why) {
+    if (!pq_script(w->c, "SELECT pg_advisory_xact_lock(1919248740, 2)", why)) return 0; /* one after the other */
+    return register_models(w, why) && insert_worker(w, user, why);
+}
+
+/* The SQL that has tables' names in it, which are made of fingerprints: 32 hexadecimal digits each. */
+static int write_statements(reembed *w) {
+    text *m = &w->missing;
+    text_putc(m, '(');
+    for (int i = 0; i < w->makers.models; i++)
+        text_printf(m, "%sNOT EXISTS (SELECT FROM reid.embedding_%s e WHERE e.template_id = t.template_id)",
+                    i ? " OR " : "", w->makers.model[i].fingerprint);
+    text_putc(m, ')');
+    text_printf(&w->claim,
+                "WITH next AS (SELECT t.template_id FROM reid.template t WHERE t.template_id > $3::bigint AND %s "
+                "AND NOT EXISTS (SELECT FROM reid.claim c WHERE c.template_id = t.template_id "
+                "AND c.embedder_id = $1::int) AND NOT EXISTS (SELECT FROM reid.failure f WHERE "
+                "f.template_id = t.template_id AND f.embedder_id = $1::int AND f.at >= "
+                "(SELECT started FROM reid.worker WHERE worker_id = $2::bigint)) "
+                "ORDER BY t.template_id LIMIT $4::bigint FOR NO KEY UPDATE OF t SKIP LOCKED), "
+                "taken AS (INSERT INTO reid.claim (template_id, embedder_id, worker_id) "
+                "SELECT template_id, $1::int, $2::bigint FROM next ON CONFLICT DO NOTHING RETURNING template_id) "
+                "SELECT template_id, id, source, source_size, source_hash FROM taken JOIN reid.template "
+                "USING (template_id) ORDER BY template_id", text_failed(m) ? "" : m->s);
+    return need_text(m) && need_text(&w->claim);
+}
+
+static int is_fingerprint(const char *s) { return strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32; }
+
+static int begin(reembed *w) {
+    text why = TEXT_INIT;
+    int good = 1;
+    char host[64] = "";
+    for (int i = 0; i < w->makers.models && good; i++) good = is_fingerprint(w->makers.model[i].fingerprint);
+    if (!good) text_puts(&why, "a model without a fingerprint");
+    if (gethostname(host, sizeof host - 1)) host[0] = 0;
+    size_t n = visible(w->name, sizeof w->name - 24, host);
+    snprintf(w->name + n, sizeof w->name - n, ":%ld", (long)getpid());
+    good = (good && connect_to(w, &why)) || say_failure(w, &why);
+    if (good) w->makers.halves = database_info(w->d)->halves;
+    text_free(&why);
+    return good && write_statements(w) && transact(w, register_all, NULL);
+}
+
+reembed *reembed_open(const reembed_request *r) {
+    reembed *w = need_zeroed(1, sizeof *w);
+    if (!w) return NULL;
+    w->makers = *r->makers;
+    w->lease = r->lease;
+    w->url = need_copy(r->url, strlen(r->url));
+    if (w->url && begin(w)) return w;
+    reembed_close(w);
+    return NULL;
+}
+
+/* --- claims ------------------------------------------------------------------------------------------------------- */
+
+static int take_task(const pq_result *r, size_t row, reembed_batch *b) {
+    reembed_task *t = &b->at[b->count];
+    const char *id = pq_field(r, row, 1, NULL), *source = pq_field(r, row, 2, NULL);
+    t->template_id = number_at(r, row, 0);
+    t->id = mem_copy(id, strlen(id));
+    t->source = mem_copy(source, strlen(source));
+    t->size = (uint64_t)number_at(r, row, 3);
+    t->hash = (uint64_t)number_at(r, row, 4);
+    b->count++;
+    return t->id && t->source;
+}
+
+static int take_tasks(reembed *w, const pq_result *r, reembed_batch *b, text *why) {
+    size_t n = pq_rows(r);
+    if (!n) return 1;
+    b->at = mem_zeroed(n, sizeof *b->at);
+    b->rows = b->at ? mem_array(n, (size_t)w->makers.dim * sizeof *b->rows) : NULL;
+    for (size_t i = 0; b->rows && i < n; i++)
+        if (!take_task(r, i, b)) return text_no_memory(why);
+    return b->rows ? 1 : text_no_memory(why);
+}
+
+/* Workers whose lease is over; whoever is about to say something is let be. */
+static int take_out_the_dead(reembed *w, text *why) {
+    pq_result *r = pq_ask(w->c, "DELETE FROM reid.worker WHERE worker_id IN (SELECT worker_id FROM reid.worker WHERE "
+                                "beat + lease < now() FOR UPDATE SKIP LOCKED) RETURNING name, worker_id", NULL, 0, 0,
+                          why);
+    for (size_t i = 0; r && i < pq_rows(r); i++)
+        if (number_at(r, i, 1) != w->worker)
+            say_warning("the worker %s has not shown itself for too long; its templates are free again",
+                        shown(pq_field(r, i, 0, NULL)));
+    pq_free(r);
+    return r != NULL;
+}
+
+typedef struct claiming {
+    size_t most;
+    reembed_batch *b;
+    int dead;
+} claiming;
+
+/* 0 also when the worker itself is gone, then with *dead and no reason. */
+static int show_oneself(reembed *w, int *dead, text *why) {
+    number worker = number_of(w->worker);
+    const pq_argument a[] = {text_argument(worker.s)};
+    pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET beat = now() WHERE worker_id = $1::bigint", a, 1, 0, why);
+    if (r) *dead = !pq_changed(r), w->beaten = clock_seconds();
+    pq_free(r);
+    return r != NULL;
+}
+
+static int count_others(reembed *w, reembed_batch *b, text *why) {
+    number embedder = number_of(w->embedder);
+    const pq_argument a[] = {text_argument(embedder.s)};
+    pq_result *r = pq_ask(w->c, "SELECT count(*) FROM reid.claim WHERE embedder_id = $1::int", a, 1, 0, why);
+    if (r) b->others = (size_t)number_at(r, 0, 0);
+    pq_free(r);
+    return r != NULL;
+}
+
+static int claim_from(reembed *w, claiming *k, text *why) {
+    number embedder = number_of(w->embedder), worker = number_of(w->worker), after = number_of(w->after);
+    number most = number_of((int64_t)k->most);
+    const pq_argument a[] = {text_argument(embedder.s), text_argument(worker.s), text_argument(after.s),
+                             text_argument(most.s)};
+    pq_result *r = pq_ask(w->c, w->claim.s, a, 4, 0, why);
+    int good = r && take_tasks(w, r, k->b, why);
+    pq_free(r);
+    return good;
+}
+
+/* Claims that it has from an earlier time are none of a running batch: a COMMIT whose answer was lost. */
+static int claim_step(reembed *w, void *user, text *why) {
+    claiming *k = user;
+    number worker = number_of(w->worker);
+    const pq_argument a[] = {text_argument(worker.s)};
+    reembed_batch_free(k->b);
+    k->dead = 0;
+    if (!show_oneself(w, &k->dead, why)) return 0;
+    if (k->dead) return 1;
+    if (!take_out_the_dead(w, why) ||
+        !pq_do(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint", a, 1, why) || !claim_from(w, k, why))
+        return 0;
+    if (!k->b->count && w->after) { /* from the beginning: what others have given back, what was missed */
+        w->after = 0;
+        if (!claim_from(w, k, why)) return 0;
+    }
+    return k->b->count || count_others(w, k->b, why);
+}
+
+/* The worker was taken for dead: it sets out again under a new number. */
+static int rise(reembed *w) {
+    say_warning("this worker was taken for dead; what it had claimed is embedded again");
+    return transact(w, insert_worker, NULL);
+}
+
+int reembed_claim(reembed *w, size_t most, reembed_batch *b) {
+    claiming k = {most, b, 1};
+    while (k.dead)
+        if (!transact(w, claim_step, &k) || (k.dead && !rise(w))) return 0;
+    if (b->count) w->after = b->at[b->count - 1].template_id;
+    return 1;
+}
+
+static int beat_step(reembed *w, void *user, text *why) { return show_oneself(w, user, why); }
+
+/* Whether it was taken for dead shows when it writes. */
+int reembed_beat(reembed *w) {
+    int dead;
+    return clock_seconds() - w->beaten < w->lease / 5 || transact(w, beat_step, &dead);
+}
+
+/* --- writing ------------------------------------------------------------------------------------------------------ */
+
+typedef struct writing {
+    const reembed_batch *b;
+    unsigned char *ours; /* [count]: 1 for what may be written */
+    int dead;
+    text rows; /* for COPY */
+} writing;
+
+static int by_number(const void *a, const void *b) {
+    const int64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Sets flag for the tasks that the answer's first column names; both are in ascending order after sorting. */
+static int mark(const writing *k, const pq_result *r, unsigned char flag, text *why) {
+    size_t n = pq_rows(r);
+    int64_t *ids = mem_array(n, sizeof *ids);
+    if (!ids) return text_no_memory(why);
+    for (size_t i = 0; i < n; i++) ids[i] = number_at(r, i, 0);
+    qsort(ids, n, sizeof *ids, by_number);
+    for (size_t i = 0; i < k->b->count; i++)
+        if (bsearch(&k->b->at[i].template_id, ids, n, sizeof *ids, by_number)) k->ours[i] = flag;
+    free(ids);
+    return 1;
+}
+
+static int take_claims(reembed *w, writing *k, text *why) {
+    number worker = number_of(w->worker);
+    const pq_argument a[] = {text_argument(worker.s)};
+    pq_result *r = pq_ask(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint RETURNING template_id", a, 1, 0,
+                          why);
+    memset(k->ours, 0, k->b->count);
+    int good = r && mark(k, r, 1, why);
+    pq_free(r);
+    memset(k->ours + k->b->first_open, 0, k->b->count - k->b->first_open);
+    return good;
+}
+
+/* The tasks that can be written, as an array of SQL. */
+static void list_tasks(const writing *k, text *t) {
+    text_putc(t, '{');
+    for (size_t i = 0; i < k->b->count; i++)
+        if (k->ours[i]) text_printf(t, "%s%" PRId64, t->len > 1 ? "," : "", k->b->at[i].template_id);
+    text_putc(t, '}');
+}
+
+/* template_id, half and row of one template. */
+static void put_row(text *t, const store_model *m, int halves, const float *values, uint16_t *half, int64_t id) {
+    reid_to_halves(values, half, (size_t)m->dim);
+    binary_row(t, 3);
+    binary_bigint(t, id);
+    binary_halfvec(t, half, m->dim);
+    if (halves) binary_row_bytes(t, half, m->dim, sizeof *half);
+    else binary_row_bytes(t, values, m->dim, sizeof *values);
+}
+
+/* The rows of model number m, which begin at `column` of all, but for those that are there: of a model that belongs to
+   another embedder, too. */
+static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
+    const store_model *model = &w->makers.model[m];
+    uint16_t *half = mem_array((size_t)model->dim, sizeof *half);
+    text sql = TEXT_INIT;
+    text_clear(&k->rows);
+    binary_begin(&k->rows);
+    for (size_t i = 0; half && i < k->b->count; i++)
+        if (k->ours[i] == 1 && !k->b->at[i].failure)
+            put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
+                    k->b->at[i].template_id);
+    binary_end(&k->rows);
+    text_printf(&sql, "COPY reid.embedding_%s (template_id, half, row) FROM STDIN (FORMAT binary)",
+                model->fingerprint);
+    int good = half && !text_failed(&k->rows) && !text_failed(&sql);
+    if (!good) text_no_memory(why);
+    good = good && pq_copy_in(w->c, sql.s, why) && pq_copy_put(w->c, k->rows.s, k->rows.len, why) &&
+           pq_copy_end(w->c, why);
+    free(half);
+    text_free(&sql);
+    return good;
+}
+
+static int write_rows(reembed *w, writing *k, const char *ids, text *why) {
+    size_t column = 0;
+    for (int m = 0; m < w->makers.models; m++) {
+        const pq_argument a[] = {text_argument(ids)};
+        text sql = TEXT_INIT;
+        for (size_t i = 0; i < k->b->count; i++) k->ours[i] = k->ours[i] != 0;
+        text_printf(&sql, "SELECT template_id FROM reid.embedding_%s WHERE template_id = ANY ($1::bigint[])",
+                    w->makers.model[m].fingerprint);
+        pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, 0, why);
+        int good = r && mark(k, r, 2, why) && copy_rows(w, k, m, column, why);
+        pq_free(r);
+        text_free(&sql);
+        if (!good) return 0;
+        column += (size_t)w->makers.model[m].dim;
+    }
+    return 1;
+}
+
+/* The old failures of these tasks, then the new ones. */
+static int write_failures(reembed *w, const writing *k, const char *ids, size_t *failed, text *why) {
+    number embedder = number_of(w->embedder);
+    const pq_argument all[] = {text_argument(embedder.s), text_argument(ids)};
+    int good = pq_do(w->c, "DELETE FROM reid.failure WHERE embedder_id = $1::int AND template_id = ANY ($2::bigint[])",
+                     all, 2, why);
+    for (size_t i = 0; good && i < k->b->count; i++) {
+        if (!k->ours[i] || !k->b->at[i].failure) continue;
+        number id = number_of(k->b->at[i].template_id);
+        text reason = TEXT_INIT;
+        text_visible(&reason, k->b->at[i].failure); /* which may name a file whose name is no UTF-8 */
+        const pq_argument a[] = {text_argument(embedder.s), text_argument(id.s),
+                                 text_argument(reason.s ? reason.s : "")};
+        good = pq_do(w->c, "INSERT INTO reid.failure (embedder_id, template_id, why) VALUES ($1::int, $2::bigint, $3)",
+                     a, 3, why);
+        text_free(&reason);
+        ++*failed;
+    }
+    return good;
+}
+
+static int write_totals(reembed *w, size_t made, size_t failed, text *why) {
+    number worker = number_of(w->worker), more_made = number_of((int64_t)made), more = number_of((int64_t)failed);
+    const pq_argument a[] = {text_argument(worker.s), text_argument(more_made.s), text_argument(more.s)};
+    pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET made = made + $2::bigint, failed = failed + $3::bigint "
+                                "WHERE worker_id = $1::bigint RETURNING made, failed", a, 3, 0, why);
+    if (r && pq_rows(r)) w->made = (size_t)number_at(r, 0, 0), w->failed = (size_t)number_at(r, 0, 1);
+    pq_free(r);
+    return r != NULL;
+}
+
+/* Run once more after a COMMIT that has happened, it finds no claims and writes nothing. */
+static int write_step(reembed *w, void *user, text *why) {
+    writing *k = user;
+    text ids = TEXT_INIT;
+    size_t done = 0, failed = 0;
+    if (!show_oneself(w, &k->dead, why)) return 0;
+    if (k->dead) return 1;
+    if (!take_claims(w, k, why)) return 0;
+    list_tasks(k, &ids);
+    for (size_t i = 0; i < k->b->count; i++) done += k->ours[i];
+    int good = text_failed(&ids) ? text_no_memory(why) : 1;
+    good = good && (!done || (write_rows(w, k, ids.s, why) && write_failures(w, k, ids.s, &failed, why))) &&
+           write_totals(w, done - failed, failed, why);
+    text_free(&ids);
+    return good;
+}
+
+int reembed_write(reembed *w, const reembed_batch *b) {
+    writing k = {.b = b, .ours = need_zeroed(b->count + 1, 1)};
+    if (w->c && interrupted()) pq_steady(w->c, 1);
+    int good = k.ours && transact(w, write_step, &k);
+    if (good && k.dead) good = rise(w);
+    text_free(&k.rows);
+    free(k.ours);
+    return good;
+}
+
+/* --- the rest ----------------------------------------------------------------------------------------------------- */
+
+static int count_step(reembed *w, void *user, text *why) {
+    reembed_counts *c = user;
+    number embedder = number_of(w->embedder);
+    const pq_argument a[] = {text_argument(embedder.s)};
+    text sql = TEXT_INIT;
+    text_printf(&sql, "SELECT (SELECT count(*) FROM reid.template), (SELECT count(*) FROM reid.template t WHERE %s), "
+                      "(SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int)", w->missing.s);
+    pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, 0, why);
+    if (r) {
+        c->templates = (size_t)number_at(r, 0, 0);
+        c->missing = (size_t)number_at(r, 0, 1);
+        c->failed = (size_t)number_at(r, 0, 2);
+    }
+    pq_free(r);
+    text_free(&sql);
+    return r != NULL;
+}
+
+int reembed_count(reembed *w, reembed_counts *c) { return transact(w, count_step, c); }
+
+void reembed_totals(const reembed *w, size_t *made, size_t *failed) { *made = w->made, *failed = w->failed; }
+
+void reembed_batch_free(reembed_batch *b) {
+    for (size_t i = 0; i < b->count; i++) free(b->at[i].id), free(b->at[i].source), free(b->at[i].failure);
+    free(b->at), free(b->rows);
+    memset(b, 0, sizeof *b);
+}
+
+void reembed_close(reembed *w) {
+    if (!w) return;
+    text unused = TEXT_INIT;
+    number worker = number_of(w->worker);
+    const pq_argument a[] = {text_argument(worker.s)};
+    if (w->c && interrupted()) pq_steady(w->c, 1);
+    if (w->c && w->worker) pq_do(w->c, "DELETE FROM reid.worker WHERE worker_id = $1::bigint", a, 1, &unused);
+    database_close(w->d);
+    text_free(&unused), text_free(&w->missing), text_free(&w->claim);
+    free(w->url);
+    free(w);
+}
