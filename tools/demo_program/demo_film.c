@@ -1,12 +1,12 @@
 /* demo_film: shows what reid track has found in a drawn film.
 
-     demo_film boxes DIR WIDTHxHEIGHT < frames > frames      draws the boxes of DIR/tracks.txt into raw frames, 8 bits of
-                                                             R, G and B a pixel, in the colours of their individuals
+     demo_film boxes DIR WIDTHxHEIGHT < frames > frames
+         draws the boxes of DIR/tracks.txt into raw frames, 8 bits of R, G and B a pixel, in their individuals' colours
      demo_film page [-s] -b BACK -f FILM.webm -d DETECTIONS -w WHO -o PAGE.html DIR
 
    DIR is the output of reid track for one video. The page is one file with the film and the crops inside. BACK is the
-   page that it leads back to, DETECTIONS and WHO are those of demo_video, which knows which deer each box shows. -s: the
-   weights are synthetic.
+   page that it leads back to, DETECTIONS and WHO are those of demo_video, which knows which deer each box shows.
+   -s: the weights are synthetic.
 
    make build/demo_film */
 #include "base/files.h"
@@ -388,12 +388,12 @@ static void add_head(const page_request *q, const result *r, const text *film, t
                      "<title>reid.h: who is in the film?</title>\n<style>%s%s</style></head>\n<body>\n"
                      "<p><a href=\"", demo_style, STYLE);
     text_html(out, slash ? slash + 1 : q->back);
-    text_printf(out, "\">Who is it?</a></p><h1>Who is in the film?</h1>\n<p class=\"soft\">A drawn film of %.1f s, %.0f "
-                     "frames, %d scenes, with the boxes of a detector that makes mistakes, by <code>reid track"
+    text_printf(out, "\">Who is it?</a></p><h1>Who is in the film?</h1>\n<p class=\"soft\">A drawn film of %.1f s, "
+                     "%.0f frames, %d scenes, with the boxes of a detector that makes mistakes, by <code>reid track"
                      "</code>.</p>\n", r->seconds, r->frames, r->scenes);
     if (q->synthetic)
-        text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> Nobody trained them: tracks do not "
-                       "need them, but individuals are told apart by strong patterns alone.</p>\n");
+        text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> Nobody trained them: tracks do "
+                       "not need them, but individuals are told apart by strong patterns alone.</p>\n");
     text_puts(out, "<video controls=\"controls\" loop=\"loop\" muted=\"muted\" autoplay=\"autoplay\" "
                    "playsinline=\"playsinline\" src=\"data:video/webm;base64,");
     text_base64(out, film->s, film->len);
