@@ -46,8 +46,8 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull, sql or reembed; FILE is the gallery: "
-     "file, or a database, postgresql://...\n\n"
+     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull, sql or reembed; FILE is the "
+     "gallery: a file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
@@ -75,7 +75,7 @@ const command COMMANDS[] = {
      "search of a database with more than 10000 templates asks its index (HNSW, by halves) for the nearest 200 of each "
      "query and computes their scores exactly; it asks for more until -k identities are among them. Others it compares "
      "with all of them, as it does with files, and with --exact, --all or a filter that takes few. JSON tells the "
-     "candidates of each query and whether the index gave up too early (\"too_few\"), which is also a warning.",
+     "candidates of each query and whether too few were found among them (\"too_few\"), which is also a warning.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},

@@ -173,8 +173,8 @@ END $$;
 CREATE FUNCTION reid.vectors() RETURNS name STABLE LANGUAGE sql AS
 $$ SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' $$;
 
--- Builds the index of a model's table where there is none; one of several callers does. HNSW takes halves of up to 4,000
--- values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product is
+-- Builds the index of a model's table where there is none; one of several callers does. HNSW takes halves of up to
+-- 4,000 values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product is
 -- cheaper. m = 16 and ef_construction = 128 are pgvector's default and twice its default.
 CREATE FUNCTION reid.add_index(fingerprint text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
