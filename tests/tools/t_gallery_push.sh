@@ -82,7 +82,8 @@ push=$!
 while kill -0 $push 2> /dev/null && [ "$(count killed 2> /dev/null || echo 0)" -lt 4096 ]; do :; done
 kill -9 $push 2> /dev/null
 wait $push 2> /dev/null
-while [ "$(sql killed "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'reid'")" -gt 0 ]; do sleep 0.05; done
+alive() { sql killed "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'reid'"; }
+while [ "$(alive)" -gt 0 ]; do sleep 0.05; done
 there=$(count killed)
 check "some of it is there ($there)" [ "$there" -ge 4096 ]
 check "whole transactions of it ($there)" [ "$there" = 30000 -o $((there % 4096)) = 0 ]
@@ -124,8 +125,8 @@ made first.gallery 20 16 7
 made second.gallery 30 16 7
 url=$(base differs)
 g 0 push first.gallery "$url"
-sql differs "UPDATE reid.template SET camera = 'east' WHERE id = 'crops/000003.jpg'; UPDATE reid.identity SET name = 'doe'
-    WHERE name = 'deer-7'"
+sql differs "UPDATE reid.template SET camera = 'east' WHERE id = 'crops/000003.jpg';
+    UPDATE reid.identity SET name = 'doe' WHERE name = 'deer-7'"
 g 1 push second.gallery "$url" --strict
 says 'crops/000001.jpg: is in the database already, with another identity'
 check "nothing is stored with --strict" [ "$(count differs)" = 20 ]
@@ -141,7 +142,8 @@ prints '"pushed": 0, "equal": 0, "refused": 20'
 
 # Texts that no database has; other models, other precision, other thresholds.
 printf 'crops/\377.jpg deer\nfine.jpg deer\n' | "$EVAL_FILES" bytes.npy 16 9 0.5
-"$REID" gallery create bytes.gallery --like bytes.npy 2> /dev/null && "$REID" gallery add bytes.gallery bytes.npy > /dev/null
+"$REID" gallery create bytes.gallery --like bytes.npy 2> /dev/null
+"$REID" gallery add bytes.gallery bytes.npy > /dev/null
 url=$(base bytes)
 g 1 push bytes.gallery "$url"
 says 'crops/\\xff.jpg: its id is not UTF-8'

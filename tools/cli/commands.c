@@ -75,7 +75,7 @@ const command COMMANDS[] = {
      "search of a database with more than 10000 templates asks its index (HNSW, by halves) for the nearest 200 of each "
      "query and computes their scores exactly; it asks for more until -k identities are among them. Others it compares "
      "with all of them, as it does with files, and with --exact, --all or a filter that takes few. JSON tells the "
-     "candidates of each query and whether the index gave up too early (\"too_few\"), which is also a warning.\n\n"
+     "candidates of each query and whether too few were found among them (\"too_few\"), which is also a warning.\n\n"
      "reembed, in a database, embeds its templates by another model (-m) while everybody goes on with the old one: start "
      "it on as many machines as there are, also several times; each takes pictures that no other has, from the paths by "
      "which they were added or below --root, and they may be stopped or killed. What cannot be embedded is told, kept "

@@ -278,7 +278,8 @@ static int prepare(searching *s) {
 static int check_options(const searching *s, const char *path) {
     const options *o = s->o;
     int parts = s->meta.models;
-    if (!s->near && !store_count(s->store) && !filter_is_set(&s->filter)) say_error("%s: the gallery is empty", shown(path));
+    if (!s->near && !store_count(s->store) && !filter_is_set(&s->filter))
+        say_error("%s: the gallery is empty", shown(path));
     else if (!o->operand_count && !o->boxes) say_error("gallery search: search for what? Give pictures with -m, or a "
                                                        "file of embeddings");
     else if (o->weight_count && o->weight_count != parts)
@@ -374,7 +375,7 @@ static void say_looked(searching *s) {
     looking *l = &s->looked;
     if (!s->near || !s->done) return;
     if (l->too_few)
-        say_warning("too few were found for %zu of %zu queries: the index gave up after %zu templates in the mean; "
+        say_warning("too few were found for %zu of %zu queries, among %zu templates that the index gave in the mean; "
                     "--exact compares all", l->too_few, s->done, l->candidates / s->done);
     if (!l->queries) return;
     qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);

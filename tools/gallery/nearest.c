@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* EF: how wide an index searches, of which the best are taken; MOST_EF: the widest that pgvector knows. SCANNED: templates
-   that it looks at before it gives up. */
+/* EF: how wide an index searches, of which the best are taken; MOST_EF: the widest that pgvector knows. SCANNED:
+   templates that it looks at before it gives up. */
 enum { ARGUMENTS = 12, SCANNED = 40000, EF = 800, MOST_EF = 1000, STEP = 4 };
 
 struct nearest {
@@ -45,7 +45,7 @@ int filter_takes(const template_filter *f, const store_item *item) {
     return f->until == STORE_NO_TIME || (item->time != STORE_NO_TIME && item->time < f->until);
 }
 
-/* --- statements ---------------------------------------------------------------------------------------------------- */
+/* --- statements --------------------------------------------------------------------------------------------------- */
 
 /* Another argument; returns its number, with which it stands in the statement. */
 static int argue(nearest *n, const void *bytes, int len) {
@@ -234,7 +234,8 @@ static void near_statement(nearest *n, const nearest_query *q, int most) {
     text_putc(&n->sql, ' ');
     add_columns(n);
     text_printf(&n->sql, ", least((SELECT count(*) FROM c0), (SELECT count(*) FROM c%d)) FROM %s", both,
-                n->r->whole ? "w JOIN reid.template t USING (identity_id)" : "c JOIN reid.template t USING (template_id)");
+                n->r->whole ? "w JOIN reid.template t USING (identity_id)"
+                            : "c JOIN reid.template t USING (template_id)");
     add_tables(n);
     if (n->r->whole) {
         text_puts(&n->sql, " WHERE true");

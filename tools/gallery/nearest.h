@@ -1,5 +1,5 @@
-/* The templates of a database that a query has to be compared with: those that the indexes of its embeddings (HNSW) find
-   near, read with their full-precision rows, so that their scores are exact. */
+/* The templates of a database that a query has to be compared with: those that the indexes of its embeddings (HNSW)
+   find near, read with their full-precision rows, so that their scores are exact. */
 #ifndef REID_TOOLS_NEAREST_H
 #define REID_TOOLS_NEAREST_H
 
@@ -46,8 +46,8 @@ int nearest_are_few(nearest *n, int filtered);
 /* All that the filter takes. */
 gallery_store *nearest_all(nearest *n);
 
-/* Those near a query, in the order of the gallery; *too_few: the index has given up before as many as are wanted were found. Both
-   return NULL after saying what is wrong, or without a word when interrupted(). */
+/* Those near a query, in the order of the gallery; *too_few: the index has given up before as many as are wanted were
+   found. Both return NULL after saying what is wrong, or without a word when interrupted(). */
 gallery_store *nearest_of(nearest *n, const nearest_query *q, int *too_few);
 
 #endif

@@ -1,5 +1,5 @@
-/* PostgreSQL's binary formats of the types that a gallery has: rows for COPY … (FORMAT binary), arguments of statements,
-   and fields of their answers. All numbers are big-endian. */
+/* PostgreSQL's binary formats of the types that a gallery has: rows for COPY … (FORMAT binary), arguments of
+   statements, and fields of their answers. All numbers are big-endian. */
 #ifndef REID_TOOLS_PQ_BINARY_H
 #define REID_TOOLS_PQ_BINARY_H
 

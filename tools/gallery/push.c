@@ -130,8 +130,10 @@ static void check_new(pushing *p, size_t at) {
     const char *texts[] = {item.id, item.identity, item.camera, item.source};
     static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its picture is"};
     text why = TEXT_INIT;
-    if (p->meta->halves) reid_from_halves((const uint16_t *)(const void *)row_of(p, at), p->floats, (size_t)p->meta->dim);
-    else memcpy(p->floats, row_of(p, at), (size_t)p->meta->dim * sizeof *p->floats);
+    const void *row = row_of(p, at);
+    size_t dim = (size_t)p->meta->dim;
+    if (p->meta->halves) reid_from_halves(row, p->floats, dim);
+    else memcpy(p->floats, row, dim * sizeof *p->floats);
     for (int i = 0; i < 4 && !why.len; i++)
         if (!utf8_valid(texts[i])) text_printf(&why, "%s not UTF-8, as the texts of a database are", names[i]);
     if (!why.len && item.source_size > INT64_MAX) text_puts(&why, "the size of its picture is impossible");
@@ -279,8 +281,8 @@ static int decide_fates(pushing *p, int first_time) {
     return p->r->strict && refused ? 0 : n;
 }
 
-/* Connects again, for a minute: a large database takes its time after a crash. Why the connection was lost, which p->why
-   says, tells more than why it does not come back. */
+/* Connects again, for a minute: a large database takes its time after a crash. Why the connection was lost, which
+   p->why says, tells more than why it does not come back. */
 static int come_back(pushing *p) {
     enum { WAITS = 6 };
     text unused = TEXT_INIT;
@@ -364,7 +366,7 @@ static int drop_indexes(pushing *p) {
 /* Memory that the graph needs while it is built, up to what a machine that holds a database can be expected to spare;
    whoever has set more for the server gets more. */
 static int build_memory(pushing *p, int dim) {
-    enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template's place in the graph, m = 16, without its halves */
+    enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template in the graph, m = 16, beside its halves */
     double wanted = (double)store_count(p->from) * (NODE + 2.0 * dim) / (1 << 20);
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT set_config('maintenance_work_mem', greatest(%d, setting::int / 1024) || 'MB', true) "

@@ -15,9 +15,9 @@ typedef struct push_request {
 } push_request;
 
 typedef struct push_report {
-    size_t pushed, equal, refused;       /* templates: new ones, those that were there, those that differ or cannot be */
-    double seconds, index_seconds;       /* of the rows, and of building the index behind them; 0: it was kept up */
-    int created;                         /* 1: there was no gallery in the database */
+    size_t pushed, equal, refused; /* templates: new ones, those that were there, those that differ or cannot be */
+    double seconds, index_seconds; /* of the rows, and of building the index behind them; 0: it was kept up */
+    int created;                   /* 1: there was no gallery in the database */
 } push_report;
 
 /* Returns 0 after saying what is wrong, or without a word when interrupted(); the report holds in any case. */
