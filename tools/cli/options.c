@@ -365,8 +365,8 @@ const option OPTIONS[] = {
 
     {0, "plan", NULL, "i", set_flag, SHARED(plan), 0, 0, "every operation with its shapes, multiply-adds and bytes"},
     {0, "condition", NULL, "i", set_flag, SHARED(condition), 0, 0,
-     "how large activations get on pictures, given after WEIGHTS, beside what FP16 holds; how far their embeddings move "
-     "when pixels do by a millionth"},
+     "how large activations get on pictures, given after WEIGHTS, beside what FP16 holds; how far their embeddings "
+     "move when pixels do by a millionth"},
     {0, "tensors", NULL, "i", set_flag, SHARED(tensors), 0, 0, "every tensor and what it is to the network"},
 
     {0, "batches", "N,...", "b", set_batches, SHARED(batch_list), 1, 65536,

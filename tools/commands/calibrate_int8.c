@@ -202,8 +202,8 @@ static int tell(const measuring *m) {
         text_printf(&out, "%zu ranges from %zu crops. Cosine between INT8 and FP32 on %zu %s: mean %.6f, least %.6f\n",
                     m->ranges, m->crops, m->compared, holds_out(m) ? "others" : "of these very crops", mean, m->least);
         if (holds_out(m))
-            text_printf(&out, "%zu of the %zu others are below %g; of all pictures like these up to %.1f %% may be (95 %% "
-                        "confidence)\n", m->poor, m->compared, POOR, 100 * tail);
+            text_printf(&out, "%zu of the %zu others are below %g; of all pictures like these up to %.1f %% may be (95 "
+                        "%% confidence)\n", m->poor, m->compared, POOR, 100 * tail);
     }
     if (m->poor)
         say_warning("INT8 gives %zu picture(s) another embedding than FP32, %s above all: activations reach beyond "

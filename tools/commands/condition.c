@@ -1,5 +1,5 @@
-/* reid inspect --condition: how well a network's numbers behave on pictures of the user's: how large activations get beside
-   what FP16 holds, and how far an embedding moves when all pixels move by a millionth. */
+/* reid inspect --condition: how well a network's numbers behave on pictures of the user's: how large activations get
+   beside what FP16 holds, and how far an embedding moves when all pixels move by a millionth. */
 #include "commands/condition.h"
 
 #include "base/files.h"
@@ -109,13 +109,14 @@ static int examine_all(conditioning *c) {
 /* What the figures mean for whoever chooses a precision or compares programs. */
 static void warn(const conditioning *c) {
     if (c->most > (float)FP16_MOST)
-        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision fp32", (double)c->most, FP16_MOST);
+        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision fp32", (double)c->most,
+                    FP16_MOST);
     else if (c->most > (float)(FP16_MOST / 4))
-        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision fp32 is safe",
-                    (double)c->most, FP16_MOST);
+        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision fp32 is "
+                    "safe", (double)c->most, FP16_MOST);
     if (c->growth * FP32_ROUNDING > AGREEMENT)
-        say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g there",
-                    shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
+        say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g "
+                    "there", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
 }
 
 static int tell(conditioning *c) {
@@ -128,8 +129,8 @@ static int tell(conditioning *c) {
     } else {
         text_puts(&all, "LARGEST      STORED BY              GROWTH     PICTURE\n");
         text_join(&all, &c->out);
-        text_printf(&all, "largest activation %.5g (%s), %.3g %% of what FP16 holds; a change of %g in every pixel becomes "
-                    "at most %.3g in an embedding\n", (double)c->most, c->most_at, 100 * (double)c->most / FP16_MOST,
+        text_printf(&all, "largest activation %.5g (%s), %.3g %% of what FP16 holds; a change of %g in every pixel "
+                    "becomes at most %.3g in an embedding\n", (double)c->most, c->most_at, 100 * (double)c->most / FP16_MOST,
                     STEP, c->growth * STEP);
     }
     return results_print(&all);

@@ -1,6 +1,6 @@
 /* Single linkage, for comparison: two rows are in one group when a chain of pairs with scores at or above a threshold
-   leads from one to the other. Groups are so the components of the graph of these pairs. One wrong pair joins all of two
-   individuals, which is why reid_group takes means. */
+   leads from one to the other. Groups are so the components of the graph of these pairs. One wrong pair joins all of
+   two individuals, which is why reid_group takes means. */
 #ifndef REID_TOOLS_SINGLE_H
 #define REID_TOOLS_SINGLE_H
 

@@ -82,7 +82,8 @@ static int find_photo(detections *d, const char *file, uint32_t *owner, double *
 int detections_picture(detections *d, const char *file, uint32_t *owner, double *number, text *why) {
     enum { MOST_DIGITS = 15 };
     if (d->photos) return find_photo(d, file, owner, number, why);
-    const char *name = path_last_part(file), *dot = strrchr(name, '.'), *end = dot && dot > name ? dot : name + strlen(name);
+    const char *name = path_last_part(file), *dot = strrchr(name, '.');
+    const char *end = dot && dot > name ? dot : name + strlen(name);
     const char *digits = end;
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
     if (digits == end || end - digits > MOST_DIGITS)

@@ -5,8 +5,8 @@
    - the JSON of Microsoft's MegaDetector, a list of pictures with corners in pixels and names of categories;
    - CSV with the header frame,x,y,w,h and perhaps score, category, video; frames from 0, pixels;
    - COCO: images with frame_id (from 0) or numbers in their names, annotations in pixels.
-   Of photos, instead of a video's frames, they are found by the photos' names: MegaDetector's results for pictures, COCO
-   with file_name, and CSV with the header path,x,y,width,height and perhaps score, category. */
+   Of photos, instead of a video's frames, they are found by the photos' names: MegaDetector's results for pictures,
+   COCO with file_name, and CSV with the header path,x,y,width,height and perhaps score, category. */
 #ifndef REID_TOOLS_DETECTIONS_H
 #define REID_TOOLS_DETECTIONS_H
 
