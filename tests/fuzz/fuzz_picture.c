@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     text_clear(&why);
     if (open_bytes(&p, data[0] & 1 ? "a.tga" : "a", &limits, &why)) {
         int width = p.width, height = p.height, turned = p.orientation >= 5;
-        p.budget = decoder_need(bytes_of(&p), p.file.len, width, height, p.orientation != 1) * 3 / 2;
+        p.budget = decoder_need(bytes_of(&p), p.file.len, width, height, p.orientation != 1, 0) * 3 / 2;
         int good = picture_decode(&p, &why);
         MUST(good ? p.rgb && p.width == (turned ? height : width) && p.height == (turned ? width : height) : why.len);
         unsigned sum = 0;

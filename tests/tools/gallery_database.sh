@@ -1,6 +1,6 @@
 # gallery_database.sh: what t_cli_gallery.sh needs where its galleries are databases of a PostgreSQL of the test's own.
-# Sourced in the folder where the test works, after `. tests/lib/postgres.sh`, need_postgres and cli_lib.sh; NAME.gallery
-# is the database of that name.
+# Sourced in the folder where the test works, after `. tests/lib/postgres.sh`, need_postgres and cli_lib.sh;
+# NAME.gallery is the database of that name.
 trap 'stop_postgres QUIT; rm -rf "$work"' EXIT
 chmod 755 "$work"
 pg_options='-c fsync=off' # the machine stays up
@@ -21,7 +21,10 @@ bring_back() { # without what was added since
 # run of cli_lib.sh, for which each argument NAME.gallery becomes an URL, and each such URL a name in what is said.
 run() {
     want=$1
-    case $2-$3 in gallery-create) [ -e "$4.made" ] || { sql postgres "CREATE DATABASE \"$4\"" && : > "$4.made"; } ;; esac
+    if [ "$2-$3" = gallery-create ] && [ ! -e "$4.made" ]; then
+        sql postgres "CREATE DATABASE \"$4\""
+        : > "$4.made"
+    fi
     shift
     count=$#
     for word; do

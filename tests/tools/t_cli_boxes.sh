@@ -59,6 +59,21 @@ check "own id" grep -q '"path": "deer 7"' "$out"
 lines "$out" 1
 says 'out: the box'
 says 'flat: the box'
+printf '%s\n' path,x,y,width,height,id photos/b.png,30,30,30,30,deer photos/b.png,0,0,5,5,fox \
+    photos/b.png,0,0,6,6,deer >twice.csv
+embed 2 --boxes twice.csv -o twice.npy
+says 'twice.csv: the id "deer" stands twice, and an id is one box.s; who is in a box belongs into a column "identity"'
+absent twice.npy
+sed 's/,id$/,identity/' twice.csv >who.csv
+embed 0 --boxes who.csv
+ids >got
+printf '%s\n' 'deer/photos/b.png#0' 'fox/photos/b.png#1' 'deer/photos/b.png#2' >names
+same got names
+check "identities are those of the column" [ "$(grep -o '"identity": "[a-z]*"' "$out" | tr '\n' ' ')" = \
+    '"identity": "deer" "identity": "fox" "identity": "deer" ' ]
+embed 0 --boxes who.csv -o who.npy
+run 0 eval who.npy --json
+prints 'rank1'
 picture turned.jpg 60 40 4
 "$CLI_FILES" exif turned.jpg exif.jpg 6 II
 "$CLI_FILES" upright turned.jpg upright.png 6
@@ -97,6 +112,8 @@ refuse 'path,x,y,width,height\nb.png,0,0,5\n' 'line 2: 4 fields where the header
 refuse 'path,x,y,width,height\nb.png,0,0,5,5x\n' '"5x" is not a whole number'
 refuse 'path,x,y,width,height\n"b.png,0,0,5,5\n' 'does not end'
 refuse 'path,x,y,width,height\n,0,0,5,5\n' 'an empty path'
+refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,\n' 'an empty identity'
+refuse 'path,x,y,width,height,identity\nb.png,0,0,5,5,a/b\n' 'the identity "a/b" has a slash'
 refuse '' 'the file is empty'
 embed 2 --boxes missing.json photos
 says 'missing.json: cannot open'

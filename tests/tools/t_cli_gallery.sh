@@ -1,6 +1,6 @@
 # t_cli_gallery.sh: reid gallery: every part of it, round trips through every format, exclusions, and what is refused.
-# $kind is what the galleries are: files, or with `database`, by t_cli_gallery_database.sh, a database each, which has the
-# name that the file would have. Whatever is said must be the same.
+# $kind is what the galleries are: files, or with `database`, by t_cli_gallery_database.sh, a database each, which has
+# the name that the file would have. Whatever is said must be the same.
 . tests/tools/cli_lib.sh
 : "${kind:=file}"
 if [ $kind = file ]; then

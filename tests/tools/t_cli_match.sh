@@ -22,8 +22,8 @@ picture stranger.png 60 50 99
 # One model: scores, no decision, and a line that says why.
 match 0 --gallery gal ann.png bob.png cat.png
 says 'no decisions: one model has no default threshold'
-check "best picture of ann" grep -q '^ann.png  *ann  *1.0000  gal/ann/2024/2.png$' "$out"
-check "identity of a picture in the gallery itself" grep -q '^cat.png  *cat  *1.0000  gal/cat.png$' "$out"
+check "best picture of ann" grep -q '^ann.png  *ann  *1.000000  gal/ann/2024/2.png$' "$out"
+check "identity of a picture in the gallery itself" grep -q '^cat.png  *cat  *1.000000  gal/cat.png$' "$out"
 check "no decision column" [ "$(head -1 "$out" | grep -c DECISION)" = 0 ]
 match 0 --gallery gal --json ann.png
 prints '^{"query": "ann.png", "decision": null, "score": [0-9.]*, "threshold": null, "matches": \['
@@ -176,4 +176,33 @@ says '1 value(s) for 2 model(s)'
 { "$REID" match $one --gallery gal --json ann.png ann.png ann.png 2>"$err"; echo $? >code; } | true
 check "a reader that leaves is no crash" [ "$(cat code)" -le 2 ]
 
+
+# --- into a file: the same matches as lines of JSON, or as CSV; whole, or not there ---
+picture ann.png 40 40 1
+long=$(printf '%060d' 7).png
+cp ann.png "$long"
+match 0 --gallery gal -k 2 --threshold 0.5 --json ann.png "$long"
+cp "$out" wanted.jsonl
+match 0 --gallery gal -k 2 --threshold 0.5 -o found.jsonl ann.png "$long"
+silent
+same found.jsonl wanted.jsonl
+match 0 --gallery gal -k 2 --threshold 0.5 -o found.csv ann.png "$long"
+silent
+lines found.csv 5
+check "the header" [ "$(head -n 1 found.csv)" = query,decision,rank,identity,score,probability,picture ]
+check "a line" grep -qE "^$long,(match|unknown),2,[a-z]+,-?[0-9.]+,,gal/" found.csv
+match 0 --gallery gal -k 1 "$long"
+check "a long path does not touch the next column" grep -qE "^$long  [a-z]" "$out"
+match 1 --gallery gal -o part.csv ann.png nothing.png
+lines part.csv 5
+match 1 --gallery gal --strict -o strict.csv nothing.png ann.png
+absent strict.csv
+mkdir -p herd/ann herd/Unknown && cp ann.png herd/ann && cp ann.png herd/Unknown/two.png
+match 0 --gallery herd ann.png
+says 'the gallery.s "Unknown" is one individual like all others'
+match 2 --gallery gal -o found.html ann.png
+says 'must end in .csv or .jsonl'
+match 2 --gallery gal -o no/such/found.csv ann.png
+says 'no/such/found.csv: '
+no_leftovers
 finish

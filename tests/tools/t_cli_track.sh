@@ -184,6 +184,11 @@ chmod +x killed
 track 1 killed.out film.mp4 --detections film.txt --ffmpeg ./killed
 says 'film.mp4: ffmpeg was ended by signal 9; 60 frames were read'
 
+: >empty.txt
+track 0 nothing film.mp4 --detections empty.txt
+prints '^film.mp4: 60 frames, 0 boxes, 2 scenes, 0 tracks$'
+json 'a film without a box' nothing/tracks.json "d['groups'] == 0 and not tracks and v['frames'] == 60"
+
 # --- refused, with nothing left behind ---
 refused() { # refused PATTERN ARGUMENT...
     pattern=$1
@@ -202,6 +207,8 @@ says 'which score is enough'
 run 2 track film.mp4 --detections film.txt -o no --threshold 1
 says 'no model'
 refused 'boxes.csv: line 1: the header lacks "frame"' film.mp4 --detections boxes.csv
+: >empty.csv
+refused 'empty.csv: the file is empty' film.mp4 --detections empty.csv
 refused 'nowhere.txt: .*No such file' film.mp4 --detections nowhere.txt
 refused 'no video could be read' nowhere.mp4 --detections film.txt
 refused 'film.mp4 and ./film.mp4: both would be called film' film.mp4 ./film.mp4 --detections film.csv

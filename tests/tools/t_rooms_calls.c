@@ -130,7 +130,8 @@ static int embed_to(const char *path, int shard, int shards, text *answer) {
     w.out = good ? output_open(&request) : NULL;
     good = w.out && output_begin(w.out, &all, &list, first, end, &done);
     if (good) {
-        stream_job job = {&all, &list, first, end, one_thread, "embedding", take_row, &w};
+        stream_job job = {.all = &all, .list = &list, .first = first, .end = end, .decode = one_thread,
+                          .label = "embedding", .fn = take_row, .user = &w};
         stream_result end = stream_run(&job); /* STREAM_STOPPED: the output is broken, and its end says why */
         good = end != STREAM_FAILED && output_failures(w.out) == 0;
     }
@@ -200,7 +201,8 @@ static int match(text *answer) {
         good = open_rows(&m.index, &rows);
     }
     if (good) {
-        stream_job job = {&all, &list, 0, 1, one_thread, "matching", match_one, &m};
+        stream_job job = {.all = &all, .list = &list, .first = 0, .end = 1, .decode = one_thread,
+                          .label = "matching", .fn = match_one, .user = &m};
         good = stream_run(&job) == STREAM_DONE && !m.failed;
     }
     reid_index_destroy(m.index);

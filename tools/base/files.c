@@ -246,7 +246,7 @@ void sync_folder_of(const char *path) {
     free(folder);
 }
 
-int file_write(const char *path, const text *content, text *why) {
+static int put_file(const char *path, const text *content, int sync, text *why) {
     text temp = TEXT_INIT;
     pending p;
     text_printf(&temp, "%s.part", path);
@@ -256,13 +256,17 @@ int file_write(const char *path, const text *content, text *why) {
     }
     int good = pending_open(&p, path, temp.s, 0, why);
     if (good) {
-        good = pending_write(&p, content->s, content->len, 0, why) && pending_sync(&p, why) && pending_rename(&p, why);
+        good = pending_write(&p, content->s, content->len, 0, why) && (!sync || pending_sync(&p, why)) &&
+               pending_rename(&p, why);
         pending_close(&p);
     }
-    if (good) sync_folder_of(path);
+    if (good && sync) sync_folder_of(path);
     text_free(&temp);
     return good;
 }
+
+int file_write(const char *path, const text *content, text *why) { return put_file(path, content, 1, why); }
+int file_write_lazily(const char *path, const text *content, text *why) { return put_file(path, content, 0, why); }
 
 void pending_remove_all(void) {
     for (int i = 0; i < MAX_PENDING; i++) {

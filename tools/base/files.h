@@ -47,6 +47,8 @@ void sync_folder_of(const char *path);
 
 /* All of that at once. Returns 0 with the reason in why. */
 int file_write(const char *path, const text *content, text *why);
+/* The same without waiting for the disk, for one of many files that folder_sync then waits for together. */
+int file_write_lazily(const char *path, const text *content, text *why);
 
 /* Removes every temporary file now; also runs at exit. */
 void pending_remove_all(void);

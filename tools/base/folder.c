@@ -173,7 +173,19 @@ int folder_write(const folder *f, const char *name, const text *content, text *w
     return good;
 }
 
+int folder_sync(const folder *f, text *why) {
+    int fd = open(f->temp, O_RDONLY | O_DIRECTORY | O_CLOEXEC), result = -1;
+    if (fd >= 0) {
+        do result = syncfs(fd);
+        while (result != 0 && errno == EINTR);
+    }
+    int good = result == 0 || refuse(why, "cannot write: %s", strerror(errno));
+    if (fd >= 0) close(fd);
+    return good;
+}
+
 int folder_finish(folder *f, text *why) {
+    if (!folder_sync(f, why)) return 0;
     sync_folder_of(f->temp);
     if (rename(f->temp, f->path) != 0) return refuse(why, "cannot rename %s to it: %s", f->temp, strerror(errno));
     sync_folder_of(f->path);

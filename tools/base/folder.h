@@ -29,6 +29,8 @@ int folder_add(const folder *f, const char *name, text *why);
 int folder_renew(const folder *f, const char *name, text *why);
 /* A file in it. */
 int folder_write(const folder *f, const char *name, const text *content, text *why);
+/* What was written so far is on disk. */
+int folder_sync(const folder *f, text *why);
 /* Under its final name, on disk. */
 int folder_finish(folder *f, text *why);
 /* Everything is removed, unless it was finished, or is to be kept. Zeroed ones are allowed. */

@@ -73,6 +73,12 @@ void say_info(const char *format, ...) {
     if (verbosity >= SAY_VERBOSE) PRINT_LINE(format);
 }
 
+void say_text(const text *t) {
+    progress_hide();
+    if (text_failed(t)) say_error("out of memory");
+    else fwrite(t->s, 1, t->len, stderr);
+}
+
 void say_listen(char *buffer, size_t size) {
     listener.buffer = buffer;
     listener.size = size;

@@ -3,6 +3,7 @@
 #ifndef REID_TOOLS_SAY_H
 #define REID_TOOLS_SAY_H
 
+#include "base/text.h"
 #include "reid.h"
 
 #include <stddef.h>
@@ -15,11 +16,14 @@ int say_is_verbose(void);
 void say_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void say_warning(const char *format, ...) __attribute__((format(printf, 1, 2))); /* silenced by -q */
 void say_info(const char *format, ...) __attribute__((format(printf, 1, 2)));    /* with -v */
+/* Lines as they are, which somebody has asked for. */
+void say_text(const text *t);
 /* From here on, what this thread says is added to buffer, a line each without "reid: ", as far as it fits; no progress
    is shown. NULL: to stderr again. Empties the buffer. */
 void say_listen(char *buffer, size_t size);
 
-/* A name as it may be printed, the address of a database without its password; valid for the next few calls of this thread. */
+/* A name as it may be printed, the address of a database without its password; valid for the next few calls of this
+   thread. */
 const char *shown(const char *name);
 
 /* For reid_desc.log_fn. */

@@ -75,7 +75,14 @@ const command COMMANDS[] = {
      "search of a database with more than 10000 templates asks its index (HNSW, by halves) for the nearest 200 of each "
      "query and computes their scores exactly; it asks for more until -k identities are among them. Others it compares "
      "with all of them, as it does with files, and with --exact, --all or a filter that takes few. JSON tells the "
-     "candidates of each query and whether too few were found among them (\"too_few\"), which is also a warning.",
+     "candidates of each query and whether too few were found among them (\"too_few\"), which is also a warning.\n\n"
+     "reembed, in a database, embeds its templates by another model (-m) while everybody goes on with the old one: start "
+     "it on as many machines as there are, also several times; each takes pictures that no other has, from the paths by "
+     "which they were added or below --root, and they may be stopped or killed. What cannot be embedded is told, kept "
+     "with its reason and tried again by the next run; a box is cut as it was when it was added, a picture that is not "
+     "the same file any more is refused. --status says how far it is, --compare what would change, --switch changes "
+     "the gallery's model in one transaction, when nothing is missing; --back returns to the one before, --drop forgets "
+     "one.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},
@@ -124,10 +131,14 @@ const command COMMANDS[] = {
      {"reid calibrate crops.npy --fmr 0.01 -o score.json", "reid calibrate -m resnet50.safetensors --fmr 0.01 crops/",
       "reid calibrate crops.npy --pairs pairs.csv --fmr 0.1 --json"},
      calibrate_main},
-    {'i', "inspect", "[OPTION]... WEIGHTS", "what is in a weight file?",
+    {'i', "inspect", "[OPTION]... WEIGHTS [PICTURE]...", "what is in a weight file?",
      "Shows the network that was recognised, its head, preprocessing, size and cost, which tensors are used, "
      "missing or unknown, the fingerprint of the embeddings it makes, and how it would run on this machine. A "
-     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.",
+     "file that cannot be used still gets its tensor report, then the reason; the exit status is then 2.\n\n"
+     "--condition takes pictures, too, and says what precision they need: activations beyond 65504 overflow in FP16, "
+     "and where a network magnifies a change of its input a hundredfold, even two programs in FP32 do not agree to "
+     "1e-5. The change is one millionth of every pixel's value, more in red and blue, less in green; growth is the "
+     "distance of the two embeddings over it, FP32's own rounding included.",
      {"reid inspect resnet50.safetensors", "reid inspect --plan --size 256x128 resnet50.safetensors",
       "reid inspect --tensors --json efficientnet_b0.safetensors"},
      inspect_main},

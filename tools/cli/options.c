@@ -216,6 +216,9 @@ const option OPTIONS[] = {
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
      "stdout"},
+    {'o', "output", "FILE", "m", set_text, SHARED(output), 0, 0,
+     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture) or FILE.jsonl, "
+     "there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "m", set_text, SHARED(gallery), 0, 0,
@@ -234,7 +237,7 @@ const option OPTIONS[] = {
     {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
      "also compare a query with a gallery picture that is the same file"},
     {0, "boxes", "FILE", "emg", set_text, SHARED(boxes), 0, 0,
-     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id])"},
+     "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id][,identity])"},
     {0, "min-conf", "P", "emgru", set_real, SHARED(min_conf), 0, 1,
      "with MegaDetector boxes: leave out detections below this confidence"},
     {0, "category", "ID", "emgru", set_text, SHARED(category), 0, 0,
@@ -361,6 +364,9 @@ const option OPTIONS[] = {
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
 
     {0, "plan", NULL, "i", set_flag, SHARED(plan), 0, 0, "every operation with its shapes, multiply-adds and bytes"},
+    {0, "condition", NULL, "i", set_flag, SHARED(condition), 0, 0,
+     "how large activations get on pictures, given after WEIGHTS, beside what FP16 holds; how far their embeddings move "
+     "when pixels do by a millionth"},
     {0, "tensors", NULL, "i", set_flag, SHARED(tensors), 0, 0, "every tensor and what it is to the network"},
 
     {0, "batches", "N,...", "b", set_batches, SHARED(batch_list), 1, 65536,
@@ -521,6 +527,9 @@ const option OPTIONS[] = {
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
     {0, "json", NULL, "emibcgltjuf", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "stats", NULL, "emg", set_flag, SHARED(stats), 0, 0,
+     "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
+     "would help; with --json as a line of JSON"},
     {'q', "quiet", NULL, "emibpcgltsjwrufk", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwrufk", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},

@@ -29,7 +29,7 @@ typedef struct options {
     int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
-    int flip, raw, latency, json, quiet, verbose, jpeg; /* jpeg: a jpeg_decoder */
+    int flip, raw, latency, json, quiet, verbose, stats, jpeg; /* jpeg: a jpeg_decoder */
     const char *kernels, *pack, *chip;
 
     const char *output, *boxes, *category;
@@ -53,7 +53,7 @@ typedef struct options {
     int leave_out, rerank, k1, k2, expand, draws, method, int8;
     double lambda, alpha, fmr, prior;
 
-    int plan, tensors;
+    int plan, tensors, condition;
 
     int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops, tune;
     double peak_gflops, peak_gbs; /* 0: not given */

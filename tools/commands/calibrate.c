@@ -248,7 +248,10 @@ int calibrate_main(options *o) {
     } else if (collect(&k, &status)) {
         status = 2;
         if (k.set.failed) say_warning("%zu labelled pictures failed; the others were used", k.set.failed);
-        if (compute(&k) && (!o->gallery || write_into_gallery(&k)) && tell(&k)) status = k.set.failed ? 1 : 0;
+        if (compute(&k) && (!o->gallery || write_into_gallery(&k)) && tell(&k)) {
+            calibration_doubt(&k.c, "calibrate");
+            status = k.set.failed ? 1 : 0;
+        }
     }
     text_free(&why);
     pairs_free(&k.pairs);

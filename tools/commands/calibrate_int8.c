@@ -244,7 +244,8 @@ static int run(measuring *m) {
         return 2;
     }
     if (!write_ranges(m, &fp32->info) || !open_as(&m->both, o, REID_INT8, o->output)) return 2;
-    stream_job job = {&m->both, &m->list, 0, m->list.count, decoding(o), "comparison", compare, m};
+    stream_job job = {.all = &m->both, .list = &m->list, .first = 0, .end = m->list.count, .decode = decoding(o),
+                      .label = "comparison", .fn = compare, .user = m};
     if (stream_run(&job) != STREAM_DONE) return 2;
     return !tell(m) ? 2 : m->failed ? 1 : 0;
 }

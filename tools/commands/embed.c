@@ -55,8 +55,11 @@ static int run(embedding *e, models *all) {
         output_discard(e->out);
         return 2;
     }
-    stream_job job = {all, e->list, first + done, end, decoding(o), "embedding", take_row, e};
+    stream_stats stats;
+    stream_job job = {.all = all, .list = e->list, .first = first + done, .end = end, .decode = decoding(o),
+                      .label = "embedding", .fn = take_row, .user = e, .stats = &stats};
     stream_result result = stream_run(&job);
+    say_stats(o, &stats, all, "write");
     if (result == STREAM_INTERRUPTED) output_interrupt(e->out);
     else if (result == STREAM_FAILED) output_discard(e->out);
     else return finish(e, end - first, all->dim);

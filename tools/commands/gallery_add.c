@@ -242,9 +242,12 @@ static int add_pictures(adding *a, const store_meta *meta) {
     else if ((a->o->list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
-            stream_job job = {&all, &list, 0, list.count, decoding(a->o), "adding", add_picture, a};
+            stream_stats stats;
+            stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(a->o),
+                              .label = "adding", .fn = add_picture, .user = a, .stats = &stats};
             a->list = &list;
             stream_result end = stream_run(&job);
+            say_stats(a->o, &stats, &all, "store");
             if (end == STREAM_INTERRUPTED && !a->o->strict) commit(a);
             if (end == STREAM_FAILED) a->broken = 1;
             good = end != STREAM_INTERRUPTED;

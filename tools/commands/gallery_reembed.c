@@ -129,7 +129,8 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
 /* What was claimed becomes rows. Returns 0 when that ended early; what there is by then is written all the same. */
 static int work_off(working *k) {
     int good = prepare(k);
-    stream_job job = {&k->all, &k->list, 0, k->list.count, decoding(k->o), "embedding", take_row, k};
+    stream_job job = {.all = &k->all, .list = &k->list, .end = k->list.count, .decode = decoding(k->o),
+                      .label = "embedding", .fn = take_row, .user = k};
     if (good && k->list.count) good = stream_run(&job) == STREAM_DONE;
     if (good) k->batch.first_open = k->batch.count;
     return reembed_write(k->worker, &k->batch) && good;

@@ -218,9 +218,12 @@ static int search_pictures(searching *s, const char *path) {
     if (collect_inputs(&list, s->o) && open_models(&all, s->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(&s->meta, path, &ours, &all, NULL)) {
-            stream_job job = {&all, &list, 0, list.count, decoding(s->o), "searching", take_picture, s};
+            stream_stats stats;
+            stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(s->o),
+                              .label = "searching", .fn = take_picture, .user = s, .stats = &stats};
             s->list = &list;
             stream_result end = stream_run(&job);
+            say_stats(s->o, &stats, &all, "search");
             if (end == STREAM_DONE) flush_queries(s);
             if (end == STREAM_FAILED) s->broken = 1;
             begun = end != STREAM_INTERRUPTED;

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/condition.h"
 #include "commands/requests.h"
 
 #include <stdio.h>
@@ -381,6 +382,7 @@ static void free_inspection(inspection *in) {
 
 int inspect_main(options *o) {
     inspection in;
+    if (o->condition) return inspect_condition(o);
     if (o->operand_count != 1) {
         say_error("inspect: exactly one file of weights is needed; see \"reid help inspect\"");
         return 2;

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 typedef struct matching {
@@ -24,7 +25,10 @@ typedef struct matching {
     struct stat file;
     size_t failed;
     int query_width, identity_width;       /* of the table's columns */
+    enum { TABLE, JSON_LINES, CSV } form;
     text line;
+    pending file_out;                      /* of --output; zeroed without */
+    size_t written;                        /* bytes of it */
 } matching;
 
 /* The query's own picture. */
@@ -64,7 +68,8 @@ static void add_cell(text *t, const char *s, int width) {
     text cell = TEXT_INIT;
     text_visible(&cell, s);
     text_join(t, &cell);
-    for (int n = width_of(cell.s ? cell.s : ""); n < width + 2; n++) text_putc(t, ' ');
+    int used = width_of(cell.s ? cell.s : ""), wide = used > width ? used : width; /* a longer one pushes the others */
+    for (int n = used; n < wide + 2; n++) text_putc(t, ' ');
     text_free(&cell);
 }
 
@@ -72,7 +77,7 @@ static void add_header(matching *m) {
     add_cell(&m->line, "QUERY", m->query_width);
     if (!isnan(m->asked->threshold)) add_cell(&m->line, "DECISION", 8);
     add_cell(&m->line, "IDENTITY", m->identity_width);
-    text_puts(&m->line, m->asked->c ? "  SCORE  PROBABLE  PICTURE\n" : "  SCORE  PICTURE\n");
+    text_puts(&m->line, m->asked->c ? "   SCORE   PROBABLE  PICTURE\n" : "   SCORE   PICTURE\n");
 }
 
 static void table_result(matching *m, const input *query, int found) {
@@ -86,7 +91,7 @@ static void table_result(matching *m, const input *query, int found) {
         if (decision) add_cell(t, i ? "" : decision, 8);
         if (colour && !i) text_puts(t, "\033[0m");
         add_cell(t, image->identity, m->identity_width);
-        text_printf(t, "%7.4f  ", m->hits[i].score);
+        text_printf(t, "%9.6f  ", m->hits[i].score);
         if (m->asked->c)
             text_printf(t, "%6.2f %%  ", 100 * calibration_probability(m->asked->c, m->hits[i].score));
         text_visible(t, image->path);
@@ -96,6 +101,43 @@ static void table_result(matching *m, const input *query, int found) {
     add_cell(t, query->id, m->query_width);
     if (decision) add_cell(t, decision, 8);
     text_puts(t, "nothing to compare with\n");
+}
+
+/* One line for each match; a query without any has one line with empty cells. */
+static void csv_result(matching *m, const input *query, int found) {
+    text *t = &m->line;
+    const char *decision = ask_decision(m->asked, m->hits, found);
+    for (int i = 0; i < found || i == 0; i++) {
+        const gallery_image *image = i < found ? &m->g->at[m->hits[i].row] : NULL;
+        text_csv(t, query->id);
+        text_printf(t, ",%s,", decision ? decision : "");
+        if (image) text_printf(t, "%d,", i + 1);
+        else text_putc(t, ',');
+        text_csv(t, image ? image->identity : "");
+        if (image) text_printf(t, ",%.9g,", m->hits[i].score);
+        else text_puts(t, ",,");
+        if (image && m->asked->c) text_printf(t, "%.9g", calibration_probability(m->asked->c, m->hits[i].score));
+        text_putc(t, ',');
+        text_csv(t, image ? image->path : "");
+        text_putc(t, '\n');
+    }
+}
+
+/* Sends m->line to where results go. Returns 0 when that cannot take more. */
+static int send_line(matching *m) {
+    int good;
+    if (m->o->output) {
+        text why = TEXT_INIT;
+        good = need_text(&m->line) && pending_write(&m->file_out, m->line.s, m->line.len, m->written, &why);
+        if (!good && why.len) say_error("%s: %s", shown(m->o->output), why.s);
+        if (!good) m->broken = 1;
+        m->written += m->line.len;
+        text_free(&why);
+    } else {
+        good = results_write(&m->line);
+    }
+    text_clear(&m->line);
+    return good;
 }
 
 static int take_query(void *user, size_t index, const float *row, const char *why) {
@@ -108,11 +150,10 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
     }
     int found = rank(m, query, row);
     if (found < 0) return 0;
-    if (m->o->json) json_result(m, query, found);
+    if (m->form == JSON_LINES) json_result(m, query, found);
+    else if (m->form == CSV) csv_result(m, query, found);
     else table_result(m, query, found);
-    int good = results_write(&m->line);
-    text_clear(&m->line);
-    return good;
+    return send_line(m);
 }
 
 static int at_most(int width, int limit) { return width < limit ? width : limit; }
@@ -137,18 +178,52 @@ static int prepare(matching *m) {
     return m->hits != NULL;
 }
 
+/* FILE.csv or FILE.jsonl, under a temporary name until end_file. Returns 0 after saying what is wrong. */
+static int begin_file(matching *m) {
+    text temp = TEXT_INIT, why = TEXT_INIT;
+    if (!m->o->output) return 1;
+    text_printf(&temp, "%s.part", m->o->output);
+    int good = need_text(&temp);
+    if (good && !pending_open(&m->file_out, m->o->output, temp.s, 0, &why)) {
+        say_error("%s: %s", shown(m->o->output), why.s);
+        good = 0;
+    }
+    text_free(&temp);
+    text_free(&why);
+    return good;
+}
+
+static int end_file(matching *m) {
+    text why = TEXT_INIT;
+    int good = !m->o->output || (pending_sync(&m->file_out, &why) && pending_rename(&m->file_out, &why));
+    if (!good) say_error("%s: %s", shown(m->o->output), why.s);
+    else if (m->o->output) sync_folder_of(m->o->output);
+    text_free(&why);
+    return good;
+}
+
+/* A folder of strangers is an individual like all others, which hardly anybody means. */
+static void warn_of_strangers(const gallery *g) {
+    for (size_t i = 0; i < g->count; i++)
+        if (strcasecmp(g->at[i].identity, "unknown") == 0) {
+            say_warning("the gallery's \"%s\" is one individual like all others, although strangers are many; leave "
+                        "them out: who matches nobody is said to be unknown", shown(g->at[i].identity));
+            return;
+        }
+}
+
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_job job = {all, m->queries, 0, total, decoding(m->o), "matching", take_query, m};
-    if (!results_begin(m->o->strict)) return 2;
-    if (!m->o->json) {
-        add_header(m);
-        results_write(&m->line);
-        text_clear(&m->line);
-    }
+    stream_stats stats;
+    stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
+                      .label = "matching", .fn = take_query, .user = m, .stats = &stats};
+    if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
+    if (m->form == TABLE) add_header(m);
+    if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
+    if (m->line.len && !send_line(m)) return 2;
     stream_result end = stream_run(&job);
-    text_free(&m->line);
+    say_stats(m->o, &stats, all, "search");
     if (end == STREAM_INTERRUPTED) {
         results_abandon();
         return 2;
@@ -160,13 +235,20 @@ static int match_all(matching *m, models *all) {
         say_error("stopped at the first failed query (--strict)");
         return 1;
     }
-    if (m->failed == total) return 2;
+    if (!end_file(m) || m->failed == total) return 2;
     return m->failed || m->g->failed ? 1 : 0;
+}
+
+static int has_ending(const char *path, const char *ending) {
+    size_t n = strlen(path), end = strlen(ending);
+    return n > end && strcmp(path + n - end, ending) == 0;
 }
 
 static int check_options(const options *o) {
     if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
     else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
+    else if (o->output && !has_ending(o->output, ".csv") && !has_ending(o->output, ".jsonl"))
+        say_error("match: %s: the name of the output must end in .csv or .jsonl", shown(o->output));
     else if (o->weight_count && o->calibration)
         say_error("match: --weights would change the scores that --calibration is about");
     else if (o->weight_count && o->weight_count != o->models)
@@ -186,8 +268,12 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         const ask_request asked = {all, &g, c, o->weights, o->weight_count, o->threshold, &search};
         memset(&m, 0, sizeof m);
         m.o = o, m.g = &g, m.queries = queries, m.asked = &a;
+        m.form = o->output ? has_ending(o->output, ".csv") ? CSV : JSON_LINES : o->json ? JSON_LINES : TABLE;
+        warn_of_strangers(&g);
         if (ask_open(&a, &asked) && prepare(&m)) status = match_all(&m, all);
         ask_close(&a);
+        pending_close(&m.file_out);
+        text_free(&m.line);
         free(m.row), free(m.hits);
     } else if (o->strict && g.failed && !interrupted()) {
         say_error("stopped at the first failed picture of the gallery (--strict)");

@@ -1,6 +1,9 @@
 #include "commands/requests.h"
 
 #include "base/say.h"
+#include "base/threads.h"
+
+#include <string.h>
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
     reid_desc desc = REID_INIT;
@@ -44,6 +47,18 @@ int open_models(models *all, const options *o) {
 
 decode_settings decoding(const options *o) {
     return (decode_settings){.threads = o->decoders, .max_pixels = o->max_pixels, .jpeg = (jpeg_decoder)o->jpeg};
+}
+
+void say_stats(const options *o, const stream_stats *s, const models *all, const char *last) {
+    text t = TEXT_INIT;
+    const reid_info *info = &all->at[0].info;
+    const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = last,
+                               .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
+                               .by_fp32 = strcmp(info->precision, "fp32") == 0};
+    if (!o->stats || s->rows == 0) return;
+    (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
+    say_text(&t);
+    text_free(&t);
 }
 
 int collect_inputs(inputs *list, const options *o) {

@@ -16,6 +16,8 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
 int open_models(models *all, const options *o);
 
 decode_settings decoding(const options *o);
+/* Where --stats asks for it, on stderr, what s says. last: what is done with a row, in a word. */
+void say_stats(const options *o, const stream_stats *s, const models *all, const char *last);
 /* Expands the operands. Returns 0 after saying what is wrong; free the list in any case. */
 int collect_inputs(inputs *list, const options *o);
 output_request output_of(const options *o);

@@ -219,8 +219,10 @@ static int record(tracking *run, size_t i) {
    but not for longer than a crash may cost. What may come out better the next time gets none. */
 static int save(tracking *run, size_t end, int now) {
     const double every = 1; /* seconds of work */
+    text why = TEXT_INIT;
     if (!now && clock_seconds() - run->saved < every) return 1;
     if (!crop_rows_flush(&run->rows)) return 0;
+    if (!folder_sync(&run->folder, &why)) return tracking_say(run->folder.work, &why);
     for (; run->recorded < end; run->recorded++) {
         const film *f = &run->films[run->recorded];
         if (!f->passing && !f->recalled && !record(run, run->recorded)) return 0;

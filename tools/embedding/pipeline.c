@@ -1,9 +1,11 @@
 #include "embedding/pipeline.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "pictures/decoder_memory.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,10 +15,10 @@
 
 enum { MAX_THREADS = 256, SLOTS = 64 };
 
-/* Bytes of pictures that are decoded or being decoded, together. The one that the consumer needs next is exempt: it
-   cannot be stuck behind later ones. So the peak is this, a large one's pixels at the consumer and a large one that is
-   being decoded, whatever the number of threads. */
-static const size_t BUDGET = (size_t)256 << 20;
+/* Bytes of pictures that are decoded or being decoded, together: for each thread and for two more pictures. The one
+   that the consumer needs next is exempt: it cannot be stuck behind later ones. So the peak is this, a large one's
+   pixels at the consumer and a large one that is being decoded. */
+static const size_t OF_ONE = (size_t)32 << 20, MOST_BYTES = (size_t)512 << 20; /* 32 MiB: 11 million pixels */
 
 typedef struct slot {
     decoded what;
@@ -31,13 +33,16 @@ struct pipeline {
     size_t at, end;          /* the next row to hand to a thread */
     size_t started, taken;   /* pictures given to threads, pictures taken by the consumer */
     size_t bytes;            /* of pictures that are decoded or being decoded */
+    size_t budget;
+    size_t ready;            /* pictures in the ring */
+    stream_stats measured;
     int stop;
     slot ring[SLOTS];        /* picture number n is in slot n % SLOTS */
     pthread_t thread[MAX_THREADS];
     int threads;
 };
 
-size_t pipeline_budget(void) { return BUDGET / 2; }
+size_t pipeline_budget(const pipeline *p) { return p->budget / 2; }
 
 static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) {
     size_t n = 1;
@@ -48,6 +53,7 @@ static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) 
 
 /* Claims the next picture for the calling thread: its number, or 0 with *d untouched when there is none left. */
 static int claim(pipeline *p, decoded *d, size_t *number) {
+    const double began = clock_seconds();
     pthread_mutex_lock(&p->lock);
     while (!p->stop && p->at < p->end && p->started >= p->taken + SLOTS) pthread_cond_wait(&p->changed, &p->lock);
     int found = !p->stop && p->at < p->end;
@@ -57,6 +63,7 @@ static int claim(pipeline *p, decoded *d, size_t *number) {
         d->count = rows_of_one_picture(p->list, p->at, p->end);
         p->at += d->count;
         *number = p->started++;
+        p->measured.room += clock_seconds() - began;
     }
     pthread_mutex_unlock(&p->lock);
     return found;
@@ -65,7 +72,7 @@ static int claim(pipeline *p, decoded *d, size_t *number) {
 /* Waits until there is room for d->cost bytes; 0 when the pipeline stops. */
 static int wait_for_room(pipeline *p, const decoded *d, size_t number) {
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && number != p->taken && p->bytes + d->cost > BUDGET) pthread_cond_wait(&p->changed, &p->lock);
+    while (!p->stop && number != p->taken && p->bytes + d->cost > p->budget) pthread_cond_wait(&p->changed, &p->lock);
     p->bytes += d->cost;
     int good = !p->stop;
     pthread_mutex_unlock(&p->lock);
@@ -81,13 +88,20 @@ static void shrink(pipeline *p, decoded *d, size_t cost) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static void decode(pipeline *p, decoded *d, size_t number) {
+/* The seconds that it took go to s. */
+static void decode(pipeline *p, decoded *d, size_t number, stream_stats *s) {
     const input *in = &p->list->at[d->first];
+    double began = clock_seconds(), now;
+    memset(s, 0, sizeof *s);
     if (in->failure) {
         text_puts(&d->why, in->failure);
     } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
+        s->read = (now = clock_seconds()) - began, began = now;
         d->cost = d->pic.cost;
-        int good = wait_for_room(p, d, number) && picture_decode(&d->pic, &d->why);
+        int good = wait_for_room(p, d, number);
+        s->room = (now = clock_seconds()) - began, began = now;
+        good = good && picture_decode(&d->pic, &d->why);
+        s->decode = clock_seconds() - began;
         if (good) shrink(p, d, 3 * (size_t)d->pic.width * (size_t)d->pic.height);
         if (good) return;
         shrink(p, d, 0);
@@ -99,9 +113,15 @@ static void *work(void *user) {
     pipeline *p = user;
     decoded d;
     size_t number;
+    stream_stats mine;
     while (claim(p, &d, &number)) {
-        decode(p, &d, number);
+        decode(p, &d, number, &mine);
         pthread_mutex_lock(&p->lock);
+        p->measured.pictures++;
+        p->measured.read += mine.read;
+        p->measured.room += mine.room;
+        p->measured.decode += mine.decode;
+        p->ready++;
         p->ring[number % SLOTS].what = d;
         p->ring[number % SLOTS].ready = 1;
         pthread_cond_broadcast(&p->changed);
@@ -121,6 +141,8 @@ pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const dec
     p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
+    p->budget = OF_ONE * ((size_t)wanted + 2);
+    if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     sigfillset(&all);
@@ -148,7 +170,8 @@ int pipeline_next(pipeline *p, decoded *out) {
     if (found) {
         *out = s->what;
         s->ready = 0;
-        p->taken++;
+        p->measured.ready += p->ready--;
+        p->measured.taken = ++p->taken;
         pthread_cond_broadcast(&p->changed);
     }
     pthread_mutex_unlock(&p->lock);
@@ -165,6 +188,13 @@ void pipeline_release(pipeline *p, decoded *d) {
     memset(d, 0, sizeof *d);
 }
 
+void pipeline_measured(pipeline *p, stream_stats *out) {
+    pthread_mutex_lock(&p->lock);
+    *out = p->measured;
+    pthread_mutex_unlock(&p->lock);
+    out->decoders = p->threads;
+}
+
 void pipeline_stop(pipeline *p) {
     pthread_mutex_lock(&p->lock);
     p->stop = 1;
@@ -176,4 +206,5 @@ void pipeline_stop(pipeline *p) {
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->changed);
     free(p);
+    decoder_trim();
 }

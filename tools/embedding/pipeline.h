@@ -2,6 +2,7 @@
 #ifndef REID_TOOLS_PIPELINE_H
 #define REID_TOOLS_PIPELINE_H
 
+#include "embedding/stream_stats.h"
 #include "pictures/inputs.h"
 #include "pictures/picture.h"
 
@@ -29,7 +30,9 @@ int pipeline_next(pipeline *p, decoded *out);
 /* Frees what pipeline_next gave. */
 void pipeline_release(pipeline *p, decoded *d);
 /* Bytes of decoded pictures that the consumer should not sit on while it waits for more. */
-size_t pipeline_budget(void);
+size_t pipeline_budget(const pipeline *p);
+/* What its threads have done so far: pictures, decoders, read, decode, room, ready and taken. */
+void pipeline_measured(pipeline *p, stream_stats *out);
 /* Stops the threads and frees everything. */
 void pipeline_stop(pipeline *p);
 

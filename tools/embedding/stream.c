@@ -1,5 +1,6 @@
 #include "embedding/stream.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
@@ -17,6 +18,8 @@ typedef struct batch {
     size_t count, cap, bytes;
     size_t rows, done, failed;
     stream_result end; /* STREAM_DONE until something ends it early */
+    size_t batches;
+    double wait, compute, last; /* seconds, see stream_stats */
 } batch;
 
 /* One row of the batch: its image for the library, or why there is none. */
@@ -53,7 +56,9 @@ static int end_as(batch *b, stream_result end) {
 static int report(batch *b, size_t index, const float *values, const char *why) {
     b->done++;
     if (!values) b->failed++;
+    const double began = clock_seconds();
     int go_on = b->job->fn(b->job->user, index, values, why);
+    b->last += clock_seconds() - began;
     progress_update(b->done, b->failed);
     return go_on || end_as(b, STREAM_STOPPED);
 }
@@ -73,7 +78,10 @@ static int embed_rows(batch *b, const row *rows, size_t n) {
     }
     for (size_t i = 0; i < n; i++)
         if (!rows[i].why) images[good++] = rows[i].image;
+    const double began = clock_seconds();
     int together = !good || models_embed(all, images, (int)good, values, &why);
+    b->compute += clock_seconds() - began;
+    b->batches += good > 0;
     for (size_t i = 0; i < n && go_on; i++) {
         float *mine = values + k * dim;
         const char *problem = rows[i].why;
@@ -118,22 +126,41 @@ static int collect(batch *b, decoded *d) {
     return 1;
 }
 
+/* pipeline_next, with the time that it took. */
+static int next(batch *b, decoded *d) {
+    const double began = clock_seconds();
+    int found = pipeline_next(b->pipe, d);
+    b->wait += clock_seconds() - began;
+    return found;
+}
+
+static void tell(const batch *b, double seconds, stream_stats *to) {
+    pipeline_measured(b->pipe, to);
+    to->seconds = seconds;
+    to->rows = b->done;
+    to->batches = b->batches;
+    to->wait = b->wait, to->compute = b->compute, to->last = b->last;
+}
+
 stream_result stream_run(const stream_job *job) {
     batch b;
     decoded d;
     int go_on = 1;
     memset(&b, 0, sizeof b);
     b.job = job;
+    if (job->stats) memset(job->stats, 0, sizeof *job->stats);
+    const double began = clock_seconds();
     if (job->first == job->end) return STREAM_DONE;
     b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode);
     if (!b.pipe) return STREAM_FAILED;
     progress_start(job->label, job->end - job->first);
-    while (go_on && pipeline_next(b.pipe, &d)) {
+    while (go_on && next(&b, &d)) {
         go_on = collect(&b, &d);
-        if (go_on && (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget())) go_on = flush(&b);
+        if (go_on && (b.rows >= (size_t)job->all->batch || b.bytes >= pipeline_budget(b.pipe))) go_on = flush(&b);
     }
     if (go_on && !interrupted()) flush(&b);
     progress_stop();
+    if (job->stats) tell(&b, clock_seconds() - began, job->stats);
     for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p]);
     pipeline_stop(b.pipe);
     free(b.pictures);

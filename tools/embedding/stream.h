@@ -18,6 +18,7 @@ typedef struct stream_job {
     const char *label; /* for the progress bar */
     stream_fn fn;
     void *user;
+    stream_stats *stats; /* where to tell what took how long; may be NULL */
 } stream_job;
 
 typedef enum stream_result {

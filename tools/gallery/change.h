@@ -4,8 +4,9 @@
 
 #include <stddef.h>
 
-/* How a change went. After a refusal the gallery can still be used, after a failure nothing more can be stored; a commit
-   of which nobody can tell whether it has happened is UNKNOWN, because the connection broke and did not come back. */
+/* How a change went. After a refusal the gallery can still be used, after a failure nothing more can be stored; a
+   commit of which nobody can tell whether it has happened is UNKNOWN, because the connection broke and did not come
+   back. */
 typedef enum templates_result {
     TEMPLATES_UNKNOWN = -2,
     TEMPLATES_FAILED,

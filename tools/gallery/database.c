@@ -328,8 +328,8 @@ int database_begin(database *d, text *why) {
     return 1;
 }
 
-/* Whether the transaction with our token was stored: its own INSERT waits for the other one's end, and finds it there or
-   not. Returns 1 or 0, or -1 with the reason in why. */
+/* Whether the transaction with our token was stored: its own INSERT waits for the other one's end, and finds it there
+   or not. Returns 1 or 0, or -1 with the reason in why. */
 static int look_up_token(database *d, text *why) {
     const pq_argument token = {d->token, -1};
     pq_result *r = NULL;

@@ -33,9 +33,9 @@ pq *database_connection(database *d);
 
 /* Begins a change: a transaction in which the gallery's embedder stays what it is. Returns 0 with the reason in why. */
 int database_begin(database *d, text *why);
-/* Ends it. 1: it is stored, even if the connection was lost meanwhile, for then that has been found out on a new one. 0:
-   it is not stored, with the reason in why; *unknown (which may be NULL) is 1 if nobody can tell, because the connection
-   did not come back. */
+/* Ends it. 1: it is stored, even if the connection was lost meanwhile, for then that has been found out on a new one.
+   0: it is not stored, with the reason in why; *unknown (which may be NULL) is 1 if nobody can tell, because the
+   connection did not come back. */
 int database_commit(database *d, int *unknown, text *why);
 /* Nothing of it is stored. The connection may be lost. */
 void database_rollback(database *d);

@@ -79,7 +79,8 @@ int database_verify(const char *url, store_damage_fn fn, void *user, store_repor
 /* Alone, because a writer may be about to use an identity that has no template now. */
 static int delete_unused(database *d, text *why) {
     return pq_script(database_connection(d), "BEGIN; SELECT pg_advisory_xact_lock(1919248740, 1); "
-        "DELETE FROM reid.identity i WHERE NOT EXISTS (SELECT FROM reid.template t WHERE t.identity_id = i.identity_id); "
+        "DELETE FROM reid.identity i WHERE NOT EXISTS "
+        "(SELECT FROM reid.template t WHERE t.identity_id = i.identity_id); "
         "DELETE FROM reid.stored WHERE at < now() - interval '1 day'; COMMIT", why);
 }
 

@@ -5,15 +5,15 @@
 #include "gallery/database.h"
 
 /* What is read of each template: its texts alone, with its embedding, or with the halves that are searched, too, which
-   are compared with it. Without texts alone: but for templates that could not be embedded when the models changed. */
+   are compared with it. The last two leave out templates that could not be embedded when the models changed. */
 typedef enum read_what { READ_TEXTS, READ_ROWS, READ_EVERYTHING } read_what;
 
 /* A template, valid during the call. row: dim values in the gallery's precision, NULL with READ_TEXTS. damage: NULL, or
    what is wrong with it. Returns 0, with the reason in why, to end the reading. */
 typedef int (*template_fn)(void *user, const store_item *item, const void *row, const char *damage, text *why);
 
-/* Calls fn for all templates in their order, within the caller's transaction. Returns 0 with the reason in why, which is
-   empty when interrupted(). */
+/* Calls fn for all templates in their order, within the caller's transaction. Returns 0 with the reason in why, which
+   is empty when interrupted(). */
 int database_each(database *d, read_what what, template_fn fn, void *user, text *why);
 
 /* As store_read gives them. NULL with the reason in why. */

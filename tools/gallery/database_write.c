@@ -44,7 +44,8 @@ static int may_write(database *d, text *why) {
     pq_result *r = pq_ask(database_connection(d), "SELECT has_table_privilege('reid.template', 'INSERT')", NULL, 0, 0,
                           why);
     int may = r && *pq_field(r, 0, 0, NULL) == 't';
-    if (r && !may) text_puts(why, "you may read this gallery, but not change it; whoever made it can give you reid_writer");
+    if (r && !may)
+        text_puts(why, "you may read this gallery, but not change it; whoever made it can give you reid_writer");
     pq_free(r);
     return may;
 }
@@ -139,7 +140,8 @@ static int fits_a_database(database_writer *w, const store_item *item, const voi
     int finite = 1;
     for (int i = 0; i < meta->dim && finite; i++) finite = isfinite(w->floats[i]) != 0;
     text length = TEXT_INIT;
-    if (!wrong.len && finite && !row_is_unit(meta, w->floats, &length)) text_printf(&wrong, "its embedding %s", length.s);
+    if (!wrong.len && finite && !row_is_unit(meta, w->floats, &length))
+        text_printf(&wrong, "its embedding %s", length.s);
     if (wrong.len) refuse(why, wrong.s);
     int good = !wrong.len;
     text_free(&wrong), text_free(&unused), text_free(&length);
@@ -288,7 +290,8 @@ static int insert_some(database_writer *w, size_t first, size_t count) {
 static const char *part_of(const database_writer *w, size_t at, int first) {
     const store_meta *meta = store_info(w->added);
     size_t value = at * (size_t)meta->dim + (size_t)first;
-    return meta->halves ? (const char *)(store_halves(w->added) + value) : (const char *)(store_floats(w->added) + value);
+    return meta->halves ? (const char *)(store_halves(w->added) + value)
+                        : (const char *)(store_floats(w->added) + value);
 }
 
 /* The rows of one model, for those that have a number; `start` is the place of its part. */
@@ -297,7 +300,8 @@ static int copy_some(database_writer *w, size_t first, size_t count, int number,
     int dim = meta->model[number].dim;
     pq *c = database_connection(w->d);
     text_clear(&w->out);
-    text_printf(&w->out, "COPY reid.%s (template_id, half, row) FROM STDIN (FORMAT binary)", database_table(w->d, number));
+    text_printf(&w->out, "COPY reid.%s (template_id, half, row) FROM STDIN (FORMAT binary)",
+                database_table(w->d, number));
     if (text_failed(&w->out)) return text_no_memory(&w->reason);
     if (!pq_copy_in(c, w->out.s, &w->reason)) return 0;
     text_clear(&w->out);
@@ -321,8 +325,8 @@ static int store_threshold(database_writer *w) {
     snprintf(threshold, sizeof threshold, "%.17g", w->threshold);
     snprintf(embedder, sizeof embedder, "%d", database_embedder(w->d));
     const pq_argument arguments[] = {{isnan(w->threshold) ? NULL : threshold, -1}, {embedder, -1}};
-    return pq_do(database_connection(w->d), "UPDATE reid.embedder SET threshold = $1::float8 WHERE embedder_id = $2::int",
-                 arguments, 2, &w->reason);
+    return pq_do(database_connection(w->d),
+                 "UPDATE reid.embedder SET threshold = $1::float8 WHERE embedder_id = $2::int", arguments, 2, &w->reason);
 }
 
 static size_t piece(size_t first, size_t count) { return count - first < TOGETHER ? count - first : TOGETHER; }

@@ -1,5 +1,5 @@
-/* Changes of a gallery in PostgreSQL. They gather in memory, and a commit is one short transaction, which is repeated when
-   others were in its way or the connection was lost: what is said to be stored is stored, and once. */
+/* Changes of a gallery in PostgreSQL. They gather in memory, and a commit is one short transaction, which is repeated
+   when others were in its way or the connection was lost: what is said to be stored is stored, and once. */
 #ifndef REID_TOOLS_DATABASE_WRITE_H
 #define REID_TOOLS_DATABASE_WRITE_H
 

@@ -114,7 +114,8 @@ static int open_folder(gallery *g, const gallery_request *r, models *all) {
     enrolment e = {g, &list, r->strict, 0};
     int good = inputs_add_path(&list, r->path);
     if (good) {
-        stream_job job = {all, &list, 0, list.count, r->decode, "gallery", enrol, &e};
+        stream_job job = {.all = all, .list = &list, .first = 0, .end = list.count, .decode = r->decode,
+                          .label = "gallery", .fn = enrol, .user = &e};
         stream_result end = stream_run(&job);
         good = end == STREAM_DONE || (end == STREAM_STOPPED && !e.no_memory);
     }

@@ -13,6 +13,7 @@ void say_gallery_error(const char *path, const char *why) {
     const char *hint = "";
     if (strstr(why, "is damaged") || strstr(why, "is truncated"))
         hint = is_database_url(path) ? "; \"reid gallery verify\" lists all damage"
-                                     : "; \"reid gallery verify\" lists all damage, \"reid gallery compact --salvage\" keeps the rest";
+                                     : "; \"reid gallery verify\" lists all damage, \"reid gallery compact --salvage\" "
+                                       "keeps the rest";
     say_error("%s: %s%s", shown(path), shown(why), hint);
 }

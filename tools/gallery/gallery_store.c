@@ -665,7 +665,8 @@ static gallery_store *load(const char *path, int writer, int rows, const store_h
     memset(&report, 0, sizeof report);
     if (!s) return NULL;
     s->keep_rows = rows;
-    if (open_file(s, writer, why) && read_head(s, 0, why) && walk(s, NULL, NULL, &report, why) && store_settle(s, why)) {
+    if (open_file(s, writer, why) && read_head(s, 0, why) && walk(s, NULL, NULL, &report, why) &&
+        store_settle(s, why)) {
         s->tail = s->end;
         s->tail_records = s->records;
         s->next_header = s->end + HEADER_EVERY;

@@ -70,8 +70,8 @@ gallery_store *store_read(const char *path, int rows, const store_host *host, ch
 /* The same to change it: waits for other writers. Without store_commit nothing changes. */
 gallery_store *store_write(const char *path, const store_host *host, char why[STORE_WHY]);
 
-/* A gallery in memory alone, for templates that come from elsewhere: store_add keeps their rows, too (or none: row is NULL
-   for all), store_remove and store_commit are not for it. NULL with a reason. */
+/* A gallery in memory alone, for templates that come from elsewhere: store_add keeps their rows, too (or none: row is
+   NULL for all), store_remove and store_commit are not for it. NULL with a reason. */
 gallery_store *store_in_memory(const store_meta *meta, char why[STORE_WHY]);
 /* Numbers the identities of what was added to such a one, which can be looked at then as if it had been read. */
 int store_settle(gallery_store *s, char why[STORE_WHY]);

@@ -153,8 +153,8 @@ pq *pq_open(const char *url, int *missing, text *why) {
         return NULL;
     }
     if (!is_understood(url)) {
-        text_puts(why, "is no address of a database: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with %25 "
-                       "for %, %40 for @, %2F for /");
+        text_puts(why, "is no address of a database: postgresql://USER:PASSWORD@HOST:PORT/DATABASE?NAME=VALUE, with "
+                       "%25 for %, %40 for @, %2F for /");
         return NULL;
     }
     pq *c = mem_zeroed(1, sizeof *c);
@@ -224,7 +224,7 @@ static pq_result *failure(pq *c, void *result, text *why) {
     return NULL;
 }
 
-/* Waits for what the server has to say, and for Ctrl-C, which cancels the statement. Returns 0 when it was cancelled. */
+/* Waits for what the server has to say, and for Ctrl-C, which cancels the statement. Returns 0 if it was cancelled. */
 static int wait_for_server(pq *c) {
     int cancelled = 0;
     while (lib.PQisBusy(c->connection)) {

@@ -1,6 +1,6 @@
-/* PostgreSQL by its own client library, libpq, which is found at run time: Debian's libpq5 is enough, no header is needed
-   and nothing is linked. Connection strings, environment variables, password files and TLS are libpq's and mean what
-   they mean to psql. A connection belongs to one thread at a time. */
+/* PostgreSQL by its own client library, libpq, which is found at run time: Debian's libpq5 is enough, no header is
+   needed and nothing is linked. Connection strings, environment variables, password files and TLS are libpq's and mean
+   what they mean to psql. A connection belongs to one thread at a time. */
 #ifndef REID_TOOLS_PQ_H
 #define REID_TOOLS_PQ_H
 
@@ -32,9 +32,9 @@ int pq_is_starting(const char *url);
 /* NULL is allowed. A transaction that is open is rolled back by the server. */
 void pq_close(pq *c);
 
-/* Runs one statement with its arguments $1, $2, …, prepared at its first use and known by its text from then on. Answers
-   come in binary format if binary is 1. NULL with the reason in why; also when interrupted(), then after cancelling it,
-   and with an empty reason. */
+/* Runs one statement with its arguments $1, $2, …, prepared at its first use and known by its text from then on.
+   Answers come in binary format if binary is 1. NULL with the reason in why; also when interrupted(), then after
+   cancelling it, and with an empty reason. */
 pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, int binary, text *why);
 /* The same for what has no answer. Returns 0 with the reason in why. */
 int pq_do(pq *c, const char *sql, const pq_argument *arguments, int count, text *why);
@@ -46,8 +46,8 @@ void pq_steady(pq *c, int steady);
 
 /* The five characters of SQLSTATE that the last failure had, "" if the server has told none. */
 const char *pq_state(const pq *c);
-/* 1 when the last failure goes away by itself if the transaction is tried again: it could not be serialized, or was in a
-   deadlock. */
+/* 1 when the last failure goes away by itself if the transaction is tried again: it could not be serialized, or was in
+   a deadlock. */
 int pq_try_again(const pq *c);
 /* 1 when the connection is gone. Whether a COMMIT that it took with it has happened has to be looked up. */
 int pq_lost(const pq *c);

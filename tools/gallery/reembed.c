@@ -55,7 +55,7 @@ static int connect_to(reembed *w, text *why) {
 
 /* A server that restarts refuses connections for a moment. *until: when that is over, 0 at first. */
 static int connect_again(reembed *w, double *until, text *why) {
-    if (!*until) {
+    if (*until == 0) {
         *until = clock_seconds() + RECONNECT_SECONDS;
         if (why->len) say_info("connecting again: %s", shown(why->s));
     }

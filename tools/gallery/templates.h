@@ -1,5 +1,5 @@
-/* The templates of a gallery, wherever it is kept: in a gallery file (gallery_store.h), or in a PostgreSQL database that
-   many share (database.h). A place is the path of the one or the postgresql://… of the other. */
+/* The templates of a gallery, wherever it is kept: in a gallery file (gallery_store.h), or in a PostgreSQL database
+   that many share (database.h). A place is the path of the one or the postgresql://… of the other. */
 #ifndef REID_TOOLS_TEMPLATES_H
 #define REID_TOOLS_TEMPLATES_H
 

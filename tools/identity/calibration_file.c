@@ -155,6 +155,7 @@ static void read_facts(json *j, score_facts *f) {
     for (json_object(j); json_key(j, &key);) {
         if (strcmp(key.s, "logistic") == 0) read_logistic(j, &f->curve);
         else if (strcmp(key.s, "isotonic") == 0) read_isotonic(j, &f->steps);
+        else if (strcmp(key.s, "eer") == 0 && json_peek(j) == '0') json_number(j, &f->points.eer);
         else json_skip(j);
     }
     text_free(&key);
@@ -225,6 +226,14 @@ int calibration_read_json(calibration *c, json *j) {
     return !j->error[0];
 }
 
+void calibration_doubt(const calibration *c, const char *path) {
+    static const double worst = 0.25; /* chance is 0.5 */
+    double eer = c->score.points.eer;
+    if (!(eer > worst)) return;
+    say_warning("%s: these scores hardly tell individuals apart: equal error rate %.1f %%, where %.0f %% is much and "
+                "50 %% is chance. Its decisions and probabilities are worth little", path, 100 * eer, 100 * worst);
+}
+
 int calibration_read(calibration *c, const char *path) {
     static const size_t max_file = (size_t)1 << 28;
     text file = TEXT_INIT, why = TEXT_INIT;
@@ -238,6 +247,7 @@ int calibration_read(calibration *c, const char *path) {
         good = !j.error[0];
     }
     if (!good) say_error("%s: %s", shown(path), why.len ? why.s : j.error);
+    else calibration_doubt(c, shown(path));
     text_free(&file);
     text_free(&why);
     return good;

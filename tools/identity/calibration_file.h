@@ -35,6 +35,9 @@ int calibration_read_json(calibration *c, json *j);
 
 /* Returns 0 after saying what is wrong; free it in any case. */
 int calibration_read(calibration *c, const char *path);
+
+/* Warns when pairs of one identity and of two are hardly told apart: an equal error rate above 25 %. */
+void calibration_doubt(const calibration *c, const char *path);
 void calibration_free(calibration *c);
 
 #endif

@@ -18,7 +18,7 @@ static int write_picture(const crop_rows *c, const char *name, const waiting_cro
     text path = TEXT_INIT, png = TEXT_INIT, why = TEXT_INIT;
     text_printf(&path, "%s/%s", c->folder, name);
     int good = need_text(&path);
-    if (good && (!png_make(&png, w->rgb, w->width, w->height, &why) || !file_write(path.s, &png, &why))) {
+    if (good && (!png_make(&png, w->rgb, w->width, w->height, &why) || !file_write_lazily(path.s, &png, &why))) {
         say_error("%s: %s", shown(path.s), why.s);
         good = 0;
     }

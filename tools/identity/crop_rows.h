@@ -29,7 +29,7 @@ int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width,
 /* One more that another run has embedded and whose picture is in the folder, when none waits. failure: why it has no
    row; NULL: it has. */
 int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row);
-/* Those that wait. */
+/* Those that wait. Their pictures are on disk after folder_sync. */
 int crop_rows_flush(crop_rows *c);
 /* folder/embeddings.npy with its ids and metadata, as reid embed writes them. */
 int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels);

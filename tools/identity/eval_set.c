@@ -151,7 +151,8 @@ static int embed(eval_set *set, const eval_request *r) {
     makers_of_models(&all, &set->makers);
     for (int i = 0; i < all.count; i++) memcpy(set->device[i], all.at[i].info.device, sizeof set->device[i]);
     if (good) {
-        stream_job job = {&all, &list, 0, list.count, r->decode, "embedding", take_row, &f};
+        stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = r->decode,
+                          .label = "embedding", .fn = take_row, .user = &f};
         stream_result end = stream_run(&job);
         good = end == STREAM_DONE || end == STREAM_STOPPED;
     }

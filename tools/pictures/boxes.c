@@ -36,6 +36,29 @@ static int number_boxes(box_rows *rows) {
     return 1;
 }
 
+static int by_id(const void *a, const void *b) {
+    const box_row *const *x = a, *const *y = b;
+    int order = strcmp((*x)->id, (*y)->id);
+    return order || !(*x)->identity ? order : strcmp((*x)->identity, (*y)->identity);
+}
+
+/* An id is one box's: what was meant as a name of an individual would be found out much later. */
+static int ids_differ(const box_rows *rows) {
+    size_t n = 0;
+    box_row **sorted = need_array(rows->count, sizeof *sorted);
+    if (!sorted) return 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (rows->at[i].id && rows->at[i].wanted) sorted[n++] = &rows->at[i];
+    qsort(sorted, n, sizeof *sorted, by_id);
+    size_t at = 1;
+    while (at < n && by_id(&sorted[at - 1], &sorted[at]) != 0) at++;
+    if (at < n)
+        say_error("%s: the id \"%s\" stands twice, and an id is one box's; who is in a box belongs into a column "
+                  "\"identity\"", shown(rows->from->path), shown(sorted[at]->id));
+    free(sorted);
+    return at >= n;
+}
+
 /* "root/path", and how much of it is the root. */
 static size_t join(text *out, const char *root, const char *path) {
     size_t root_len = 0;
@@ -53,6 +76,7 @@ static size_t join(text *out, const char *root, const char *path) {
 static int append(inputs *list, const box_row *row, const char *root, box_unit unit) {
     text full = TEXT_INIT, id = TEXT_INIT;
     size_t root_len = join(&full, root, row->path);
+    if (row->identity) text_printf(&id, "%s/", row->identity);
     if (row->id) text_puts(&id, row->id);
     else if (row->failure) text_puts(&id, row->path);
     else text_printf(&id, "%s#%ld", row->path, row->n);
@@ -61,6 +85,11 @@ static int append(inputs *list, const box_row *row, const char *root, box_unit u
     input *in = good && !row->failure == !failure ? inputs_add(list, full.s, root_len, id.s) : NULL;
     if (in && failure) in->failure = failure;
     else free(failure);
+    if (in && row->identity) {
+        free(in->identity);
+        in->identity = need_copy(row->identity, strlen(row->identity));
+        if (!in->identity) in = NULL; /* the list frees it */
+    }
     if (in && !failure) in->unit = unit, memcpy(in->box, row->box, sizeof in->box);
     text_free(&full);
     text_free(&id);
@@ -79,12 +108,13 @@ int boxes_read(inputs *list, const box_file *from, const char *root) {
         good = is_json ? boxes_from_megadetector(&rows, &file, &why) : boxes_from_csv(&rows, &file, &why);
     }
     if (!good) say_error("%s: %s", shown(from->path), why.s);
-    good = good && number_boxes(&rows);
+    good = good && number_boxes(&rows) && ids_differ(&rows);
     for (size_t i = 0; i < rows.count; i++) {
         box_row *row = &rows.at[i];
         if (good && row->wanted) good = append(list, row, root, is_json ? BOX_NORMALISED : BOX_PIXELS);
         free(row->path);
         free(row->id);
+        free(row->identity);
         free(row->failure);
     }
     free(rows.at);

@@ -22,6 +22,7 @@ int box_in_pixels(const input *in, int width, int height, reid_box *out);
 /* What the two file formats are read into. */
 typedef struct box_row {
     char *path, *id, *failure; /* id: NULL for path#n; failure: NULL when there is a box */
+    char *identity;            /* who is in it; NULL: what the path says. Its box is called identity/id */
     double box[4];             /* x, y, width, height */
     long n;                    /* place among the boxes of its picture */
     int wanted;                /* 0: counted, but left out by --min-conf or --category */

@@ -1,4 +1,4 @@
-/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, in any order; whole pixels. */
+/* Boxes as CSV: a header that names path, x, y, width, height and perhaps id, identity, in any order; whole pixels. */
 #include "pictures/boxes.h"
 #include "base/csv.h"
 #include "base/memory.h"
@@ -7,19 +7,25 @@
 #include <math.h>
 #include <string.h>
 
-enum { COL_PATH, COL_X, COL_ID = 5, COLUMNS };
+enum { COL_PATH, COL_X, COL_ID = 5, COL_IDENTITY, COLUMNS };
 
 static void read_row(const csv *c, const int *column, void *user, text *why) {
     box_rows *rows = user;
     const char *path = csv_field(c, column[COL_PATH]);
     const char *id = column[COL_ID] >= 0 ? csv_field(c, column[COL_ID]) : NULL;
-    if (!*path || (id && !*id)) {
-        text_printf(why, "an empty %s", *path ? "id" : "path");
+    const char *identity = column[COL_IDENTITY] >= 0 ? csv_field(c, column[COL_IDENTITY]) : NULL;
+    if (!*path || (id && !*id) || (identity && !*identity)) {
+        text_printf(why, "an empty %s", !*path ? "path" : id && !*id ? "id" : "identity");
+        return;
+    }
+    if (identity && strchr(identity, '/')) {
+        text_printf(why, "the identity \"%s\" has a slash", shown(identity));
         return;
     }
     box_row *row = box_rows_add(rows, path);
     if (row && id) row->id = mem_copy(id, strlen(id));
-    if (!row || (id && !row->id)) {
+    if (row && identity) row->identity = mem_copy(identity, strlen(identity));
+    if (!row || (id && !row->id) || (identity && !row->identity)) {
         text_no_memory(why);
         return;
     }
@@ -32,7 +38,7 @@ static void read_row(const csv *c, const int *column, void *user, text *why) {
 }
 
 int boxes_from_csv(box_rows *rows, const text *file, text *why) {
-    static const char *const names[COLUMNS] = {"path", "x", "y", "width", "height", "id"};
+    static const char *const names[COLUMNS] = {"path", "x", "y", "width", "height", "id", "identity"};
     const csv_table table = {names, COLUMNS, COL_ID,
                              "; boxes are in pixels from the top left corner. Corners (x1,y1,x2,y2) must be converted",
                              read_row, rows};

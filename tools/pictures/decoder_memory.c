@@ -2,11 +2,12 @@
 
 #include "pictures/jpeg.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PREFIX = 16 }; /* before every block, which stays aligned: its size */
+enum { PREFIX = 16 }; /* before every block, which stays aligned: its size, then the room that it has */
 
 static __thread size_t limit, held;
 static __thread int no_memory, too_much;
@@ -29,27 +30,104 @@ static size_t size_of(const void *block) {
 /* A block may be freed on a thread that did not count it. */
 static void give_back(size_t size) { held -= size < held ? size : held; }
 
-void *decoder_alloc(void *block, size_t size) {
+/* --- blocks that are used again ----------------------------------------------------------------------------------- */
+
+/* The pixels of a large photograph are 9,000 pages. The kernel clears and hands out each of them when it is first
+   written, which takes half as long as decoding does, so some blocks are kept for the next photograph. */
+enum { MOST_KEPT = 8 };
+static const size_t LEAST_KEPT = 1 << 20, MOST_BYTES = (size_t)128 << 20;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the next three */
+static char *kept[MOST_KEPT];
+static int kept_count;
+static size_t kept_bytes;
+
+static size_t room_of(const char *start) {
+    size_t room;
+    memcpy(&room, start + sizeof room, sizeof room);
+    return room;
+}
+
+static char *without(int i) {
+    char *start = kept[i];
+    kept_bytes -= room_of(start);
+    kept[i] = kept[--kept_count];
+    return start;
+}
+
+/* A kept block with room for `size` bytes, a quarter more at most; NULL: there is none. */
+static char *take_kept(size_t size) {
+    char *start = NULL;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < kept_count && !start; i++)
+        if (room_of(kept[i]) >= size && room_of(kept[i]) - size <= size / 4) start = without(i);
+    pthread_mutex_unlock(&lock);
+    return start;
+}
+
+/* Those that have been kept longest make place. */
+static void keep_or_free(char *start) {
+    size_t room = room_of(start);
+    pthread_mutex_lock(&lock);
+    while (room >= LEAST_KEPT && room <= MOST_BYTES && (kept_count == MOST_KEPT || kept_bytes + room > MOST_BYTES))
+        free(without(0));
+    int fits = room >= LEAST_KEPT && room <= MOST_BYTES;
+    if (fits) {
+        kept[kept_count++] = start;
+        kept_bytes += room;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!fits) free(start);
+}
+
+void decoder_trim(void) {
+    pthread_mutex_lock(&lock);
+    while (kept_count) free(without(0));
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- blocks ------------------------------------------------------------------------------------------------------- */
+
+static char *new_block(size_t size, int cleared) {
+    char *start = size >= LEAST_KEPT ? take_kept(size) : NULL;
+    if (start) {
+        if (cleared) memset(start + PREFIX, 0, size);
+        return start;
+    }
+    start = cleared ? calloc(1, PREFIX + size) : malloc(PREFIX + size);
+    if (start) memcpy(start + sizeof size, &size, sizeof size);
+    return start;
+}
+
+static char *grown(char *start, size_t size) {
+    start = realloc(start, PREFIX + size);
+    if (start) memcpy(start + sizeof size, &size, sizeof size);
+    return start;
+}
+
+static void *alloc(void *block, size_t size, int cleared) {
     size_t before = size_of(block);
     if (size > limit || held - (before < held ? before : held) > limit - size) {
         too_much = 1;
         return NULL;
     }
-    char *p = block ? realloc((char *)block - PREFIX, PREFIX + size) : calloc(1, PREFIX + size);
-    if (!p) {
+    char *start = block ? grown((char *)block - PREFIX, size) : new_block(size, cleared);
+    if (!start) {
         no_memory = 1;
         return NULL;
     }
-    memcpy(p, &size, sizeof size);
+    memcpy(start, &size, sizeof size);
     give_back(before);
     held += size;
-    return p + PREFIX;
+    return start + PREFIX;
 }
+
+void *decoder_alloc(void *block, size_t size) { return alloc(block, size, 1); }
+void *decoder_alloc_uncleared(size_t size) { return alloc(NULL, size, 0); }
 
 void decoder_free(void *block) {
     if (!block) return;
     give_back(size_of(block));
-    free((char *)block - PREFIX);
+    keep_or_free((char *)block - PREFIX);
 }
 
 /* --- what a kind of file needs ------------------------------------------------------------------------------------ */
@@ -57,9 +135,9 @@ void decoder_free(void *block) {
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* A plane of 8-bit samples per component, in whole units of the coarsest component; a progressive one also keeps
-   16-bit coefficients, and so does libturbojpeg where a scan does not hold all components. Then some rows of both
-   decoders, and the RGB result. */
-static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright) {
+   16-bit coefficients. libturbojpeg has no planes, but such coefficients also where a scan does not hold all
+   components. Then some rows of both decoders, and the result, which in libturbojpeg's hands may be CMYK. */
+static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright, int by_turbo) {
     size_t planes = 0, units_x, units_y;
     int h_max = 1, v_max = 1;
     for (int i = 0; i < f->components; i++) {
@@ -69,7 +147,9 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright)
     units_x = ((size_t)f->width + (size_t)h_max * 8 - 1) / ((size_t)h_max * 8);
     units_y = ((size_t)f->height + (size_t)v_max * 8 - 1) / ((size_t)v_max * 8);
     for (int i = 0; i < f->components; i++) planes += units_x * f->h[i] * 8 * (units_y * f->v[i] * 8);
-    int copies = f->progressive ? 3 : f->first_scan < f->components ? 2 : 1;
+    int in_parts = f->progressive || f->first_scan < f->components, copies = f->progressive ? 3 : 1;
+    if (by_turbo) copies = in_parts ? 2 : 0;
+    if (by_turbo && f->components == 4) rgb += rgb / 3;
     return larger(planes * (size_t)copies + rgb + 64 * (size_t)width, upright ? 2 * rgb : 0);
 }
 
@@ -85,11 +165,11 @@ static size_t png_need(const unsigned char *file, size_t len, size_t pixels, siz
     return 2 * len + larger(filtering + (colour == 3 ? 4 * pixels : 0), samples + rgb * bytes);
 }
 
-size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright) {
+size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright, int by_turbo) {
     static const size_t tables = 256 << 10;
     size_t pixels = (size_t)width * (size_t)height, rgb = 3 * pixels;
     jpeg_frame frame;
-    if (jpeg_find_frame(file, len, &frame)) return tables + jpeg_need(&frame, rgb, width, upright);
+    if (jpeg_find_frame(file, len, &frame)) return tables + jpeg_need(&frame, rgb, width, upright, by_turbo);
     if (len > 1 && file[0] == 0x89 && file[1] == 'P') return tables + png_need(file, len, pixels, rgb, height);
     if (len > 1 && file[0] == 'P') return tables + rgb;
     if (len > 1 && file[0] == 'B' && file[1] == 'M') return tables + rgb;

@@ -15,10 +15,15 @@ int decoder_wanted_too_much(void);
    on any thread. */
 void *decoder_alloc(void *block, size_t size);
 void decoder_free(void *block);
+/* As malloc, for a decoder that writes every byte of a picture that it does not refuse. */
+void *decoder_alloc_uncleared(size_t size);
+/* Gives back what decoder_free keeps for the next large pictures, 128 MiB at most. */
+void decoder_trim(void);
 
 /* Bytes that decoding a picture of this size (as its header says) holds at its peak, beside the file itself: what
-   stb_image or libturbojpeg allocates for this kind of file, twice the file's own bytes for a PNG's compressed data,
-   which it gathers in a block that grows by doubling, and 256 KiB for tables. upright: it is turned afterwards. */
-size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright);
+   stb_image, or by_turbo libturbojpeg, allocates for this kind of file, twice the file's own bytes for a PNG's
+   compressed data, which it gathers in a block that grows by doubling, and 256 KiB for tables. upright: it is turned
+   afterwards. */
+size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright, int by_turbo);
 
 #endif

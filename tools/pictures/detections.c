@@ -184,6 +184,10 @@ static int parse(detections *d, const detections_request *r, const text *file, t
     size_t mark = strncmp(file->s ? file->s : "", "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
     const char *start = (file->s ? file->s : "") + mark;
     start += strspn(start, " \t\r\n");
+    if (!*start && r->path && text_ends_with(r->path, ".txt") && !r->photos) {
+        d->format = "MOT"; /* of a film in which the detector has found nothing */
+        return detections_name(&d->owners, "", 0) != UINT32_MAX || text_no_memory(why);
+    }
     if (!*start) return refuse(why, "the file is empty");
     if (*start == '{' || *start == '[') {
         int is_coco = strstr(start, "\"annotations\"") || strstr(start, "\"image_id\"");

@@ -111,8 +111,10 @@ static int read_header(picture *p, const char *name, const picture_limits *limit
         text_printf(why, "%d x %d pixels are over the limit of %lld (--max-pixels)", p->width, p->height,
                     limits->pixels);
     else {
-        size_t need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, p->orientation != 1);
+        const int turned = p->orientation != 1, by_turbo = jpeg_is_by_turbo(p->jpeg);
+        size_t need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, turned, 0);
         p->budget = need + need / 2; /* room for a PNG that has some data too many, as libpng allows */
+        if (by_turbo) need = decoder_need(bytes_of(p), p->file.len, p->width, p->height, turned, 1);
         p->cost = need + p->file.len;
         if (p->cost > limits->bytes)
             text_printf(why, "%d x %d pixels need more than half of this machine's memory", p->width, p->height);
@@ -140,7 +142,7 @@ int picture_open_bytes(picture *p, const void *bytes, size_t len, const picture_
 
 static int make_upright(picture *p, text *why) {
     exif_view v = exif_upright(p->orientation, p->width, p->height);
-    unsigned char *out = decoder_alloc(NULL, (size_t)v.width * (size_t)v.height * 3), *to = out;
+    unsigned char *out = decoder_alloc_uncleared((size_t)v.width * (size_t)v.height * 3), *to = out;
     if (!out) return refuse(why, "out of memory");
     for (int y = 0; y < v.height; y++) {
         ptrdiff_t row = v.start + y * v.step_y;
@@ -178,7 +180,7 @@ static int turbo_job_of(const picture *p, turbo_job *job) {
 }
 
 static turbo_result run_turbo(picture *p, turbo_job *job, const char *accepted, text *why) {
-    p->rgb = job->to = decoder_alloc(NULL, turbojpeg_room(p->width, p->height, job->components));
+    p->rgb = job->to = decoder_alloc_uncleared(turbojpeg_room(p->width, p->height, job->components));
     if (p->rgb) return turbojpeg_decode(job, accepted, why);
     refuse(why, "out of memory");
     return TURBO_FAILED;

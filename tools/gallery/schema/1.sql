@@ -1,5 +1,6 @@
 -- A gallery of reid in PostgreSQL, version 1. Runs in one transaction; `reid gallery create` does that, or whoever
--- looks after the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema "reid".
+-- looks after the database, with the output of `reid gallery sql`. One database holds one gallery, in the schema
+-- "reid".
 --
 --   model ----< embedder >---- gallery         what the templates are embedded by, now and before
 --     |
@@ -130,8 +131,8 @@ BEGIN
 END $$;
 
 -- Rights: who is a reid_reader can search, a reid_writer also adds and removes templates and sets the threshold; models
--- and tables belong to who made the gallery. Roles are the whole server's, and not everybody may make them: whoever does
--- so later calls this again, as add_model does for new tables.
+-- and tables belong to who made the gallery. Roles are the whole server's, and not everybody may make them: whoever
+-- does so later calls this again, as add_model does for new tables.
 CREATE FUNCTION reid.grant_roles() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     who text;
@@ -174,8 +175,8 @@ CREATE FUNCTION reid.vectors() RETURNS name STABLE LANGUAGE sql AS
 $$ SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector' $$;
 
 -- Builds the index of a model's table where there is none; one of several callers does. HNSW takes halves of up to
--- 4,000 values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product is
--- cheaper. m = 16 and ef_construction = 128 are pgvector's default and twice its default.
+-- 4,000 values; longer ones are searched exactly. Cosine and inner product order unit vectors alike; the inner product
+-- is cheaper. m = 16 and ef_construction = 128 are pgvector's default and twice its default.
 CREATE FUNCTION reid.add_index(fingerprint text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     name text := 'embedding_' || fingerprint;

@@ -1,0 +1,160 @@
+/* reid inspect --condition: how well a network's numbers behave on pictures of the user's: how large activations get beside
+   what FP16 holds, and how far an embedding moves when all pixels move by a millionth. */
+#include "commands/condition.h"
+
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "commands/requests.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double FP16_MOST = 65504, STEP = 1e-6, FP32_ROUNDING = 6e-8, AGREEMENT = 1e-5;
+
+typedef struct conditioning {
+    const options *o;
+    models both;          /* as it is, and with pixels that differ by STEP, more or less by channel */
+    inputs list;
+    char moved[320];      /* the second one's preset */
+    float largest, most;  /* of a picture, of all; with the operation that stores it */
+    char at[64], most_at[64];
+    double growth;        /* the largest */
+    const char *steepest; /* whose */
+    size_t done, failed;
+    text out;
+} conditioning;
+
+static void observe(const reid_op_info *op, const float *values, void *user) {
+    conditioning *c = user;
+    size_t count = (size_t)op->out_h * (size_t)op->out_w * (size_t)op->out_c;
+    for (size_t i = 0; i < count; i++) {
+        float size = fabsf(values[i]);
+        if (size <= c->largest) continue;
+        c->largest = size;
+        snprintf(c->at, sizeof c->at, "%s", op->name);
+    }
+}
+
+/* Both in FP32 on the CPU. Dividing by another std changes every value by STEP of itself. */
+static int open_both(conditioning *c) {
+    reid_desc desc = model_desc(c->o, &c->o->every, NULL);
+    desc.device = REID_DEVICE_CPU, desc.precision = REID_FP32, desc.flip = desc.raw = 0;
+    if (!models_add(&c->both, &desc)) return 0;
+    const reid_info *info = &c->both.at[0].info;
+    int n = snprintf(c->moved, sizeof c->moved, "%s std=%.9f,%.9f,%.9f", info->preprocessing,
+                     info->std[0] * (1 + STEP), info->std[1] * (1 - STEP), info->std[2] * (1 + STEP));
+    if (n >= (int)sizeof c->moved) {
+        say_error("%s: its preset is too long a text", shown(desc.weights));
+        return 0;
+    }
+    desc.preset = c->moved, desc.height = desc.width = 0;
+    return models_add(&c->both, &desc);
+}
+
+static void add_line(conditioning *c, const char *path, double growth) {
+    text *t = &c->out;
+    if (c->o->json) {
+        text_puts(t, c->done ? ",\n{\"path\": " : "\n{\"path\": ");
+        text_json(t, path);
+        text_printf(t, ", \"largest\": %.9g, \"at\": ", (double)c->largest);
+        text_json(t, c->at);
+        text_printf(t, ", \"growth\": %.4g}", growth);
+    } else {
+        text_printf(t, "%-12.5g %-22s %-10.4g ", (double)c->largest, c->at, growth);
+        text_visible(t, path);
+        text_putc(t, '\n');
+    }
+}
+
+/* One picture. Returns 0 with the reason in error. */
+static int examine(conditioning *c, const char *path, const reid_image *image, float *rows, reid_error *error) {
+    int dim = c->both.at[0].info.dim;
+    c->largest = 0, c->at[0] = 0;
+    if (reid_observe(c->both.at[0].ctx, image, observe, c, error) != REID_OK) return 0;
+    for (int i = 0; i < 2; i++)
+        if (reid_embed_ex(c->both.at[i].ctx, image, 1, rows + (ptrdiff_t)i * dim, error) != REID_OK) return 0;
+    double square = 0;
+    for (int k = 0; k < dim; k++) square += pow((double)rows[k] - (double)rows[dim + k], 2);
+    double growth = sqrt(square) / STEP;
+    if (!(growth <= c->growth)) c->growth = growth, c->steepest = path;
+    if (c->largest > c->most) c->most = c->largest, memcpy(c->most_at, c->at, sizeof c->at);
+    add_line(c, path, growth);
+    c->done++;
+    return 1;
+}
+
+static int examine_all(conditioning *c) {
+    decoded d;
+    reid_error error;
+    const decode_settings how = decoding(c->o);
+    float *rows = need_array((size_t)c->both.at[0].info.dim, 2 * sizeof *rows);
+    pipeline *p = rows ? pipeline_start(&c->list, 0, c->list.count, &how) : NULL;
+    while (p && pipeline_next(p, &d)) {
+        const char *path = c->list.at[d.first].path;
+        reid_image image = {d.pic.rgb, d.pic.width, d.pic.height, 0, REID_RGB8, NULL};
+        int good = d.pic.rgb && examine(c, path, &image, rows, &error);
+        if (!good) say_error("%s: %s", shown(path), d.pic.rgb ? error.text : d.why.s);
+        c->failed += !good;
+        pipeline_release(p, &d);
+    }
+    if (p) pipeline_stop(p);
+    free(rows);
+    return p && !interrupted();
+}
+
+/* What the figures mean for whoever chooses a precision or compares programs. */
+static void warn(const conditioning *c) {
+    if (c->most > (float)FP16_MOST)
+        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision fp32", (double)c->most, FP16_MOST);
+    else if (c->most > (float)(FP16_MOST / 4))
+        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision fp32 is safe",
+                    (double)c->most, FP16_MOST);
+    if (c->growth * FP32_ROUNDING > AGREEMENT)
+        say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g there",
+                    shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
+}
+
+static int tell(conditioning *c) {
+    text all = TEXT_INIT;
+    if (c->o->json) {
+        text_printf(&all, "{\"step\": %g, \"fp16_most\": %g, \"largest\": %.9g, \"growth\": %.4g, \"failed\": %zu, "
+                    "\"pictures\": [", STEP, FP16_MOST, (double)c->most, c->growth, c->failed);
+        text_join(&all, &c->out);
+        text_puts(&all, "]}\n");
+    } else {
+        text_puts(&all, "LARGEST      STORED BY              GROWTH     PICTURE\n");
+        text_join(&all, &c->out);
+        text_printf(&all, "largest activation %.5g (%s), %.3g %% of what FP16 holds; a change of %g in every pixel becomes "
+                    "at most %.3g in an embedding\n", (double)c->most, c->most_at, 100 * (double)c->most / FP16_MOST,
+                    STEP, c->growth * STEP);
+    }
+    return results_print(&all);
+}
+
+int inspect_condition(options *o) {
+    conditioning c;
+    int status = 2;
+    memset(&c, 0, sizeof c);
+    if (o->operand_count < 2) {
+        say_error("inspect --condition: a file of weights and pictures are needed; see \"reid help inspect\"");
+        return 2;
+    }
+    o->every.weights = o->operands[0];
+    c.o = o;
+    o->operands++, o->operand_count--; /* the pictures, as other commands have them */
+    int found = collect_inputs(&c.list, o);
+    o->operands--, o->operand_count++;
+    if (found && open_both(&c) && examine_all(&c)) {
+        if (!c.done) say_error("inspect --condition: no picture could be used");
+        else if (tell(&c)) status = c.failed ? 1 : 0;
+        if (c.done) warn(&c);
+    }
+    models_close(&c.both);
+    inputs_free(&c.list);
+    text_free(&c.out);
+    return status;
+}
