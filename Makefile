@@ -23,11 +23,12 @@ build/reid: build/reid.o $(OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # What the demo is made of; build/seeded also makes the weights of tests.
-build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
+build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(DEMO)/demo_style.o $(OBJECTS)
+build/demo_film: $(DEMO)/demo_film.o $(DEMO)/demo_style.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o
 build/seeded: $(DEMO)/seeded.o
 build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o
-build/demo_run build/demo_images build/demo_video build/seeded build/reid-load:
+build/demo_run build/demo_film build/demo_images build/demo_video build/seeded build/reid-load:
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 ## make build/reid-load  the program that measures a server: asks it at chosen rates
@@ -96,17 +97,21 @@ build/reid.bash: build/reid
 build:
 	mkdir -p $@
 
-## make install          header, kernels, libraries, command, man page, completion, reid.pc; DESTDIR, PREFIX, LIBDIR
+## make install          header, kernels, libraries, command, man page, completion, what pkg-config and CMake's
+##                       find_package read; DESTDIR, PREFIX, LIBDIR
+FILL_IN = -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|'
 install: build/reid build/reid.1 build/reid.bash lib
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig \
-	    $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	    $(DESTDIR)$(LIBDIR)/cmake/reid $(DESTDIR)$(PREFIX)/share/man/man1 \
+	    $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 	install -m 755 build/reid $(DESTDIR)$(PREFIX)/bin/reid
 	install -m 644 reid.h $(DESTDIR)$(PREFIX)/include/reid.h
 	install -m 644 build/libreid.a $(DESTDIR)$(LIBDIR)/libreid.a
 	install -m 755 $(LIBRARY) $(DESTDIR)$(LIBDIR)/$(notdir $(LIBRARY))
 	ln -sf $(notdir $(LIBRARY)) $(DESTDIR)$(LIBDIR)/libreid.so
-	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' tools/reid.pc.in \
-	    > $(DESTDIR)$(LIBDIR)/pkgconfig/reid.pc
+	sed $(FILL_IN) tools/reid.pc.in > $(DESTDIR)$(LIBDIR)/pkgconfig/reid.pc
+	for file in reid-config.cmake reid-config-version.cmake; do \
+	    sed $(FILL_IN) tools/$$file.in > $(DESTDIR)$(LIBDIR)/cmake/reid/$$file || exit 1; done
 	install -m 644 build/reid.1 $(DESTDIR)$(PREFIX)/share/man/man1/reid.1
 	install -m 644 build/reid.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/reid
 	if [ -f reid_kernels.cu ]; then install -d $(DESTDIR)$(PREFIX)/share/reid && \
@@ -132,7 +137,7 @@ fmt:
 clean:
 	rm -rf $(ROOMS:%=build/%) $(DEMO) build/load build/leaks
 	rm -f build/*.o build/*.d build/reid build/reid_kernels.bytes build/reid.1 build/reid.bash \
-	    build/seeded build/demo_images build/demo_video build/demo_run build/reid-load build/libreid.*
+	    build/seeded build/demo_images build/demo_video build/demo_film build/demo_run build/reid-load build/libreid.*
 
 help:
 	@sed -n 's/^## //p' Makefile

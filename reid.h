@@ -80,6 +80,22 @@
            REID_NO_SEARCH        15.3   622 303        CUDA, search, queue and narrow       7.8   326 269
            REID_NO_QUEUE         14.4   646 230        all five                             3.3   130 457
 
+       What options cost, nothing left out, likewise; and the time of one image in FP32 on one thread with AVX-512, as a
+       multiple of gcc -O2's (the fastest of several runs on a busy machine; below 1.2 is noise):
+
+           gcc 12                   s   MB      bytes  image   clang 14                 s   MB      bytes  image
+           -O0                    2.4  284  1 129 761     20   -O0                    1.7  181  1 614 159      -
+           -O1                   11.3  404    691 018    1.1   -O1                   12.0  176    732 125    1.2
+           -O2                   18.0  399    655 684      1   -O2                   12.9  178    739 709    1.1
+           -O3                   23.0  403    845 495    1.1
+           -Os                   11.5  387    547 450    1.1   -Os                   11.2  169    596 204    1.1
+           -O1, address and                                    -O1, address and
+           undefined behaviour   28.9  469  3 316 613      -   undefined behaviour   51.0  576  3 904 292      -
+           -O1, threads          13.9  423  1 313 786      -   -O1, threads          13.4  236  1 176 940      -
+
+       For those checks of clang, loops stay loops: unrolled, each access with a check of its own, they would take four
+       minutes and 2.2 GB.
+
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
        comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
@@ -169,8 +185,19 @@
            arcface          straight      112 x 112       bilinear   (x - 127.5) / 127.5
            facenet          straight      160 x 160       bilinear   (x - 127.5) / 128
            openvino-bgr     straight      256 x 128       bilinear   none: 0 ... 255, channels B, G, R
+           straight-224     straight      224 x 224       bilinear   ImageNet
+           timm-0.9         short 248     224 x 224       bicubic    ImageNet      (timm's crop_pct 0.9)
+           timm-0.95        short 235     224 x 224       bicubic    ImageNet      (its resnet50 of a1_in1k and others)
+           timm-inception   short 256     224 x 224       bicubic    mean and std 0.5 (its tf_efficientnet_b0.ap_in1k)
 
-       desc.height and desc.width replace the crop; the resize edge then becomes round(max(h, w) * resize / crop).
+       Fields after the name change it, from left to right: "timm-0.95 size=288x288 crop=1" or "mega filter=bicubic
+       mean=0.5 std=0.25,0.25,0.3". They are filter=bilinear|bicubic, size=HxW, resize=straight|N (the short side),
+       crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
+       network's channels; one number is for all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the
+       name with a +, reid_info.preprocessing the whole text. Without a name, fields change what is next in the order
+       of choice.
+       desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
+       round(max(h, w) * resize / crop).
        Resampling equals Pillow's up to 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
        bit; later Pillows take the columns of tall images first. So results are exact from pixels on: PNG, PPM, raw.
        JPEG decoders differ among themselves by about 2 levels a channel.
@@ -295,7 +322,10 @@
    STABILITY
        A version is major.minor.patch. Until 1.0 a new minor version may change or rename anything in >>api, and
        CHANGELOG.md says what; a new patch version changes no declaration. The declarations and the implementation have
-       to be of one version: where the library is linked, reid_version() == REID_VERSION says so.
+       to be of one version: where the library is linked, reid_version() == REID_VERSION says so. From languages that
+       do not read this file, reid_set fills a description field by field, whatever their order and number in the
+       library that is loaded, and reid_size tells how large every other struct is there: a new field makes it larger,
+       so that an old layout is noticed before it is used.
        reid_desc and reid_search_desc grow by fields whose zero means what was done before, so that a program that
        begins with REID_INIT stays right when it is compiled again. reid_info, reid_op_info and other answers grow, too.
        A result code keeps its number and its name, and a number is never given to another one. So do networks and
@@ -310,6 +340,7 @@
 #if defined(REID_IMPLEMENTATION) && defined(__linux__) && !defined(_GNU_SOURCE)
 #ifdef _FEATURES_H
 #error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
+#undef REID_IMPLEMENTATION /* it would only lead to more messages; the declarations below do not */
 #endif
 #define _GNU_SOURCE 1
 #endif
@@ -356,6 +387,7 @@ extern "C" {
     X(REID_ERR_CANCELLED, -9, "the request was cancelled")                                                             \
     X(REID_ERR_STOPPING, -60, "the queue is stopping")                                                                 \
     X(REID_ERR_TICKET, -61, "no request has this ticket, or it is over already")                                       \
+    X(REID_WARN_NOT_OPTIMISED, -63, "reid.h was compiled without -O and is many times slower")                         \
     X(REID_ERR_CONTRADICTION, -62, "rows that cannot be linked have to be")                                            \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
@@ -466,7 +498,8 @@ typedef struct reid_desc {
     size_t weights_size;
 
     const char *network;      /* reid_network_name(i); NULL: the file's reid.network, else found from its tensors */
-    const char *preset;       /* reid_preset_name(i); NULL: `reid.preset` in the file, else the network's default */
+    const char *preset;       /* reid_preset_name(i), perhaps with fields after it, see INPUT; NULL: `reid.preset` in
+                                 the file, else the network's default */
     int height, width;        /* network input in pixels; 0, 0: the preset's. Both or neither */
     int last_stride;          /* of ResNet's layer4: 1 or 2; 0: `reid.last_stride` in the file, else 2 */
     reid_head head;
@@ -525,6 +558,7 @@ typedef struct reid_info {
     int flip, raw, latency;
     char device[16];        /* "cpu" or "cuda:0" */
     char chip[64];
+    char filter[16];        /* "bilinear" or "bicubic" */
     char isa[16];           /* as in REID_CPU_ISA, "avx512", or the GPU's "sm_90" */
     char precision[8];      /* "fp32", "bf16", "fp16", "int8" */
     int batch, threads, lanes;
@@ -534,6 +568,7 @@ typedef struct reid_info {
     size_t arena_bytes;     /* activations and scratch, all lanes */
     size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
     char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
+    char preprocessing[256]; /* a text that makes the same network input when it is given as desc.preset */
 } reid_info;
 
 typedef struct reid_ctx reid_ctx;
@@ -702,6 +737,20 @@ REID_API double reid_cosine(const float *a, const float *b, int dim);
 /* Names, for option lists: index 0, 1, 2 …, NULL past the end. Thread safety: any thread. */
 REID_API const char *reid_network_name(int index);
 REID_API const char *reid_preset_name(int index);
+
+/* For languages that do not read this header: a description without knowing its layout. Begin with
+   reid_size("reid_desc") bytes of zeros, and set what is not to be the default: reid_set(desc, "precision", "bf16", e).
+
+   Parameters      key: the name of a field. value: for numbers their decimal digits, for enums the end of their name in
+                   lower case ("cuda", "avx512"), for texts (borrowed: keep them until reid_create has returned) and
+                   all other pointers, callbacks too, the pointer itself. NULL: the default again.
+   Errors          REID_ERR_INVALID_ARG (no such key, or no such value), with the reason in error, which may be NULL.
+   Thread safety   any thread. */
+REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error);
+
+/* Bytes of a struct of this file in the compiled implementation: reid_size("reid_info"); 0 if there is none of that
+   name. Whoever has written a struct down elsewhere compares, or allocates this much. Thread safety: any thread. */
+REID_API size_t reid_size(const char *type);
 
 /* The text of a result code ("success", …), never NULL; its identifier ("REID_OK", …). */
 REID_API const char *reid_result_string(reid_result result);
@@ -1951,6 +2000,8 @@ typedef struct reid__preset {
 #define REID__STD {0.229, 0.224, 0.225}
 
 /* BoxMOT's preset is missing on purpose: it resizes with OpenCV, whose pixels differ from Pillow's. */
+#define REID__PRESET_TEXT 256 /* of reid_info.preprocessing */
+
 static const reid__preset reid__presets[] = {
     {"torchvision-v1", REID__BILINEAR, 256, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
     {"torchvision-v2", REID__BILINEAR, 232, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
@@ -1967,6 +2018,10 @@ static const reid__preset reid__presets[] = {
     {"arcface",        REID__BILINEAR, 0,   112, 112, 1.0, {127.5, 127.5, 127.5}, {127.5, 127.5, 127.5}, 0},
     {"facenet",        REID__BILINEAR, 0,   160, 160, 1.0, {127.5, 127.5, 127.5}, {128.0, 128.0, 128.0}, 0},
     {"openvino-bgr",   REID__BILINEAR, 0,   256, 128, 1.0, {0.0, 0.0, 0.0}, {1.0, 1.0, 1.0}, 1},
+    {"straight-224",   REID__BILINEAR, 0,   224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"timm-0.9",       REID__BICUBIC,  248, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"timm-0.95",      REID__BICUBIC,  235, 224, 224, 1.0 / 255, REID__MEAN, REID__STD, 0},
+    {"timm-inception", REID__BICUBIC,  256, 224, 224, 1.0 / 255, {0.5, 0.5, 0.5}, {0.5, 0.5, 0.5}, 0},
 };
 #undef REID__MEAN
 #undef REID__STD
@@ -1982,6 +2037,112 @@ static const reid__preset *reid__preset_find(const char *name) {
     for (int i = 0; i < REID__PRESET_COUNT; i++)
         if (strcmp(reid__presets[i].name, name) == 0) return &reid__presets[i];
     return NULL;
+}
+
+static int reid__starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+/* Reads digits with at most one point, whatever the locale, and a/b; NULL if there are none, more than 15, or a number
+   is none of 0 ... most. Up to 15 digits and a power of ten are exact, so that the quotient is the nearest double. */
+static const char *reid__decimal(const char *s, double most, double *out) {
+    double value[2] = {0, 1};
+    for (int part = 0; part < 2; part++) {
+        double power = 1, number = 0;
+        int digits = 0, point = 0;
+        for (; (*s >= '0' && *s <= '9') || (*s == '.' && !point); s++) {
+            if (*s == '.') { point = 1; continue; }
+            number = number * 10 + (*s - '0'), power *= point ? 10 : 1, digits++;
+        }
+        if (digits < 1 || digits > 15) return NULL;
+        value[part] = number / power;
+        if (*s != '/' || part) break;
+        s++;
+    }
+    if (!(value[1] > 0) || value[0] / value[1] > most) return NULL;
+    *out = value[0] / value[1];
+    return s;
+}
+
+/* Three numbers with commas between them, or one for all three channels. */
+static const char *reid__decimals(const char *s, double most, double *out) {
+    s = reid__decimal(s, most, out);
+    out[1] = out[2] = out[0];
+    for (int c = 1; s && *s == ',' && c < 3; c++) {
+        s = reid__decimal(s + 1, most, out + c);
+        if (s && c == 1 && *s != ',') return NULL;
+    }
+    return s;
+}
+
+/* Another network input: the short side grows with it. */
+static void reid__preset_size(reid__preset *p, int height, int width) {
+    int crop = reid__max(p->height, p->width);
+    p->resize = (2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
+    p->height = height, p->width = width;
+}
+
+/* One "key=value" of a preset, up to a blank or the end, which it returns; NULL if it is none. */
+static const char *reid__preset_field(reid__preset *p, const char *s) {
+    double a, b;
+    if (reid__starts(s, "filter=bilinear")) return p->filter = REID__BILINEAR, s + 15;
+    if (reid__starts(s, "filter=bicubic")) return p->filter = REID__BICUBIC, s + 14;
+    if (reid__starts(s, "order=rgb")) return p->bgr = 0, s + 9;
+    if (reid__starts(s, "order=bgr")) return p->bgr = 1, s + 9;
+    if (reid__starts(s, "resize=straight")) return p->resize = 0, s + 15;
+    if (reid__starts(s, "mean=")) return reid__decimals(s + 5, 255, p->mean);
+    if (reid__starts(s, "std=")) return reid__decimals(s + 4, 255, p->std);
+    if (reid__starts(s, "scale=")) return reid__decimal(s + 6, 1, &p->scale);
+    if (reid__starts(s, "resize=")) {
+        if (!(s = reid__decimal(s + 7, 2 * REID_MAX_INPUT, &a)) || a < 1 || a > (int)a) return NULL;
+        p->resize = (int)a;
+    } else if (reid__starts(s, "crop=")) { /* timm's crop_pct: the part of the short side that is kept */
+        if (!(s = reid__decimal(s + 5, 1, &a)) || a < 0.1) return NULL;
+        p->resize = (int)(reid__max(p->height, p->width) / a);
+    } else if (reid__starts(s, "size=")) {
+        if (!(s = reid__decimal(s + 5, REID_MAX_INPUT, &a)) || *s != 'x') return NULL;
+        if (!(s = reid__decimal(s + 1, REID_MAX_INPUT, &b)) || a < 1 || b < 1 || a > (int)a || b > (int)b) return NULL;
+        reid__preset_size(p, (int)a, (int)b);
+    } else return NULL;
+    return s;
+}
+
+/* What is asked for; if it begins with a field, that changes what the file says, and that likewise the network's own.
+   Returns 0 when it is longer than out. */
+static int reid__preset_text(const char *asked, const char *in_file, const char *own, char *out, size_t size) {
+    const char *parts[3] = {own, in_file, asked};
+    int first = 2, n = 0;
+    while (first > 0 && (!parts[first] || memchr(parts[first], '=', strcspn(parts[first], " ")))) first--;
+    for (int i = first; i < 3 && n >= 0 && (size_t)n < size; i++)
+        if (parts[i]) n += snprintf(out + n, size - (size_t)n, "%s%s", n ? " " : "", parts[i]);
+    return (size_t)n < size;
+}
+
+/* "NAME" or "NAME key=value ...": see INPUT. What is wrong is in e. */
+static reid_result reid__preset_read(const char *text, reid__preset *p, reid_error *e) {
+    char name[sizeof p->name], names[512] = "";
+    size_t length = strcspn(text, " ");
+    snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name), text);
+    const reid__preset *found = reid__preset_find(name);
+    for (int i = 0, at = 0; !found && i < REID__PRESET_COUNT; i++)
+        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", reid__presets[i].name);
+    if (!found)
+        return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"; there are: %s", text, names);
+    *p = *found;
+    for (const char *s = text + length, *next; *s; s = next) {
+        next = *s == ' ' ? reid__preset_field(p, ++s) : NULL;
+        if (!next || (*next && *next != ' '))
+            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": \"%.40s\" is none of filter=bilinear, "
+                              "filter=bicubic, resize=straight, resize=N, crop=FRACTION, size=HxW, mean=R,G,B, "
+                              "std=R,G,B, scale=1/255, order=rgb, order=bgr", text, s);
+    }
+    for (int c = 0; c < 3; c++)
+        if (!(p->scale >= 1e-6) || !(p->std[c] >= 1e-6) || p->mean[c] > 255 * p->scale)
+            return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.200s\": scale and std have to be at least 1e-6, "
+                              "a mean at most 255 times scale", text);
+    if (p->resize && p->resize < reid__max(p->height, p->width))
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "preset \"%.200s\": a short side of %d is less than the %d x %d that "
+                          "are kept of it", text, p->resize, p->height, p->width);
+    if (text[length]) snprintf(p->name, sizeof p->name, "%.22s+", found->name);
+    return REID_OK;
 }
 
 /* 32, less 8 for the pixel and 2 for sign and overshoot: a window's positive taps add up to at most 1.14. */
@@ -2036,7 +2197,6 @@ static double reid__product(double a, double b) {
 
 /* Height and width 0 mean the preset's. Another size replaces the crop, and the resize edge grows in proportion. */
 static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, int height, int width, reid_error *e) {
-    int crop = reid__max(preset->height, preset->width);
     memset(p, 0, sizeof *p);
     if (!height && !width) height = preset->height, width = preset->width;
     if (height < 1 || width < 1 || height > REID_MAX_INPUT || width > REID_MAX_INPUT)
@@ -2044,9 +2204,9 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
+    reid__preset_size(&p->preset, height, width);
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
-    p->height = height, p->width = width;
-    p->resize_edge = (2 * reid__max(height, width) * preset->resize + crop) / (2 * crop);
+    p->height = height, p->width = width, p->resize_edge = p->preset.resize;
     for (int c = 0; c < 3; c++)
         for (int v = 0; v < 256; v++)
             p->lut[c][v] = (float)((reid__product(v, preset->scale) - preset->mean[c]) / preset->std[c]);
@@ -3285,7 +3445,11 @@ typedef struct reid__kernels {
 #define REID__F(name) REID__JOIN(reid__##name, REID__PASS)
 #define REID__INLINE static inline __attribute__((always_inline))
 #ifdef __clang__
+#if __has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer)
+#define REID__UNROLLED /* every access is checked on its own: minutes and gigabytes for clang, with no other result */
+#else
 #define REID__UNROLLED _Pragma("clang loop unroll(full)")
+#endif
 #else
 #define REID__UNROLLED _Pragma("GCC unroll 16")
 #endif
@@ -8232,7 +8396,8 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
         const float *from = s->result + (size_t)i * dim;
         if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
         if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
-        else reid__fail(e, r, "image %d: %s", s->first + i, reid_result_string(r));
+        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r), g->plan.half && !g->plan.int8 ?
+                        "; activations beyond 65504 overflow in FP16: precision fp32 holds them" : "");
     }
     return r;
 }
@@ -9900,8 +10065,6 @@ struct reid_ctx {
 
 /* --- which network a file holds ----------------------------------------------------------------------------------- */
 
-static int reid__starts(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
-
 static int reid__ends(const char *text, const char *suffix) {
     size_t n = strlen(text), m = strlen(suffix);
     return n >= m && strcmp(text + n - m, suffix) == 0;
@@ -10285,12 +10448,18 @@ static void reid__stop_lanes(reid_ctx *ctx, int forked) {
     for (int i = 0; ctx->lanes && i < ctx->lane_count; i++) reid__team_stop(&ctx->lanes[i].team, forked);
 }
 
-/* The preset of that name, and the plan for its input size. */
+/* The preset (reid__preset_text), which `text` [256] is filled with, and the plan for its input size. */
 static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
-                                   const char *preset_name, int last_stride, reid_head head, reid_error *e) {
-    const reid__preset *preset = reid__preset_find(preset_name);
-    if (!preset) return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "no preset is named \"%.60s\"", preset_name);
-    reid_result r = reid__prep_init(prep, preset, desc->height, desc->width, e);
+                                   const char *in_file, int last_stride, reid_head head, char *text, reid_error *e) {
+    reid__preset preset;
+    if (!reid__preset_text(desc->preset, in_file, arch->preset, text, REID__PRESET_TEXT))
+        return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is longer than %d characters", text,
+                          REID__PRESET_TEXT - 1);
+    reid_result r = reid__preset_read(text, &preset, e);
+    size_t n = strlen(text), size = REID__PRESET_TEXT - n;
+    if (r == REID_OK && desc->height && snprintf(text + n, size, " size=%dx%d", desc->height, desc->width) >= (int)size)
+        r = reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is too long", text);
+    if (r == REID_OK) r = reid__prep_init(prep, &preset, desc->height, desc->width, e);
     if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head)) return r;
     return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
@@ -10361,14 +10530,13 @@ static reid_result reid__choose_network(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid__match m;
     reid_head head;
-    const char *name = desc->preset, *stride = reid__weights_meta(&b->file, "reid.last_stride");
+    const char *in_file = reid__weights_meta(&b->file, "reid.preset");
+    const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
     if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
     const reid__arch *arch = ctx->plan->arch;
     reid__resolve_head(desc, arch, &b->file, &head, NULL);
-    if (!name) name = reid__weights_meta(&b->file, "reid.preset");
-    if (!name) name = arch->preset;
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -10376,7 +10544,7 @@ static reid_result reid__choose_network(reid__build *b) {
                               b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, name, last_stride, head, b->e);
+    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, ctx->info.preprocessing, b->e);
     if (r != REID_OK) return r;
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -10500,13 +10668,15 @@ static void reid__fill_info(reid__build *b) {
 #ifdef __OPTIMIZE__
     info->optimized = 1;
 #else
-    reid__log(b->desc, REID_LOG_WARNING, REID_OK, "reid.h was compiled without optimisation and is slow: use -O2");
+    reid__log(b->desc, REID_LOG_WARNING, REID_WARN_NOT_OPTIMISED, "%s: use -O2",
+              reid_result_string(REID_WARN_NOT_OPTIMISED));
 #endif
     snprintf(info->network, sizeof info->network, "%s", p->arch->name);
     snprintf(info->preset, sizeof info->preset, "%s", preset->name);
     info->head_seed = strcmp(info->head, "seeded") == 0 ? b->desc->head_seed : 0;
     info->height = p->height, info->width = p->width, info->resize_edge = ctx->prep->resize_edge;
     info->scale = preset->scale, info->bgr = preset->bgr;
+    snprintf(info->filter, sizeof info->filter, "%s", preset->filter == REID__BILINEAR ? "bilinear" : "bicubic");
     memcpy(info->mean, preset->mean, sizeof info->mean);
     memcpy(info->std, preset->std, sizeof info->std);
     info->last_stride = p->last_stride, info->dim = p->dim;
@@ -10948,6 +11118,86 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
     return REID_OK;
 }
 
+/* --- descriptions by name ----------------------------------------------------------------------------------------- */
+
+/* What the value of a field is: a whole number of one of three types, the pointer itself, or one of several words in
+   the order of their enum. */
+#define REID__DESC_FIELDS(NUMBER, COUNT, SEED, POINTER, WORDS)                                                         \
+    POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
+    NUMBER(width) NUMBER(last_stride) WORDS(head, "auto none file seeded") SEED(head_seed) NUMBER(flip) NUMBER(raw)    \
+    NUMBER(latency) NUMBER(allow_unused) WORDS(device, "auto cpu cuda") NUMBER(device_index)                           \
+    WORDS(precision, "default fp32 fp16 bf16 int8") POINTER(ranges)                                                    \
+    WORDS(cpu_isa, "auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8") NUMBER(batch) NUMBER(threads)  \
+    NUMBER(lanes) COUNT(memory_limit) POINTER(kernels_src) POINTER(kernels_path) POINTER(kernels_pack)                 \
+    POINTER(nvrtc_path) POINTER(cache_dir) POINTER(alloc_fn) POINTER(free_fn) POINTER(alloc_user) POINTER(log_fn)      \
+    POINTER(log_user) POINTER(parallel_fn) POINTER(parallel_user) POINTER(error)
+
+/* The place of `value` among `words`, -1 if it is none of them. */
+static int reid__word(const char *words, const char *value) {
+    size_t length = strlen(value);
+    for (int i = 0; *words; i++) {
+        size_t n = strcspn(words, " ");
+        if (n == length && memcmp(words, value, n) == 0) return i;
+        words += n + (words[n] == ' ');
+    }
+    return -1;
+}
+
+REID_API reid_result reid_set(reid_desc *desc, const char *key, const void *value, reid_error *error) {
+#define REID__AT(field, words, limit)                                                                                  \
+    {#field, words, offsetof(reid_desc, field), sizeof ((reid_desc *)0)->field, limit},
+#define REID__NUMBER(field) REID__AT(field, NULL, INT_MAX)
+#define REID__COUNT(field) REID__AT(field, NULL, SIZE_MAX)
+#define REID__SEED(field) REID__AT(field, NULL, UINT64_MAX)
+#define REID__POINTER(field) REID__AT(field, NULL, 0)
+#define REID__WORDS(field, words) REID__AT(field, words, 0)
+    static const struct { const char *name, *words; size_t at, size; uint64_t limit; } fields[] = {
+        REID__DESC_FIELDS(REID__NUMBER, REID__COUNT, REID__SEED, REID__POINTER, REID__WORDS)};
+    const char *text = (const char *)value;
+    size_t i = 0, count = sizeof fields / sizeof fields[0];
+    reid__clear_error(error);
+    if (!desc || !key) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_set needs a description and a key");
+    while (i < count && strcmp(fields[i].name, key) != 0) i++;
+    if (i == count) return reid__fail(error, REID_ERR_INVALID_ARG, "reid_desc has no field \"%.64s\"", key);
+    char *field = (char *)desc + fields[i].at;
+    if (!value) memset(field, 0, fields[i].size);
+    else if (fields[i].words) {
+        int word = reid__word(fields[i].words, text);
+        if (word < 0)
+            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it can be: %s", key, text,
+                              fields[i].words);
+        memcpy(field, &word, sizeof word);
+    } else if (fields[i].limit == 0) memcpy(field, &value, sizeof value);
+    else {
+        char *end = NULL;
+        int saved_errno = errno;
+        errno = 0;
+        int minus = fields[i].limit == INT_MAX && *text == '-';
+        uint64_t number = text[minus] >= '0' && text[minus] <= '9' ? strtoull(text + minus, &end, 10) : 0;
+        int wrong = !end || *end || errno || number > fields[i].limit;
+        errno = saved_errno;
+        if (wrong)
+            return reid__fail(error, REID_ERR_INVALID_ARG, "%s is \"%.64s\"; it has to be a whole number, at most %llu",
+                              key, text, (unsigned long long)fields[i].limit);
+        int narrow = minus ? -(int)number : (int)number;
+        memcpy(field, fields[i].size == sizeof narrow ? (void *)&narrow : (void *)&number, fields[i].size);
+    }
+    return REID_OK;
+}
+
+REID_API size_t reid_size(const char *type) {
+#define REID__SIZE(type) {#type, sizeof(type)}
+    static const struct { const char *name; size_t size; } types[] = {
+        REID__SIZE(reid_error), REID__SIZE(reid_box), REID__SIZE(reid_image), REID__SIZE(reid_desc),
+        REID__SIZE(reid_info), REID__SIZE(reid_op_info), REID__SIZE(reid_memory), REID__SIZE(reid_gpu_info),
+        REID__SIZE(reid_rows), REID__SIZE(reid_search_desc), REID__SIZE(reid_hit),
+        REID__SIZE(reid_group_desc), REID__SIZE(reid_merge), REID__SIZE(reid_request), REID__SIZE(reid_queue_desc),
+        REID__SIZE(reid_queue_stats)};
+    for (size_t i = 0; type && i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(types[i].name, type) == 0) return types[i].size;
+    return 0;
+}
+
 REID_API int reid_op_count(const reid_ctx *ctx) { return ctx ? ctx->plan->op_count : 0; }
 
 /* The last operation before `index` that writes a buffer. REID_OP_NONE: only preprocessing does, or there is none. */
@@ -11054,6 +11304,7 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     reid_error *e = desc->error;
     const reid__arch *arch = NULL;
     const char *network = desc->network ? desc->network : "";
+    char text[REID__PRESET_TEXT];
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
@@ -11064,8 +11315,8 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
-        r = reid__make_plan(&k->plan, &k->prep, desc, arch, desc->preset ? desc->preset : arch->preset,
-                            desc->last_stride ? desc->last_stride : 2, head, e);
+        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head, text,
+                            e);
     if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     return r;
 }

@@ -3,14 +3,16 @@
 #     . tools/setup.sh
 #     need_packages gcc:gcc make:make stb/stb_image.h:libstb-dev
 #
-# Each word is what must be there (a command, or a header, which ends in .h) and the Debian package that brings it.
+# Each word is what must be there (a command, a header, which ends in .h, or a shared library, which has .so. in it)
+# and the Debian package that brings it.
 # need_packages returns when all are there, else the script ends with status 2. It prints the apt line before anything
 # is installed. Root, or a sudo that asks for no password, runs it at once; on a terminal you are asked; otherwise
 # nothing happens. REID_NO_INSTALL=1 forbids installing.
 
-setup_has() { # setup_has COMMAND_OR_HEADER
+setup_has() { # setup_has COMMAND_OR_HEADER_OR_LIBRARY
     case $1 in
     *.h) echo "#include <$1>" | ${CC:-cc} -E -x c - >/dev/null 2>&1 ;;
+    *.so.*) PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null | grep -q "$1" ;;
     *) command -v "$1" >/dev/null 2>&1 ;;
     esac
 }

@@ -9,6 +9,8 @@
         hits = Index(rows).search(deer, k=1)                   # the nearest of `rows`, exactly
         print(hits.rows, hits.scores)
 
+Queue(reid).submit(picture) returns a Future at once, and computes the pictures of many callers together.
+
 `make lib` builds the library, `make install` installs it. It is looked for in this order: the argument `library`, the
 environment variable REID_LIBRARY, the folder of this file, the system's folders.
 
@@ -32,20 +34,22 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import itertools
 import operator
 import os
 import re
 import sys
 import threading
 import weakref
+from concurrent.futures import Future
 from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_int64, c_size_t, c_ssize_t, c_uint64, c_void_p
 from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-__all__ = ["Reid", "Index", "Hits", "ReidError", "cosine"]
+__all__ = ["Reid", "Queue", "Index", "Hits", "ReidError", "cosine"]
 
-VERSION = 100  # REID_VERSION of the reid.h whose structs are written down here
+VERSION = 100  # REID_VERSION of the reid.h whose structs are written down here; their sizes are compared, too
 
 PathLike = Union[str, "os.PathLike[str]"]
 Picture = Any  # a path, a PIL.Image.Image, or a numpy array
@@ -70,6 +74,7 @@ class ReidError(Exception):
 # --- the structs of reid.h, field by field ---------------------------------------------------------------------------
 
 _LOG_FN = ctypes.CFUNCTYPE(None, c_int, c_int, c_char_p, c_void_p)
+_DONE_FN = ctypes.CFUNCTYPE(None, c_int, c_void_p)
 _EXCLUDE_FN = ctypes.CFUNCTYPE(c_int, c_int, c_size_t, c_void_p)
 
 
@@ -88,32 +93,17 @@ class _Image(ctypes.Structure):
     ]
 
 
-class _Desc(ctypes.Structure):
-    _fields_ = [
-        ("weights", c_char_p), ("weights_data", c_void_p), ("weights_size", c_size_t),
-        ("network", c_char_p), ("preset", c_char_p), ("height", c_int), ("width", c_int), ("last_stride", c_int),
-        ("head", c_int), ("head_seed", c_uint64), ("flip", c_int), ("raw", c_int), ("latency", c_int),
-        ("allow_unused", c_int),
-        ("device", c_int), ("device_index", c_int), ("precision", c_int), ("ranges", c_char_p), ("cpu_isa", c_int),
-        ("batch", c_int), ("threads", c_int), ("lanes", c_int), ("memory_limit", c_size_t),
-        ("kernels_src", c_char_p), ("kernels_path", c_char_p), ("kernels_pack", c_char_p), ("nvrtc_path", c_char_p),
-        ("cache_dir", c_char_p),
-        ("alloc_fn", c_void_p), ("free_fn", c_void_p), ("alloc_user", c_void_p),
-        ("log_fn", _LOG_FN), ("log_user", c_void_p),
-        ("parallel_fn", c_void_p), ("parallel_user", c_void_p),
-        ("error", POINTER(_Error)),
-    ]
-
-
 class _Info(ctypes.Structure):
     _fields_ = [
         ("version", c_int), ("optimized", c_int), ("network", c_char * 32), ("head", c_char * 32),
         ("head_seed", c_uint64), ("preset", c_char * 32), ("height", c_int), ("width", c_int), ("resize_edge", c_int),
         ("scale", c_double), ("mean", c_double * 3), ("std", c_double * 3), ("bgr", c_int), ("last_stride", c_int),
         ("dim", c_int), ("flip", c_int), ("raw", c_int), ("latency", c_int), ("device", c_char * 16),
-        ("chip", c_char * 64), ("isa", c_char * 16), ("precision", c_char * 8), ("batch", c_int), ("threads", c_int),
-        ("lanes", c_int), ("parameters", c_int64), ("macs", c_int64), ("weight_bytes", c_size_t),
+        ("chip", c_char * 64), ("filter", c_char * 16), ("isa", c_char * 16), ("precision", c_char * 8),
+        ("batch", c_int), ("threads", c_int), ("lanes", c_int), ("parameters", c_int64), ("macs", c_int64),
+        ("weight_bytes", c_size_t),
         ("arena_bytes", c_size_t), ("total_bytes", c_size_t), ("fingerprint", c_char * 33),
+        ("preprocessing", c_char * 256),
     ]
 
 
@@ -128,11 +118,25 @@ class _Search(ctypes.Structure):
     ]
 
 
+class _Request(ctypes.Structure):
+    _fields_ = [
+        ("images", POINTER(_Image)), ("n", c_int), ("out", c_void_p), ("priority", c_int), ("deadline_us", c_int64),
+        ("done", _DONE_FN), ("user", c_void_p),
+    ]
+
+
+class _QueueDesc(ctypes.Structure):
+    _fields_ = [
+        ("ctx", c_void_p), ("batch", c_int), ("limit", c_int), ("delay_us", c_int64), ("ageing_us", c_int64),
+        ("refuse_late", c_int), ("error", POINTER(_Error)),
+    ]
+
+
 _HIT = np.dtype([("row", np.uint32), ("group", np.uint32), ("score", np.float64)])
 
 _STRUCTS = {  # by their names in C
-    "reid_error": _Error, "reid_box": _Box, "reid_image": _Image, "reid_desc": _Desc, "reid_info": _Info,
-    "reid_rows": _Rows, "reid_search_desc": _Search,
+    "reid_error": _Error, "reid_box": _Box, "reid_image": _Image, "reid_info": _Info, "reid_rows": _Rows,
+    "reid_search_desc": _Search, "reid_request": _Request, "reid_queue_desc": _QueueDesc,
 }
 
 _RGB8, _BGR8, _RGBA8, _GRAY8 = range(4)
@@ -145,7 +149,13 @@ _CHOICES = {  # fields of reid_desc that are enums in C
     "precision": ("default", "fp32", "fp16", "bf16", "int8"),
     "cpu_isa": ("auto", "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8"),
 }
-_KINDS: Dict[str, Any] = {name: kind for name, kind, *_ in _Desc._fields_}
+_KINDS: Dict[str, Any] = {  # all fields that are arguments here, which reid_set finds by their names
+    **dict.fromkeys(("weights", "network", "preset", "ranges", "kernels_src", "kernels_path", "kernels_pack",
+                     "nvrtc_path", "cache_dir"), c_char_p),
+    **dict.fromkeys(("height", "width", "last_stride", "flip", "raw", "latency", "allow_unused", "device_index",
+                     "batch", "threads", "lanes", *_CHOICES), c_int),
+    "weights_data": c_void_p, "log_fn": c_void_p, "head_seed": c_uint64, "memory_limit": c_size_t,
+}
 _FLAGS = ("flip", "raw", "latency", "allow_unused")
 _SCORINGS = ("rows", "max", "mean", "top")
 
@@ -183,19 +193,28 @@ def _load(candidates: Tuple[str, ...]) -> ctypes.CDLL:
         )
     if not hasattr(lib, "reid_version"):
         raise OSError(f"{name} is not libreid.so: it has no reid_version")
-    if lib.reid_version() != VERSION:
+    if lib.reid_version() // 100 != VERSION // 100 or not hasattr(lib, "reid_size"):
         raise OSError(f"{name} is version {lib.reid_version()} of reid.h, but this reid.py is for {VERSION}: take both "
                       "from one place")
+    lib.reid_size.restype, lib.reid_size.argtypes = c_size_t, [c_char_p]
+    for struct, kind in _STRUCTS.items():
+        if lib.reid_size(struct.encode()) != ctypes.sizeof(kind):
+            raise OSError(f"{name} has another {struct} than this reid.py: take both from one place")
     for function, result, arguments in (
-        ("reid_create", c_int, [POINTER(_Desc), POINTER(c_void_p)]),
+        ("reid_set", c_int, [c_void_p, c_char_p, c_void_p, POINTER(_Error)]),
+        ("reid_create", c_int, [c_void_p, POINTER(c_void_p)]),
         ("reid_destroy", None, [c_void_p]),
         ("reid_embed_ex", c_int, [c_void_p, POINTER(_Image), c_int, c_void_p, POINTER(_Error)]),
         ("reid_preprocess", c_int, [c_void_p, POINTER(_Image), c_void_p, POINTER(_Error)]),
         ("reid_query_desc", c_int, [c_void_p, POINTER(_Info)]),
         ("reid_cosine", c_double, [c_void_p, c_void_p, c_int]),
-        ("reid_index_create", c_int, [POINTER(_Desc), POINTER(_Rows), POINTER(c_void_p)]),
+        ("reid_index_create", c_int, [c_void_p, POINTER(_Rows), POINTER(c_void_p)]),
         ("reid_index_destroy", None, [c_void_p]),
         ("reid_search", c_int, [c_void_p, c_void_p, c_int, POINTER(_Search), c_void_p, c_void_p, POINTER(_Error)]),
+        ("reid_queue_create", c_int, [POINTER(_QueueDesc), POINTER(c_void_p)]),
+        ("reid_queue_destroy", None, [c_void_p, c_int]),
+        ("reid_submit", c_int, [c_void_p, POINTER(_Request), POINTER(c_uint64), POINTER(_Error)]),
+        ("reid_cancel", c_int, [c_void_p, c_uint64]),
         ("reid_result_string", c_char_p, [c_int]),
         ("reid_result_name", c_char_p, [c_int]),
     ):
@@ -287,29 +306,37 @@ def _choice(name: str, value: Any, choices: Sequence[str]) -> int:
     return choices.index(value)
 
 
-def _describe(fields: Dict[str, Any]) -> Tuple[_Desc, _Error, List[Any]]:
-    """The struct, where the library will put its error, and what has to live as long as the struct is used."""
-    desc, error = _Desc(), _Error()
+def _describe(lib: ctypes.CDLL, fields: Dict[str, Any]) -> Tuple[Any, _Error, List[Any]]:
+    """A reid_desc, where the library will put its error, and what has to live as long as the struct is used."""
+    desc, error = ctypes.create_string_buffer(lib.reid_size(b"reid_desc")), _Error()
     keep: List[Any] = []
-    desc.error = ctypes.pointer(error)
+
+    def put(name: str, value: Any) -> None:
+        keep.append(value)
+        code = lib.reid_set(desc, name.encode(), value, error)
+        if code:
+            raise _error(lib, code, _text(error))
+
+    put("error", ctypes.addressof(error))
     for name, value in fields.items():
         if value is None:
             continue  # the default
         if name == "weights_data":
             data = np.frombuffer(value, np.uint8)
             keep.append(data)
-            desc.weights_data, desc.weights_size = data.ctypes.data, data.size
+            put(name, data.ctypes.data)
+            put("weights_size", str(data.size).encode())
         elif name == "log_fn":
             fn = value
             log = _LOG_FN(lambda level, code, text, _: fn(level, code, text.decode(errors="replace")))
             keep.append(log)
-            desc.log_fn = log
+            put(name, ctypes.cast(log, c_void_p))
         elif name in _CHOICES:
-            setattr(desc, name, _choice(name, value, _CHOICES[name]))
+            put(name, _CHOICES[name][_choice(name, value, _CHOICES[name])].encode())
         elif _KINDS[name] is c_char_p:
-            setattr(desc, name, _chars(name, value))
+            put(name, _chars(name, value))
         else:
-            setattr(desc, name, _number(name, value, _KINDS[name]))
+            put(name, str(_number(name, value, _KINDS[name])).encode())
     return desc, error, keep
 
 
@@ -459,6 +486,7 @@ class Info(NamedTuple):
     latency: int
     device: str
     chip: str
+    filter: str
     isa: str
     precision: str
     batch: int
@@ -470,6 +498,7 @@ class Info(NamedTuple):
     arena_bytes: int
     total_bytes: int
     fingerprint: str
+    preprocessing: str
 
 
 def _plain(value: Any) -> Any:
@@ -526,13 +555,20 @@ class Reid(_Handle):
     ) -> None:
         given = {name: value for name, value in locals().items() if name in _KINDS}
         lib, pointer, info = _library(library), c_void_p(), _Info()
-        desc, error, self._keep = _describe(given)
+        desc, error, self._keep = _describe(lib, given)
         code = lib.reid_create(desc, pointer)
         if code:
             raise _error(lib, code, _text(error))
         super().__init__(lib, pointer, lib.reid_destroy)
+        self._queues: "weakref.WeakSet[Queue]" = weakref.WeakSet()
         lib.reid_query_desc(pointer, info)
         self.info = Info(*(_plain(getattr(info, name)) for name in Info._fields))
+
+    def close(self) -> None:
+        """Frees everything, once its queues have computed what they accepted and other calls have returned."""
+        for queue in list(self._queues):
+            queue.close()
+        super().close()
 
     @property
     def dim(self) -> int:
@@ -595,6 +631,97 @@ class Reid(_Handle):
         return f"<Reid {i.network}, {i.dim} floats, {i.precision} on {i.device} ({i.isa}), {i.fingerprint}>"
 
 
+class Queue(_Handle):
+    """Many callers' pictures, computed together: submit() returns at once, with a concurrent.futures.Future.
+
+        with Reid("resnet50.safetensors") as reid, Queue(reid, limit=256) as queue:
+            futures = [queue.submit(crop, deadline_us=200_000) for crop in crops]
+            rows = [future.result() for future in futures]                   # each as reid.embed(crop) has it
+
+    The arguments are the fields of reid_queue_desc, which reid.h explains. close() computes what was accepted.
+    """
+
+    def __init__(
+        self,
+        reid: Reid,
+        *,
+        batch: int = 0,
+        limit: int = 0,
+        delay_us: int = 0,
+        ageing_us: int = 0,
+        refuse_late: bool = False,
+    ) -> None:
+        lib, pointer, error = reid._lib, c_void_p(), _Error()
+        desc = _QueueDesc(
+            batch=_number("batch", batch, c_int), limit=_number("limit", limit, c_int),
+            delay_us=_number("delay_us", delay_us, c_int64), ageing_us=_number("ageing_us", ageing_us, c_int64),
+            refuse_late=bool(refuse_late), error=ctypes.pointer(error),
+        )
+        pending: Dict[int, Tuple[Any, ...]] = {}  # by number: what a request borrows, until it is over
+
+        def over(code: int, number: int) -> None:  # on a thread of the library
+            future, out, *_ = pending.pop(number)
+            if not future.set_running_or_notify_cancel():
+                return
+            if code:
+                future.set_exception(_error(lib, code))
+            else:
+                future.set_result(out)
+
+        done = _DONE_FN(over)
+
+        def destroy(queue: c_void_p, done: Any = done) -> None:  # whoever holds this holds the callback, too
+            lib.reid_queue_destroy(queue, -1)
+
+        with reid._in_use() as ctx:
+            desc.ctx = ctx.value
+            code = lib.reid_queue_create(desc, pointer)
+        if code:
+            raise _error(lib, code, _text(error))
+        self._reid, self._pending, self._done, self._numbers = reid, pending, done, itertools.count(1)
+        super().__init__(lib, pointer, destroy)
+        reid._queues.add(self)
+
+    def submit(
+        self, images: Any, boxes: Any = None, *, bgr: bool = False, priority: int = 0, deadline_us: int = 0
+    ) -> "Future[np.ndarray]":
+        """A Future of what Reid.embed returns for the same images and boxes, at least one.
+
+        priority: -3 (first) ... 4 (last). deadline_us: microseconds until which it has to be over; 0: none. After it
+        the Future's exception is a ReidError with the name REID_ERR_EXPIRED. Its cancel() gives the request up.
+        When the queue is full, this raises ReidError with the name REID_ERR_FULL: try again later. Arrays are borrowed
+        until the Future is done. Callbacks of the Future run on a thread of the library and should return soon.
+        """
+        batch, future, error, ticket = _Batch(), Future(), _Error(), c_uint64()  # type: ignore
+        for picture, its, what in _jobs(images, boxes):
+            batch.add(*_pixels(picture, what, bgr), its)
+        n, number = len(batch.images), next(self._numbers)
+        out, table = np.zeros((n, self._reid.dim), np.float32), (_Image * n)(*batch.images)
+        request = _Request(
+            images=table, n=n, out=out.ctypes.data, priority=_number("priority", priority, c_int),
+            deadline_us=_number("deadline_us", deadline_us, c_int64), done=self._done, user=number,
+        )
+        self._pending[number] = future, out, batch, table
+        code = _ERR_INVALID_ARG
+        try:
+            with self._in_use() as pointer:
+                code = self._lib.reid_submit(pointer, request, ticket, error)
+        finally:
+            if code:
+                del self._pending[number]
+        if code:
+            raise _error(self._lib, code, _text(error))
+        future.add_done_callback(lambda its: self._give_up(ticket) if its.cancelled() else None)
+        return future
+
+    def _give_up(self, ticket: c_uint64) -> None:
+        with contextlib.suppress(ReidError), self._in_use() as pointer:  # closed: it has been over for long
+            self._lib.reid_cancel(pointer, ticket)
+
+    def __repr__(self) -> str:
+        return f"<Queue of {self._reid!r}, {len(self._pending)} requests>"
+
+
 class Hits(NamedTuple):
     """What a search has found: (n, k) each, best first; unused places are -1, -1 and NaN."""
 
@@ -641,7 +768,7 @@ class Index(_Handle):
         numbers = None if groups is None else self._groups(groups)
         what.groups = None if numbers is None else numbers.ctypes.data
         lib, pointer = _library(library), c_void_p()
-        desc, error, keep = _describe(given)
+        desc, error, keep = _describe(lib, given)
         self._keep = keep, table, numbers
         code = lib.reid_index_create(desc, what, pointer)
         if code:

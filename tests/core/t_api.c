@@ -6,6 +6,7 @@
 #include "../lib/test_net.h"
 #include <setjmp.h>
 #include <cmocka.h>
+#include <limits.h>
 
 static net_file file; /* a good EfficientNet-B0 */
 static reid_error error;
@@ -195,6 +196,51 @@ static void test_names(void **state) {
     assert_true(i == net_networks() && !reid_network_name(-1) && !reid_network_name(i + 1));
 }
 
+static void set_refuses(reid_desc *desc, const char *key, const void *value, const char *what) {
+    reid_error error;
+    reid_desc before = *desc;
+    assert_int_equal(reid_set(desc, key, value, &error), REID_ERR_INVALID_ARG);
+    assert_int_equal(error.code, REID_ERR_INVALID_ARG);
+    if (!strstr(error.text, what)) fail_msg("\"%s\" does not say \"%s\"", error.text, what);
+    assert_memory_equal(desc, &before, sizeof before);
+}
+
+/* Fields by name: what a program in C writes, and what cannot be. tests/shown/python_tests.py has all of them. */
+static void test_set(void **state) {
+    (void)state;
+    reid_desc desc = REID_INIT, same = REID_INIT;
+    reid_error error;
+    static const char *const pairs[][2] = {{"weights", "file"}, {"height", "256"}, {"width", "2147483647"},
+        {"precision", "bf16"}, {"cpu_isa", "amx_int8"}, {"device", "cpu"}, {"head", "seeded"},
+        {"head_seed", "18446744073709551615"}, {"memory_limit", "18446744073709551615"}, {"lanes", "007"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        assert_int_equal(reid_set(&desc, pairs[i][0], pairs[i][1], &error), REID_OK);
+    same.weights = pairs[0][1], same.height = 256, same.width = INT_MAX, same.precision = REID_BF16;
+    same.cpu_isa = REID_ISA_AMX_INT8, same.device = REID_DEVICE_CPU, same.head = REID_HEAD_SEEDED;
+    same.head_seed = UINT64_MAX, same.memory_limit = SIZE_MAX, same.lanes = 7;
+    assert_memory_equal(&desc, &same, sizeof same);
+    assert_int_equal(reid_set(&desc, "threads", "-2147483647", &error), REID_OK); /* reid_create refuses it */
+    assert_int_equal(desc.threads, -INT_MAX);
+    desc.threads = 0;
+    static const char *const wrong[] = {"", "-", " 1", "--1", "+1", "1 ", "1.0", "0x1", "2147483648", "-2147483648"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) set_refuses(&desc, "batch", wrong[i], "whole number");
+    set_refuses(&desc, "head_seed", "-1", "whole number");
+    set_refuses(&desc, "head_seed", "18446744073709551616", "at most 18446744073709551615");
+    static const char *const words[] = {"", "bf1", "bf166", "FP32", "fp32 fp16", " "};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        set_refuses(&desc, "precision", words[i], "it can be: default fp32 fp16 bf16 int8");
+    set_refuses(&desc, "weight", "file", "no field \"weight\"");
+    set_refuses(&desc, NULL, "file", "key");
+    assert_int_equal(reid_set(NULL, "batch", "1", NULL), REID_ERR_INVALID_ARG);
+    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
+        assert_int_equal(reid_set(&desc, pairs[i][0], NULL, NULL), REID_OK);
+    memset(&same, 0, sizeof same);
+    assert_memory_equal(&desc, &same, sizeof same);
+    assert_int_equal(reid_size("reid_desc"), sizeof(reid_desc));
+    assert_int_equal(reid_size("reid_info"), sizeof(reid_info));
+    assert_true(reid_size("reid_ctx") == 0 && reid_size("") == 0 && reid_size(NULL) == 0);
+}
+
 /* Codes that other tests produce. */
 static const struct {
     reid_result code;
@@ -216,7 +262,7 @@ static const struct {
     {REID_ERR_EXPONENT, "core/t_tensors"},                {REID_ERR_LEFT_OUT, "core/t_compile"},
     {REID_ERR_FULL, "core/t_queue"},                      {REID_ERR_EXPIRED, "core/t_queue"},
     {REID_ERR_CANCELLED, "core/t_queue"},                 {REID_ERR_STOPPING, "core/t_queue"},
-    {REID_ERR_CONTRADICTION, "core/t_group"},
+    {REID_ERR_CONTRADICTION, "core/t_group"},             {REID_WARN_NOT_OPTIMISED, "shown/t_library"},
     {REID_ERR_TICKET, "core/t_queue"},
 };
 
@@ -252,7 +298,7 @@ static void test_every_code(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_desc),  cmocka_unit_test(test_isa),        cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_names), cmocka_unit_test(test_every_code),
+        cmocka_unit_test(test_names), cmocka_unit_test(test_set),        cmocka_unit_test(test_every_code),
     };
     file = net_for("efficientnet_b0", REID_HEAD_NONE, 1, NULL);
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,6 +93,12 @@ done
 printf '#include <stdio.h>\n#define REID_IMPLEMENTATION\n#include "reid.h"\n' > late.c
 printf '#include "reid.h"\n#define REID_IMPLEMENTATION\n#include "reid.h"\n' > twice.c
 refuses 'implementation after a system header' 'before any system header' cc -std=c99 -I"$root" -c late.c -o late.o
+echo 'int main(void) { reid_desc desc = REID_INIT; return desc.height; }' >> late.c # its declarations are there
+for cc in gcc clang; do
+    command -v $cc >/dev/null || continue
+    refuses "$cc, the same" 'before any system header' $cc -std=c99 -Wall -Wextra -I"$root" -c late.c -o late.o
+    if [ "$(grep -cE '(error|warning):' "$log")" = 1 ]; then good; else bad "$cc: that is all it says"; fi
+done
 compiles 'the same with -D_GNU_SOURCE' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only late.c
 compiles 'declarations first' cc -std=c99 -D_GNU_SOURCE $warnings -I"$root" -fsyntax-only twice.c
 

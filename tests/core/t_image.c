@@ -111,10 +111,72 @@ static void test_preset_table(void **state) {
         assert_true(preset->resize == 0 || preset->resize >= reid__max(preset->height, preset->width));
         for (int c = 0; c < 3; c++) assert_true(preset->std[c] > 0);
     }
-    assert_int_equal(count, 15);
+    assert_int_equal(count, 19);
     assert_null(reid__preset_find("Torchreid"));
     assert_null(reid__preset_find(""));
     assert_null(reid__preset_find("boxmot-cv2"));
+}
+
+/* A name with fields after it: every field changes what it names and nothing else, from left to right. */
+static void test_preset_fields(void **state) {
+    static const struct {
+        const char *text;
+        reid__preset want; /* no name: refused */
+    } cases[] = {
+        {"torchvision-v1 filter=bicubic crop=0.95", {"torchvision-v1+", REID__BICUBIC, 235, 224, 224, 1.0 / 255,
+            {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0}},
+        {"timm-0.95 size=288x288 crop=1", {"timm-0.95+", REID__BICUBIC, 288, 288, 288, 1.0 / 255,
+            {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0}},
+        {"torchvision-v1 size=448x448", {"torchvision-v1+", REID__BILINEAR, 512, 448, 448, 1.0 / 255,
+            {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0}},
+        {"effnet-b0 resize=straight filter=bilinear", {"effnet-b0+", REID__BILINEAR, 0, 224, 224, 1.0 / 255,
+            {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0}},
+        {"mega resize=300 mean=0.1,0.25,.5 std=0.125", {"mega+", REID__BILINEAR, 300, 288, 288, 1.0 / 255,
+            {0.1, 0.25, 0.5}, {0.125, 0.125, 0.125}, 0}},
+        {"mega scale=1 mean=123.675,116.28,103.53 std=1 order=bgr size=64x32", {"mega+", REID__BILINEAR, 0, 64, 32, 1.0,
+            {123.675, 116.28, 103.53}, {1, 1, 1}, 1}},
+        {"openvino-bgr scale=1/255 order=rgb", {"openvino-bgr+", REID__BILINEAR, 0, 256, 128, 1.0 / 255,
+            {0, 0, 0}, {1, 1, 1}, 0}},
+        {"mega  filter=bicubic", {.name = ""}}, {"mega ", {.name = ""}}, {"mega\tfilter=bicubic", {.name = ""}},
+        {"mega filter=bicubics", {.name = ""}}, {"mega filter=lanczos", {.name = ""}}, {"mega crop=0", {.name = ""}},
+        {"mega crop=1.01", {.name = ""}}, {"mega crop=0.05", {.name = ""}}, {"mega resize=0", {.name = ""}},
+        {"mega resize=287", {.name = ""}}, {"mega resize=288.5", {.name = ""}}, {"mega resize=8193", {.name = ""}},
+        {"mega size=224", {.name = ""}}, {"mega size=0x224", {.name = ""}}, {"mega size=4097x1", {.name = ""}},
+        {"mega mean=0.5,0.5", {.name = ""}}, {"mega mean=0.5,0.5,0.5,0.5", {.name = ""}}, {"mega mean=", {.name = ""}},
+        {"mega mean=-0.5", {.name = ""}}, {"mega mean=nan", {.name = ""}}, {"mega mean=1e-1", {.name = ""}},
+        {"mega mean=1.1", {.name = ""}}, {"mega std=0", {.name = ""}}, {"mega std=0.5,0,0.5", {.name = ""}},
+        {"mega scale=0", {.name = ""}}, {"mega scale=1/0", {.name = ""}}, {"mega scale=1/2/3", {.name = ""}},
+        {"mega mean=0.1234567890123456", {.name = ""}}, {"mega order=gbr", {.name = ""}}, {"mega+", {.name = ""}},
+        {"filter=bicubic", {.name = ""}}, {"", {.name = ""}}, {"torchvision-v1torchvision-v1", {.name = ""}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const reid__preset *want = &cases[i].want;
+        reid__preset have;
+        reid_error error;
+        memset(&have, 0, sizeof have);
+        reid_result result = reid__preset_read(cases[i].text, &have, &error);
+        if ((result == REID_OK) != (want->name[0] != 0)) fail_msg("\"%s\": %d", cases[i].text, result);
+        if (result != REID_OK) {
+            assert_true(result == error.code && (result == REID_ERR_UNKNOWN_PRESET || result == REID_ERR_INPUT_SIZE));
+            continue;
+        }
+        assert_string_equal(have.name, want->name);
+        assert_true(have.filter == want->filter && have.resize == want->resize && have.bgr == want->bgr);
+        assert_true(have.height == want->height && have.width == want->width && have.scale == want->scale);
+        assert_memory_equal(have.mean, want->mean, sizeof have.mean);
+        assert_memory_equal(have.std, want->std, sizeof have.std);
+    }
+    char text[40];
+    assert_true(reid__preset_text(NULL, NULL, "own", text, sizeof text));
+    assert_string_equal(text, "own");
+    assert_true(reid__preset_text("asked", "file", "own", text, sizeof text));
+    assert_string_equal(text, "asked");
+    assert_true(reid__preset_text("filter=bicubic", "file crop=1", "own", text, sizeof text));
+    assert_string_equal(text, "file crop=1 filter=bicubic");
+    assert_true(reid__preset_text("crop=0.9", "order=rgb", "own", text, sizeof text));
+    assert_string_equal(text, "own order=rgb crop=0.9");
+    assert_false(reid__preset_text("crop=0.9 mean=0.5,0.5,0.5", "order=rgb", "own-name", text, sizeof text));
 }
 
 static void test_input_sizes(void **state) {
@@ -221,6 +283,7 @@ static void test_formats(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_descriptions), cmocka_unit_test(test_boxes),         cmocka_unit_test(test_preset_table),
+        cmocka_unit_test(test_preset_fields),
         cmocka_unit_test(test_input_sizes),  cmocka_unit_test(test_normalisation), cmocka_unit_test(test_centre_crop),
         cmocka_unit_test(test_formats),
     };

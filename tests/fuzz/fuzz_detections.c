@@ -4,6 +4,7 @@
          -o build/fuzz_detections -lm
    build/fuzz_detections -dict=tests/fuzz/detections.dict CORPUS_DIRECTORY */
 #include "pictures/detections.c"
+#include "pictures/paths.c"
 #define read_numbers json_read_numbers
 #define reading json_reading
 #define found json_found
@@ -45,6 +46,18 @@ int refuse(text *why, const char *format, ...) {
     return 0;
 }
 
+/* Two photos of one camera, and a name that could be either's. */
+static camera east = {.folder = (char *)(size_t)"east", .count = 2};
+static const photos all_photos = {.at = &east, .count = 1};
+const photo_place *photos_find(const photos *p, const char *name, text *why) {
+    static const photo_place places[] = {{"east/a.jpg", 0, 0}, {"east/b.jpg", 0, 1}};
+    text_clear(why);
+    for (size_t i = 0; i < 2; i++)
+        if (p->count && path_same_ends(name, places[i].path)) return &places[i];
+    if (strcmp(name, "c.jpg") == 0) text_puts(why, "it could be several");
+    return NULL;
+}
+
 static void check(const detections *d) {
     for (size_t i = 0; i < d->count; i++) {
         const detection *at = &d->at[i];
@@ -53,16 +66,19 @@ static void check(const detections *d) {
         MUST(d->unit == BOX_PIXELS || (at->box[0] >= -0.01 && at->box[0] + at->box[2] <= 1.01));
         MUST(i == 0 || d->at[i - 1].frame <= at->frame);
         MUST(detections_category(d, at->category));
+        MUST(!d->photos || at->frame < 2);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const detections_request r = {.path = "f", .video = "a/v.mp4", .only = size && data[0] & 1,
                                   .first = size && data[0] & 2 ? 1 : -1, .min_conf = NAN};
+    detections_request of_photos = r;
+    of_photos.video = "east", of_photos.photos = &all_photos;
     detections d;
     text file = TEXT_INIT, why = TEXT_INIT;
     if (size) text_add(&file, data + 1, size - 1);
-    int good = detections_parse(&d, &r, &file, &why);
+    int good = detections_parse(&d, size && data[0] & 4 ? &of_photos : &r, &file, &why);
     MUST(good == !why.len);
     if (good) check(&d);
     detections_free(&d);

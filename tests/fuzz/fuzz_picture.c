@@ -1,5 +1,6 @@
-/* libFuzzer entry for picture files: the first byte chooses how the file is called and whether a PNG's checksums are
-   made right, the others are the file. What opens is decoded within a budget, what does not says why.
+/* libFuzzer entry for picture files: the first byte chooses how the file is called, whether a PNG's checksums are made
+   right and whether libturbojpeg decodes JPEG files, where it is installed; the others are the file. What opens is
+   decoded within a budget, what does not says why.
 
    clang -std=c99 -D_GNU_SOURCE -O1 -g -fwrapv -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_picture.c
          -o build/fuzz_picture -lpthread -ldl -lm
@@ -24,12 +25,14 @@
 #undef bytes_of
 #include "base/say.c"
 #include "base/threads.c"
+#include "base/when.c"
 #include "pictures/decoder_memory.c"
 #include "pictures/exif.c"
 #include "pictures/jpeg.c"
 #include "pictures/picture.c"
 #include "pictures/pnm.c"
 #include "pictures/sniff.c"
+#include "pictures/turbojpeg.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -53,6 +56,8 @@ static void repair_png(unsigned char *file, size_t len) {
 static int open_bytes(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    long long when;
+    if (exif_time(bytes_of(p), p->file.len, &when) && (when < -62135596800000 || when > 253402300799999)) abort();
     return p->width > 0 && p->height > 0 && (long long)p->width * p->height <= limits->pixels;
 }
 
@@ -63,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 1) return 0;
     memset(&p, 0, sizeof p);
     text_add(&p.file, data + 1, size - 1);
+    p.jpeg = data[0] & 4 ? JPEG_AUTO : JPEG_STB;
     if (data[0] & 2) repair_png((unsigned char *)p.file.s, p.file.len);
     text_clear(&why);
     if (open_bytes(&p, data[0] & 1 ? "a.tga" : "a", &limits, &why)) {

@@ -252,6 +252,7 @@ static void check_no_direction(const net_options *options, reid_precision precis
         memset(out, 1, sizeof out);
         CHECK(reid_embed_ex(ctx, images, 3, out, &error) == REID_ERR_EMBEDDING);
         CHECK(strstr(error.text, "image ") == error.text);
+        CHECK((strstr(error.text, "overflow in FP16: precision fp32 holds them") != NULL) == (precision == REID_FP16));
         for (size_t i = 0; i < sizeof out / sizeof *out; i++) CHECK(out[i] == 0);
     }
     reid_destroy(ctx);

@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 import reid as module
-from reid import Hits, Index, Reid, ReidError, cosine
+from reid import Hits, Index, Queue, Reid, ReidError, cosine
 
 TOP = os.environ["REID_TOP"]
 COMMAND = os.path.join(TOP, "build", "reid")
@@ -40,6 +40,18 @@ def command(*arguments, status=0):
                            *arguments], stderr=subprocess.PIPE, text=True)
     assert done.returncode == status, done.stderr
     return np.load("command.npy")
+
+
+def fields_of(struct):
+    """The names of a struct's fields, as reid.h has them."""
+    with open(os.path.join(TOP, "reid.h")) as file:
+        text = re.search(r"^typedef struct " + struct + r" {(.*?)^} ", file.read(), re.M | re.S)[1]
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    names = []
+    for part in filter(str.strip, text.split(";")):
+        function = re.search(r"\(\*(\w+)\)", part)
+        names += [function[1]] if function else [re.findall(r"\w+", name)[-1] for name in part.split(",")]
+    return names
 
 
 def write_png(path, samples, color):
@@ -112,10 +124,50 @@ class Layout(Case):
         said = subprocess.run(["./layout"], stdout=subprocess.PIPE, text=True, check=True).stdout
         self.assertEqual(said.split("\n")[:-1], wanted)
 
+    def test_fields_by_name_lie_where_c_has_them(self):
+        lib, error, made, names = module._library(), module._Error(), [], fields_of("reid_desc")
+        self.assertGreater(len(names), 30)
+        words = {name: words[1].encode() for name, words in module._CHOICES.items()}
+        for name in names:
+            number = module._KINDS.get(name, module.c_size_t if name == "weights_size" else module.c_void_p)
+            value = words.get(name) or (2**64 - 1 if number in (module.c_char_p, module.c_void_p) else b"1")
+            desc = module.ctypes.create_string_buffer(lib.reid_size(b"reid_desc"))
+            self.assertEqual(lib.reid_set(desc, name.encode(), value, error), 0, module._text(error))
+            used = [at for at, byte in enumerate(desc.raw) if byte]
+            made.append(f"{name} {used[0]} {8 if len(used) > 1 else 1}")
+            self.assertEqual(lib.reid_set(desc, name.encode(), None, error), 0)
+            self.assertFalse(any(desc.raw))
+        with open("offsets.c", "w") as file:
+            file.write('#include "reid.h"\n#include <stdio.h>\nint main(void) {\n    reid_desc d = REID_INIT;\n')
+            for name, line in zip(names, made):
+                size = f"sizeof d.{name}" if line.endswith("8") else "1"
+                file.write(f'printf("{name} %zu %zu\\n", offsetof(reid_desc, {name}), (size_t){size});\n')
+            file.write("return 0;\n}\n")
+        subprocess.run(["cc", "-std=c99", "-I", TOP, "offsets.c", "-o", "offsets"], check=True)
+        said = subprocess.run(["./offsets"], stdout=subprocess.PIPE, text=True, check=True).stdout
+        self.assertEqual(made, said.splitlines())
+
+    def test_every_struct_of_reid_h_has_a_size(self):
+        with open(os.path.join(TOP, "reid.h")) as file:
+            header = file.read().split("Stop here if you only need the API")[0]
+        types = re.findall(r"^typedef struct (reid_[a-z]\w*) {", header, re.M)
+        self.assertGreater(len(types), 15)
+        for name in types:
+            self.assertGreater(module._library().reid_size(name.encode()), 0, name)
+        self.assertEqual(module._library().reid_size(b"reid_ctx"), 0)
+
+    def test_a_struct_of_another_size_is_refused(self):
+        source = "int reid_version(void) { return 199; }\n" \
+                 "__SIZE_TYPE__ reid_size(const char *type) { return type[5] == 'e' ? 2052 : 20; }\n"
+        with open("larger.c", "w") as file:
+            file.write(source)
+        subprocess.run(["cc", "-shared", "-fPIC", "larger.c", "-o", "larger.so"], check=True)
+        self.refuses(OSError, "has another reid_box than this reid.py", cosine, [1], [1], library="./larger.so")
+
     def test_every_field_of_reid_desc_is_an_argument(self):
         for_c_alone = {"weights_size", "alloc_fn", "free_fn", "alloc_user", "log_user", "parallel_fn", "parallel_user",
                        "error"}
-        fields = {name for name, *_ in module._Desc._fields_}
+        fields = set(fields_of("reid_desc"))
         arguments = set(inspect.signature(Reid).parameters)
         self.assertEqual(fields - for_c_alone, arguments - {"library"})
         self.assertEqual(module.Info._fields, tuple(name for name, *_ in module._Info._fields_))
@@ -490,6 +542,55 @@ class Life(Case):
         stop.set()
         thread.join()
         other.close()
+
+
+class Queues(Case):
+    def test_rows_are_those_of_embed(self):
+        arrays = [picture(70 + i, 60, 50) for i in range(12)]
+        rows = self.reid.embed(arrays)
+        with Queue(self.reid, batch=4) as queue:
+            futures = [queue.submit(array, priority=i % 8 - 3) for i, array in enumerate(arrays)]
+            pair = queue.submit(arrays[0], boxes=[(0, 0, 30, 30), (5, 5, 40, 40)], deadline_us=60_000_000)
+            for row, future in zip(rows, futures):
+                self.equal(future.result(60), row[None])
+            self.equal(pair.result(60), self.reid.embed(arrays[0], boxes=[(0, 0, 30, 30), (5, 5, 40, 40)]))
+        self.assertEqual(queue._pending, {})
+
+    def test_what_is_refused(self):
+        array = picture(71, 60, 50)
+        with Queue(self.reid, limit=3) as queue:
+            self.code("REID_ERR_INVALID_ARG", "n >= 1", queue.submit, [])
+            self.code("REID_ERR_INVALID_ARG", "limit", queue.submit, [array] * 4)
+            self.code("REID_ERR_BOX", "box", queue.submit, array, boxes=(90, 90, 5, 5))
+            self.code("REID_ERR_EXPIRED", "", queue.submit, array, deadline_us=-1)
+            self.refuses(ValueError, "priority", queue.submit, array, priority=2**40)
+            self.assertEqual(queue._pending, {})
+        self.code("REID_ERR_INVALID_ARG", "this Queue is closed", queue.submit, array)
+        self.code("REID_ERR_INVALID_ARG", "limit", Queue, self.reid, limit=-1)
+
+    def test_full_cancelled_expired(self):
+        array = picture(72, 60, 50)
+        with Reid("b0.safetensors", threads=1, height=320, width=320) as slow, Queue(slow, batch=1, limit=6) as queue:
+            first, futures = queue.submit(array), []
+            with self.assertRaises(ReidError) as caught:
+                while True:
+                    futures.append(queue.submit(array, deadline_us=1_000 if len(futures) == 1 else 0))
+            self.assertEqual(caught.exception.name, "REID_ERR_FULL")
+            self.assertTrue(futures[-1].cancel())
+            self.assertEqual(first.result(60).shape, (1, 1280))
+            self.refuses(ReidError, "deadline", futures[1].result, 60)
+        self.assertEqual(queue._pending, {})
+        self.assertTrue(futures[-1].cancelled())
+        self.equal(futures[0].result(0), first.result(0))
+
+    def test_closing_the_network_closes_its_queues(self):
+        other = Reid("b0.safetensors", **SMALL)
+        queue = Queue(other)
+        futures = [queue.submit(picture(73, 60, 50)) for _ in range(20)]
+        other.close()
+        self.assertTrue(all(future.result(0).shape == (1, 1280) for future in futures))
+        self.code("REID_ERR_INVALID_ARG", "this Queue is closed", queue.submit, picture(73, 60, 50))
+        Queue(Reid("b0.safetensors", **SMALL)).submit(picture(74, 60, 50))  # nobody closes these
 
 
 class Search(Case):

@@ -65,6 +65,23 @@ check "about 16 groups" grep -qE '^96 crops in (1[3-9]|2[0-4]) groups at 0\.' "$
 check "the page of the groups is named" grep -q "^who is who, and what to ask: $dir/page-groups.html\$" "$dir/out"
 check "it has every picture" [ "$(grep -o '"/9j/' "$dir/page-groups.html" | wc -l)" -eq 96 ]
 check "it asks" grep -q '"doubts": \[\[[0-9]*,[0-9]*,0\.' "$dir/page-groups.html"
+
+# Who is in a film: a page of its own, which the first one leads to and which leads back.
+if command -v ffmpeg > /dev/null; then
+    film=$dir/page-film.html
+    check "the page of the film is named" grep -q "^who is in the film: $film\$" "$dir/out"
+    check "it is complete" complete "$film"
+    check "the first page leads to it" grep -q '<a href="page-film.html">' "$dir/page.html"
+    check "and it leads back" grep -q '<a href="page.html">' "$film"
+    check "the film is in it" grep -q 'src="data:video/webm;base64,GkXf' "$film"
+    check "crops are in it" [ "$(grep -o 'src="data:image/jpeg;base64,/9j/' "$film" | wc -l)" -ge 20 ]
+    tracks() { sed -n 's|.*<b>\([0-9]*\) / \([0-9]*\)</b><span>tracks follow one deer only.*|\1 \2|p' "$film"; }
+    true_tracks() { tracks | (read -r right all && [ "$all" -ge 6 ] && [ $((right * 10)) -ge $((all * 8)) ]); }
+    check "8 of 10 tracks follow one deer" true_tracks
+else
+    check "without ffmpeg it says so" grep -q '^no film: there is no ffmpeg here' "$dir/out"
+    check "and the first page leads nowhere" [ "$(grep -c 'page-film.html' "$dir/page.html")" = 0 ]
+fi
 b0=$PWD/build/demo/efficientnet_b0.safetensors pictures=$PWD/build/demo/pictures
 
 # A folder of the user's own, with odd names, strangers without a folder, and one damaged file.
@@ -73,6 +90,7 @@ cp "$pictures"/Birch/view-[123].png "$dir/own/A & <B>"
 cp "$pictures"/Maple/view-[123].png "$dir/own/it's"
 cp "$pictures"/Spruce/view-1.png "$dir/own/unknown/who.png"
 demo 0 -m "$b0" -o "$dir/own.html" "$dir/own"
+check "there is no film" [ ! -e "$dir/own-film.html" ]
 check "one view of each is held back" grep -q '^best match right (rank-1): [0-9] of 2' "$dir/out"
 check "the stranger counts" grep -q '^never enrolled and rejected: [01] of 1' "$dir/out"
 check "names are escaped" complete "$dir/own.html"

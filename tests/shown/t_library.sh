@@ -51,6 +51,10 @@ cat > "$dir/user.c" <<'END'
 #include <reid.h>
 #include <stdio.h>
 #include <string.h>
+static void heard(reid_log_level level, reid_result id, const char *message, void *user) {
+    (void)user;
+    if (level == REID_LOG_WARNING) fprintf(stderr, "%s: %s\n", reid_result_name(id), message);
+}
 int main(int argc, char **argv) {
     static unsigned char pixels[48 * 64 * 3];
     static float row[65536];
@@ -59,6 +63,7 @@ int main(int argc, char **argv) {
     reid_ctx *ctx;
     reid_image image = {pixels, 48, 64, 0, REID_RGB8, NULL};
     desc.weights = argc > 1 ? argv[1] : "/no/such/file", desc.height = desc.width = 64, desc.error = &error;
+    desc.log_fn = heard;
     for (size_t i = 0; i < sizeof pixels; i++) pixels[i] = (unsigned char)(i * i >> 7);
     if (reid_version() != REID_VERSION) return 3;
     reid_result result = reid_create(&desc, &ctx);
@@ -84,7 +89,7 @@ check 'pkg-config knows the version' pkg-config --exact-version="$(sed -n \
     mv "$prefix/lib/libreid.so" kept.so
     check 'static' sh -c "cc -std=c99 $warnings user.c -o static"' $(pkg-config --cflags --libs --static reid)'
     mv kept.so "$prefix/lib/libreid.so"
-    header="cc -std=c99 -D_GNU_SOURCE -DREID_NO_VECTORS -O1 $warnings whole.c -o header"
+    header="cc -std=c99 -D_GNU_SOURCE -DREID_NO_VECTORS -O0 $warnings whole.c -o header"
     check 'header alone' sh -c "$header"' $(pkg-config --cflags reid) $(pkg-config --variable=header_libs reid)'
 }
 check 'LIBDIR reaches reid.pc' sh -c "PKG_CONFIG_PATH='$prefix/lib64/here/pkgconfig' pkg-config --libs reid |
@@ -104,6 +109,10 @@ if check 'seeded weights' make -s -C "$top" build/seeded &&
         check "$program runs" sh -c "./$program w.safetensors > $program.txt"
         check "$program: the same bits" cmp shared.txt $program.txt
     done
+    check 'a shared library that is optimised warns of nothing' sh -c './shared w.safetensors 2>&1 >shared.again |
+        cmp - /dev/null'
+    check 'without -O a warning of its own' sh -c './header w.safetensors 2>&1 >header.txt |
+        grep -q "^REID_WARN_NOT_OPTIMISED: .*use -O2"'
 fi
 rm -f "$log"
 finish

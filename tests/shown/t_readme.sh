@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.." || exit 1
 top=$PWD
 dir=$(mktemp -d) || exit 1
 server=
-trap '[ -z "$server" ] || kill -9 $server; rm -rf "$dir"' EXIT
+pg_host='' # of tests/lib/postgres.sh
+trap '[ -z "$server" ] || kill -9 $server; [ -z "$pg_host" ] || stop_postgres QUIT; rm -rf "$dir"' EXIT
 passed=0 failed=0
 check() { # check WHAT COMMAND...
     what=$1
@@ -53,12 +54,28 @@ check "the C program compiles" gcc -std=c99 -O2 -D_GNU_SOURCE -Wall -Wextra -Wpe
 cd "$dir/user" || exit 1
 check "the C program runs" ./twelve
 
+# A server of its own for what names a database; psql's variables say where it is. Subshells end with 77 without one.
+. "$top/tests/lib/python.sh"
+. "$top/tests/lib/postgres.sh"
+shared=0
+if (cd "$top" && need_postgres) > "$dir/log" 2>&1; then
+    here=$PWD
+    cd "$top" && need_postgres && cd "$here" || exit 1
+    chmod 755 "$dir"
+    start_postgres "$dir/pg" && shared=1
+    PGHOST=$pg_host PGUSER=postgres PATH=$PATH:$pg_programs
+    export PGHOST PGUSER PATH
+else
+    echo "$(cat "$dir/log"), what needs PostgreSQL is left out"
+fi
+
 block_sh=$(cd "$top" && block sh | sed 's/ *#.*//' | grep -v '^$')
 echo "$block_sh" > "$dir/commands"
 while read -r command; do
     case $command in
     "sh tools/demo" | "sh tests/run") continue ;; # the test and the runner
     make*) continue ;;                            # run above
+    createdb* | *postgresql:*) [ $shared = 1 ] || continue ;;
     *walk* | *tracks*) command -v ffmpeg > /dev/null || continue ;;
     *' &')
         sh -c "exec ${command% &}" > "$dir/server.log" 2>&1 &

@@ -3,6 +3,7 @@
 # is the database of that name.
 trap 'stop_postgres QUIT; rm -rf "$work"' EXIT
 chmod 755 "$work"
+pg_options='-c fsync=off' # the machine stays up
 start_postgres "$work/pg" || exit 1
 host=$(echo "$pg_host" | sed 's|/|%2F|g')
 

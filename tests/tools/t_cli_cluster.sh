@@ -87,6 +87,30 @@ check "one group" [ "$(groups got.csv | wc -l)" = 1 ]
 run 0 cluster all.npy --threshold 1.5 -o got.csv -q
 check "nobody is joined" [ "$(groups got.csv | wc -l)" = 24 ]
 
+# Single linkage: the best score of two groups joins them, so there are no more groups than by the mean.
+run 0 cluster all.npy --threshold 0.6 --method average -o got.csv -q
+same got.csv groups.csv
+run 0 cluster all.npy --threshold 0.6 --method single -o single.json -q
+check "a chain of pairs at the threshold leads through every group" python3 -c '
+import json, struct
+data = open("all.npy", "rb").read()
+rows = [struct.unpack("<32f", data[-24 * 128 + 128 * i:][:128]) for i in range(24)]
+ids = open("all.ids.txt").read().split("\n")
+dot = lambda a, b: sum(x * y for x, y in zip(a, b)) / (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
+home = list(range(24))
+for i in range(24):
+    for k in range(i):
+        if dot(rows[i], rows[k]) >= 0.6: home = [home[k] if h == home[i] else h for h in home]
+j = json.load(open("single.json"))
+got = {frozenset(r["id"] for r in g["crops"]) for g in j["groups"]}
+want = {frozenset(ids[i] for i in range(24) if home[i] == h) for h in home}
+assert got == want, (got, want)
+assert len(j["joins"]) >= 24 - len(want)'
+run 2 cluster all.npy --threshold 0.6 --method single --same-frame
+says '\-\-method single knows scores alone'
+run 2 cluster all.npy --threshold 0.6 --method complete
+says 'method'
+
 # A gallery, alone and beside a file; its threshold.
 run 0 gallery create all.gallery --like all.npy --fp16
 run 0 gallery add all.gallery all.npy

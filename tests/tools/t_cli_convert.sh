@@ -56,6 +56,28 @@ prints '^preset       torchreid (named in the file)$'
 run 0 convert wrapped.pth
 prints '^tensors      309 used'
 check "no file for an account" [ -z "$(sed -n '/written/p' "$out")" ]
+run 0 convert wrapped.pth changed.safetensors --preset mega --size 224x224 --filter bicubic --mean 0.5 --std .5,.5,.25
+prints '^preset       mega filter=bicubic mean=0.5 std=.5,.5,.25 size=224x224 (given as option)$'
+run 0 inspect changed.safetensors
+prints '^preset       mega filter=bicubic mean=0.5 std=.5,.5,.25 size=224x224 (named in the file)$'
+prints '^input        224 x 224 (height x width), resized straight to it$'
+prints '^pixels       bicubic, red first, times 0.00392157, mean 0.5 0.5 0.5, std 0.5 0.5 0.25$'
+changed=$(print_of "$out")
+run 0 inspect out.safetensors --preset 'mega filter=bicubic mean=0.5 std=.5,.5,.25' --size 224x224
+check "the same as with options" [ "$(print_of "$out")" = "$changed" ]
+run 0 inspect changed.safetensors --json
+prints '"preset": "mega+", .*"preprocessing": "mega filter=bicubic .*", "filter": "bicubic", "order": "rgb"'
+prints '"mean": \[0.5, 0.5, 0.5\], "std": \[0.5, 0.5, 0.25\]'
+run 0 convert changed.safetensors twice.safetensors --crop 0.9
+prints '^preset       mega filter=bicubic .* size=224x224 crop=0.9 (changed by options)$'
+run 0 inspect twice.safetensors --size 112x112
+prints '^input        112 x 112 (height x width), cropped from the centre after resizing the short side to 124$'
+run 2 inspect twice.safetensors --resize 100
+says 'a short side of 100 is less than the 224 x 224'
+run 2 inspect twice.safetensors --filter lanczos
+says '"filter=lanczos" is none of filter=bilinear, '
+run 2 inspect twice.safetensors --preset nope
+says 'no preset is named "nope"; there are: torchvision-v1, '
 run 0 convert --json wrapped.pth out.safetensors
 prints '"converted": true, "error": null, "format": "PyTorch zip, pickle protocol 2", "group": "state_dict"'
 prints '"tensors": {"missing": 0, "used": 309, "reshaped": 0, "carried": 51, "dropped": 0, "neck": 0, "unknown": 0'

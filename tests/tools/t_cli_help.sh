@@ -87,7 +87,7 @@ if command -v bash >/dev/null 2>&1; then
         bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _reid; echo ${COMPREPLY[*]}' "$out" reid "$@"
     }
     check "commands" [ "$(completions in)" = inspect ]
-    check "options" [ "$(completions embed --res)" = --resume ]
+    check "options" [ "$(completions embed --resu)" = --resume ]
     check "choices" [ "$(completions match --precision fp)" = "fp32 fp16" ]
     check "networks" [ "$(completions inspect --net resnet50-m)" = resnet50-multiscale ]
     check "no files where options are wanted" [ -z "$(completions embed --gallery)" ]

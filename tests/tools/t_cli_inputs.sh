@@ -136,7 +136,7 @@ for k in 1 2 3 4 5 6 7 8; do
         "$CLI_FILES" upright plain.jpg "exif$k$order.png" $k
     done
 done
-embed 0 exif?II.jpg exif?MM.jpg
+embed 0 exif?II.jpg exif?MM.jpg --jpeg stb # as cli_files has decoded them
 floats >from_exif
 embed 0 exif?II.png exif?MM.png
 floats >from_pixels

@@ -193,7 +193,7 @@ refused() { # refused PATTERN ARGUMENT...
     silent
     absent no
 }
-refused 'no VIDEO' --detections film.txt
+refused 'no VIDEO or FOLDER' --detections film.txt
 refused 'give --detections FILE' film.mp4
 run 2 track film.mp4 --detections film.txt -m w.safetensors --threshold 1
 says 'give -o DIR'
@@ -238,12 +238,12 @@ printf '#!/bin/sh\nsleep 1000\n' >hang
 chmod +x hang
 "$REID" track -m w.safetensors --size 64x64 --threshold 0.9 -o no film.mp4 --detections film.txt --ffmpeg ./hang \
     2>"$err" &
-while [ -z "$(find . -name 'no.part.*')" ]; do sleep 0.05; done
+while [ ! -d no.part/whole/crops/film ]; do sleep 0.05; done
 kill $!
 wait $!
 check "ended by the signal" [ $? = 143 ]
 absent no
-check "nothing left over" [ -z "$(find . -name '*.part.*')" ]
+check "nothing left over" [ -z "$(find . -name '*.part*')" ]
 track 2 no film.mp4 --detections film.txt --ffmpeg ./hang --frame-timeout 1
 says 'film.mp4: no frame came from ffmpeg for 1 seconds'
 no_leftovers

@@ -287,6 +287,24 @@ static void test_origins(void **state) {
     }
 }
 
+/* timm's names do not say whether padding is TensorFlow's: somebody else has to. */
+static void test_twins(void **state) {
+    static const struct { const char *file, *asked; int ambiguous; } rows[] = {
+        {"best.pth", NULL, 1}, {"tf_efficientnet_b0.pth", NULL, 0}, {"efficientnet_b0_ra-3dd342df.pth", NULL, 0},
+        {"best.pth", "efficientnet_b0", 0}};
+    static names timm;
+    (void)state;
+    memset(&timm, 0, sizeof timm);
+    efficientnet(&timm, &TIMM, B0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        found f = look(&timm, "", NULL, rows[i].asked, rows[i].file);
+        if (!f.good) fail_msg("row %zu: %s", i, f.why.s);
+        assert_int_equal(f.m.ambiguous[0] != 0, rows[i].ambiguous);
+        if (rows[i].ambiguous) assert_non_null(strstr(f.m.ambiguous, "--net efficientnet_b0 or --net tf_"));
+        forget(&f);
+    }
+}
+
 static void test_leftovers(void **state) {
     static const struct { const char *name; fate what; } rows[] = {
         {"fc.weight", FATE_CARRIED}, {"bn1.num_batches_tracked", FATE_CARRIED}, {"x.num_batches_tracked", FATE_DROPPED},
@@ -366,8 +384,8 @@ static void test_problems(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layouts),   cmocka_unit_test(test_origins),  cmocka_unit_test(test_leftovers),
-        cmocka_unit_test(test_strangers), cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_twins), cmocka_unit_test(test_layouts), cmocka_unit_test(test_origins),
+        cmocka_unit_test(test_leftovers), cmocka_unit_test(test_strangers), cmocka_unit_test(test_problems),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -8,7 +8,8 @@ cd "$(dirname "$0")/../.." || exit 1
 
 rooms='base cli pictures weights embedding gallery identity report server review demo_program commands'
 alone='gpu load peers results'                  # not part of the command
-top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh reid.pc.in README.md'
+top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh README.md'
+top="$top reid.pc.in reid-config.cmake.in reid-config-version.cmake.in"
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

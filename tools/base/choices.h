@@ -6,6 +6,8 @@ enum { MAX_MODELS = 2 }; /* whose embeddings stand side by side */
 
 #define PRECISIONS "fp32|fp16|bf16|int8"
 #define CALIBRATION_METHODS "logistic|isotonic"
+#define LINKAGES "average|single"
+#define JPEG_DECODERS "auto|stb|turbo"
 #define FIT_METHODS "auto|within|lda|pca"
 
 /* The position of value in "a|b|c", or -1. */

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,14 +29,19 @@ static int is_free(const char *path, text *why) {
     return entries == 0 || refuse(why, "is there already, and not empty");
 }
 
-int folder_begin(folder *f, const char *path, text *why) {
-    text temp = TEXT_INIT;
+/* Checks the final name, which goes into f. */
+static int begin(folder *f, const char *path, text *why) {
     size_t len = strlen(path);
     memset(f, 0, sizeof *f);
+    f->lock = -1;
     while (len > 1 && path[len - 1] == '/') len--;
     f->path = mem_copy(path, len);
-    if (!f->path) return text_no_memory(why);
-    if (!is_free(f->path, why)) return 0;
+    return f->path ? is_free(f->path, why) : text_no_memory(why);
+}
+
+int folder_begin(folder *f, const char *path, text *why) {
+    text temp = TEXT_INIT;
+    if (!begin(f, path, why)) return 0;
     text_printf(&temp, "%s.part.XXXXXX", f->path);
     if (text_failed(&temp)) text_no_memory(why);
     else if (!mkdtemp(temp.s) || chmod(temp.s, 0755) != 0) refuse(why, "cannot make %s: %s", temp.s, strerror(errno));
@@ -46,6 +52,97 @@ int folder_begin(folder *f, const char *path, text *why) {
     text_free(&temp);
     return 0;
 }
+
+/* --- work that can be continued ----------------------------------------------------------------------------------- */
+
+static const char WHOLE[] = "whole", NOTE[] = ".note";
+
+static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where) {
+    (void)st, (void)where;
+    (kind == FTW_DP ? rmdir : unlink)(path); /* what cannot be removed stays; there is nobody to tell */
+    return 0;
+}
+
+static int remove_inside(const char *path, const struct stat *st, int kind, struct FTW *where) {
+    return where->level ? remove_entry(path, st, kind, where) : 0;
+}
+
+enum { OPEN_FOLDERS = 8 };
+static void remove_all(const char *path) { nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS); }
+
+/* Does it hold nothing but what such work leaves? Then it may be emptied. */
+static int is_ours(const char *path, int *found, text *why) {
+    DIR *d = opendir(path);
+    if (!d) return refuse(why, "cannot open %s: %s", path, strerror(errno));
+    int ours = 1;
+    *found = 0;
+    for (const struct dirent *entry; (entry = readdir(d)) != NULL;) {
+        const char *name = entry->d_name;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+        *found = 1;
+        ours = ours && (strcmp(name, WHOLE) == 0 || text_ends_with(name, NOTE) || text_ends_with(name, ".note.part"));
+    }
+    closedir(d);
+    return ours || refuse(why, "%s is there already, and is not what an interrupted run left", path);
+}
+
+/* Locked, and still called what it is called. */
+static int lock_work(folder *f, text *why) {
+    struct stat a, b;
+    f->lock = open(f->work, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (f->lock < 0) return refuse(why, "cannot open %s: %s", f->work, strerror(errno));
+    if (flock(f->lock, LOCK_EX | LOCK_NB) != 0 || fstat(f->lock, &a) != 0 || lstat(f->work, &b) != 0 ||
+        a.st_dev != b.st_dev || a.st_ino != b.st_ino) return refuse(why, "another reid is writing %s", f->work);
+    if (a.st_uid != geteuid()) return refuse(why, "%s belongs to another user", f->work);
+    return !(a.st_mode & 022) || refuse(why, "%s can be written by others", f->work);
+}
+
+static int make_folder(const char *path, mode_t mode, text *why) {
+    return mkdir(path, mode) == 0 || errno == EEXIST || refuse(why, "cannot make %s: %s", path, strerror(errno));
+}
+
+int folder_resume(folder *f, const char *path, int resume, int *found, text *why) {
+    text work = TEXT_INIT, temp = TEXT_INIT;
+    *found = 0;
+    if (!begin(f, path, why)) return 0;
+    text_printf(&work, "%s.part", f->path);
+    text_printf(&temp, "%s.part/%s", f->path, WHOLE);
+    int good = (!text_failed(&work) && !text_failed(&temp)) || text_no_memory(why);
+    if (good) f->work = work.s, f->temp = temp.s;
+    good = good && make_folder(f->work, 0700, why) && lock_work(f, why) && is_ours(f->work, found, why);
+    if (good && *found && !resume) nftw(f->work, remove_inside, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    if (good && make_folder(f->temp, 0755, why)) return 1;
+    if (f->lock >= 0) close(f->lock);
+    f->work = f->temp = NULL; /* what is there may be somebody else's: folder_end leaves it alone */
+    text_free(&work), text_free(&temp);
+    return 0;
+}
+
+static int note_path(const folder *f, const char *name, text *path, text *why) {
+    text_printf(path, "%s/%s%s", f->work, name, NOTE);
+    return !text_failed(path) || text_no_memory(why);
+}
+
+int folder_note(const folder *f, const char *name, const text *content, text *why) {
+    text path = TEXT_INIT;
+    int good = note_path(f, name, &path, why) && (!text_failed(content) || text_no_memory(why)) &&
+               file_write(path.s, content, why);
+    text_free(&path);
+    return good;
+}
+
+int folder_noted(const folder *f, const char *name, text *content, text *why) {
+    static const size_t most = (size_t)1 << 36;
+    struct stat st;
+    text path = TEXT_INIT;
+    int result = note_path(f, name, &path, why) ? 1 : -1;
+    if (result > 0 && lstat(path.s, &st) != 0) result = errno == ENOENT ? 0 : refuse(why, "%s", strerror(errno)) - 1;
+    if (result > 0 && !file_read(path.s, most, 1, content, why)) result = -1;
+    text_free(&path);
+    return result;
+}
+
+/* --- what is in it ------------------------------------------------------------------------------------------------ */
 
 static int inside(const folder *f, const char *name, text *path, text *why) {
     text_printf(path, "%s/%s", f->temp, name);
@@ -58,6 +155,14 @@ int folder_add(const folder *f, const char *name, text *why) {
     if (good && mkdir(path.s, 0777) != 0) good = refuse(why, "cannot make %s: %s", path.s, strerror(errno));
     text_free(&path);
     return good;
+}
+
+int folder_renew(const folder *f, const char *name, text *why) {
+    text path = TEXT_INIT;
+    int good = inside(f, name, &path, why);
+    if (good) remove_all(path.s);
+    text_free(&path);
+    return good && folder_add(f, name, why);
 }
 
 int folder_write(const folder *f, const char *name, const text *content, text *why) {
@@ -77,15 +182,10 @@ int folder_finish(folder *f, text *why) {
     return 1;
 }
 
-static int remove_entry(const char *path, const struct stat *st, int kind, struct FTW *where) {
-    (void)st, (void)where;
-    (kind == FTW_DP ? rmdir : unlink)(path); /* what cannot be removed stays; there is nobody to tell */
-    return 0;
-}
-
 void folder_end(folder *f) {
-    enum { OPEN_FOLDERS = 8 };
-    if (f->temp) nftw(f->temp, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
-    free(f->temp), free(f->path);
+    if (f->work && !(f->temp && f->keep)) remove_all(f->work);
+    else if (f->temp && !f->work) remove_all(f->temp);
+    if (f->work) close(f->lock);
+    free(f->temp), free(f->path), free(f->work);
     memset(f, 0, sizeof *f);
 }

@@ -262,9 +262,22 @@ static int is_secret(const char *name, size_t len) {
     return (len >= n && strncasecmp(name + len - n, WORD, n) == 0) || memchr(name, '%', len) != NULL;
 }
 
+/* host:port,[host]:port … where a port is a number. */
+static int are_hosts(const char *s, const char *end) {
+    while (s < end) {
+        if (*s == '[') s += strcspn(s, "]");
+        if (s < end && *s++ == ':') s += strspn(s, "0123456789");
+        else continue;
+        if (s < end && *s != ',') return 0;
+    }
+    return 1;
+}
+
 int is_plain_url(const char *place) {
     const char *rest = after_scheme(place), *at_sign = rest ? strchr(rest, '@') : NULL;
-    return rest && (!at_sign || (at_sign < rest + strcspn(rest, "/?") && !strchr(at_sign + 1, '@')));
+    const char *end = rest ? rest + strcspn(rest, "/?") : NULL;
+    if (!rest || (at_sign && (at_sign > end || strchr(at_sign + 1, '@')))) return 0;
+    return are_hosts(at_sign ? at_sign + 1 : rest, end);
 }
 
 size_t visible_place(char *out, size_t size, const char *place) {

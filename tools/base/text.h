@@ -52,7 +52,7 @@ size_t visible(char *out, size_t size, const char *s);
 /* 1 for postgresql://… and postgres://…, which are the address of a database. */
 int is_database_url(const char *place);
 /* 1 when it is plain where such a URL has its user and password: it has no other @, for a password that was not encoded
-   may hold any character. */
+   may hold any character, and no port that may be one. */
 int is_plain_url(const char *place);
 /* visible() for a path or such a URL, of which whatever may be a password becomes ***. */
 size_t visible_place(char *out, size_t size, const char *place);

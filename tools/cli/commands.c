@@ -46,8 +46,8 @@ const command COMMANDS[] = {
      match_main},
     {'g', "gallery", "PART FILE [OPTION]... [ARGUMENT]...",
      "known individuals, in a file or in PostgreSQL",
-     "PART is create, add, remove, list, search, set, compact, verify, export, sql or reembed; FILE is the gallery: a "
-     "file, or a database, postgresql://...\n\n"
+     "PART is create, add, remove, list, search, set, compact, verify, export, push, pull, sql or reembed; FILE is the "
+     "gallery: a file, or a database, postgresql://...\n\n"
      "A gallery holds templates: an embedding with an id, an identity, and perhaps a camera, a time and the picture it "
      "came from. It knows by which model they were made, and refuses others.\n\n"
      "create makes an empty one. add takes pictures and folders (with -m, identities as in reid match), a list "
@@ -67,13 +67,22 @@ const command COMMANDS[] = {
      "refused when it is stored. create makes the tables, sql prints them for whoever does that instead, with a number "
      "only what is newer than that version. Who gets the role reid_reader can search, a reid_writer add and remove as "
      "well. compact runs VACUUM.\n\n"
-     "reembed, in a database, embeds its templates by another model (-m) while everybody goes on with the old one: start "
-     "it on as many machines as there are, also several times; each takes pictures that no other has, from the paths by "
-     "which they were added or below --root, and they may be stopped or killed. What cannot be embedded is told, kept "
-     "with its reason and tried again by the next run; a box is cut as it was when it was added, a picture that is not "
-     "the same file any more is refused. --status says how far it is, --compare what would change, --switch changes "
-     "the gallery's model in one transaction, when nothing is missing; --back returns to the one before, --drop forgets "
-     "one.",
+     "push FILE URL stores a gallery file in a database, which gets a gallery where it has none; what is there already "
+     "and equal is left alone, what differs is refused by its id. It stores 4096 templates at a time and in the file's "
+     "order, so that a push that was interrupted is continued by pushing again; the index of an empty database is built "
+     "when all are there. pull URL FILE writes all of a database to a new file, the same bytes that were pushed if that "
+     "file was compact.\n\n"
+     "search of a database with more than 10000 templates asks its index (HNSW, by halves) for the nearest 200 of each "
+     "query and computes their scores exactly; it asks for more until -k identities are among them. Others it compares "
+     "with all of them, as it does with files, and with --exact, --all or a filter that takes few. JSON tells the "
+     "candidates of each query and whether the index gave up too early (\"too_few\"), which is also a warning.\n\n"
+     "reembed, in a database, embeds its templates by another model (-m) while everybody goes on with the old one: "
+     "start it on as many machines as there are, also several times; each takes pictures that no other has, from the "
+     "paths by which they were added or below --root, and they may be stopped or killed. What cannot be embedded is "
+     "told, kept with its reason and tried again by the next run; a box is cut as it was when it was added, a picture "
+     "that is not the same file any more is refused. --status says how far it is, --compare what would change, --switch "
+     "changes the gallery's model in one transaction, when nothing is missing; --back returns to the one before, --drop "
+     "forgets one.",
      {"reid gallery create deer.gallery -m resnet50.safetensors --fp16",
       "reid gallery add deer.gallery -m resnet50.safetensors gallery/",
       "reid gallery search deer.gallery -m resnet50.safetensors -k 3 query.png"},
@@ -263,7 +272,8 @@ const command COMMANDS[] = {
       "reid cluster crops.npy --threshold 0.8 --same-frame --decisions decisions.jsonl --carry groups.csv -o again.csv",
       "reid cluster crops.npy --threshold 0.8 --explain crops/1/1.png crops/2/1.png"},
      cluster_main},
-    {'k', "track", "[OPTION]... VIDEO... --detections FILE -o DIR", "videos to tracks, best frames and individuals",
+    {'k', "track", "[OPTION]... VIDEO|FOLDER... --detections FILE -o DIR",
+     "videos and bursts of photos to tracks, best frames and individuals",
      "Reads each video once, with ffmpeg, follows the boxes that a detector has found in it from frame to frame, keeps "
      "the best frames of every track (sharp, large, whole, not covered) and embeds what is in their boxes. Tracks that "
      "broke are joined when the embeddings say so and time and place allow it; then individuals are found as by reid "
@@ -275,7 +285,14 @@ const command COMMANDS[] = {
      "A track that was joined has the best frames of each of its parts. Frames are all those that the file has, "
      "upright, at their own times, whatever the rate. Of a video that is damaged or ends early, what can be read "
      "counts; the rest is named. Detections that do not fit the video are refused. Exit status: 0, 1 when a video is "
-     "incomplete or a crop failed, 2 when nothing was written.",
+     "incomplete or a crop failed, 2 when nothing was written.\n\n"
+     "A FOLDER holds photos of camera traps: each folder in it with photos is a camera, and photos that follow each "
+     "other within --burst are followed as the frames of a video are. When they were taken is EXIF's DateTimeOriginal, or "
+     "what --times says; a photo without a time stands alone. Detections are found by the photos' names: "
+     "MegaDetector's JSON, COCO, or CSV with path,x,y,width,height and perhaps score, category.\n\n"
+     "DIR appears whole, at the end. Until then the work is in DIR.part, where every video that is finished is noted "
+     "with its rows: of a run that was interrupted or killed, --resume does the rest, and the result has the bytes of "
+     "one run. A video in the middle is read from its beginning. Other inputs, models or options are refused.",
      {"reid track film.mkv --detections film.txt -m w.safetensors --threshold 0.8 -o tracks", NULL, NULL}, track_main},
     {'r', "review", "[OPTION]... INPUT... --decisions FILE", "people say who is the same, on a page in the browser",
      "INPUT are files of embeddings (reid embed) and galleries. Their crops are grouped as by reid cluster, and a "

@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,6 +91,16 @@ static int set_size(options *o, const option *spec, void *slot, const char *valu
     m->height = (int)hw[0];
     m->width = (int)hw[1];
     return 1;
+}
+
+/* A field of the preset, under the name that it has in reid.h; the library checks the value. */
+static int set_field(options *o, const option *spec, void *slot, const char *value) {
+    model_options *m = slot;
+    size_t at = strlen(m->fields), size = sizeof m->fields - at;
+    (void)o;
+    if (!*value || strpbrk(value, " =")) return 0;
+    int n = snprintf(m->fields + at, size, "%s%s=%s", at ? " " : "", spec->name, value);
+    return n > 0 && (size_t)n < size;
 }
 
 static int set_head(options *o, const option *spec, void *slot, const char *value) {
@@ -183,8 +194,17 @@ const option OPTIONS[] = {
     {0, "net", "NAME", "emibpcgltswfk", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
     {0, "preset", "NAME", "emibpcgltswfk", set_text, PER_MODEL(preset), 0, 0,
-     "preprocessing. Default: the one named in the file, else the network's"},
-    {0, "size", "HxW", "emibpgltswfk", set_size, 1, 0, 1, REID_MAX_INPUT,
+     "preprocessing, which the options from here to --size change. Default: the one named in the file, else the "
+     "network's"},
+    {0, "filter", "bilinear|bicubic", "emibpcgltswfk", set_field, 1, 0, 0, 0, "how pictures are resized"},
+    {0, "resize", "straight|N", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "resize straight to the network's input, or the short side to N pixels, of which the middle is cropped"},
+    {0, "crop", "FRACTION", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "the part of the short side that is kept, as timm's crop_pct, instead of --resize"},
+    {0, "mean", "R,G,B", "emibpcgltswfk", set_field, 1, 0, 0, 0,
+     "what is subtracted in each channel of the network, or one number for all, after pixels were divided by 255"},
+    {0, "std", "R,G,B", "emibpcgltswfk", set_field, 1, 0, 0, 0, "what is then divided by"},
+    {0, "size", "HxW", "emibpcgltswfk", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
     {0, "head", "none|file|seeded[:SEED]", "emibpgltswfk", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
@@ -225,6 +245,9 @@ const option OPTIONS[] = {
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
     {0, "resume", NULL, "e", set_flag, SHARED(resume), 0, 0,
      "continue FILE.part of an interrupted run, and keep it when interrupted again"},
+    {0, "resume", NULL, "k", set_flag, SHARED(resume), 0, 0,
+     "continue DIR.part of an interrupted run behind the videos that it has finished, and keep it when interrupted "
+     "again"},
     {0, "strict", NULL, "emgltf", set_flag, SHARED(strict), 0, 0,
      "stop at the first input that fails: no output, exit 1"},
 
@@ -247,6 +270,15 @@ const option OPTIONS[] = {
     {0, "other-camera", NULL, "g", set_flag, SHARED(other_camera), 0, 0,
      "search: leave out templates of the query's own camera"},
     {0, "all", NULL, "g", set_flag, SHARED(all_hits), 0, 0, "search: everything that reaches the threshold"},
+    {0, "only", "IDENTITY", "g", set_text, SHARED(only), 0, 0, "search: only templates of this identity"},
+    {0, "in-camera", "NAME", "g", set_text, SHARED(in_camera), 0, 0, "search: only templates of this camera"},
+    {0, "from", "T", "g", set_text, SHARED(from), 0, 0, "search: only templates seen at this time or later"},
+    {0, "until", "T", "g", set_text, SHARED(until), 0, 0, "search: only templates seen before this time"},
+    {0, "exact", NULL, "g", set_flag, SHARED(exact), 0, 0,
+     "search: compare with every template, also of a large database. Files always are"},
+    {0, "candidates", "N", "g", set_int, SHARED(candidates), 1, 100000,
+     "search: templates that the index of a database is asked for. Default: 200 or more where there are more than "
+     "10000, else all are compared"},
     {0, "salvage", NULL, "g", set_flag, SHARED(salvage), 0, 0, "compact: leave out damaged records"},
     {'o', "output", "FILE", "g", set_text, SHARED(output), 0, 0,
      "export: FILE.npy or FILE.fvecs (with FILE.ids.txt and FILE.meta.json), or FILE.jsonl"},
@@ -376,6 +408,9 @@ const option OPTIONS[] = {
      "FILE.csv or FILE.json; with --camtrap-dp a new folder. Default: CSV on stdout, with --json JSON"},
     {0, "threshold", "T", "urk", set_real, SHARED(threshold), -1000, 1000,
      "groups are joined down to this mean score. Default: the calibration's, else the galleries' own"},
+    {0, "method", LINKAGES, "u", set_choice, SHARED(linkage), 0, 0,
+     "how groups are joined: by the mean of all their scores, or, for comparison, by the best one alone, which makes "
+     "chains (the components of the graph of all pairs at the threshold) and knows no decisions, pictures or tracks"},
     {0, "suggest", "T", "ur", set_real, SHARED(suggest), -1000, 1000,
      "mean scores from T to the threshold are worth a question. Default: where the calibration says 10 %, else 0.1 "
      "below the threshold"},
@@ -440,6 +475,10 @@ const option OPTIONS[] = {
     {0, "best", "N", "k", set_int, SHARED(best), 1, 100, "frames kept of each track. Default: 3"},
     {0, "apart", "SECONDS", "k", set_real, SHARED(apart), 0, 86400,
      "the least time between two of them. Default: 0.5"},
+    {0, "burst", "SECONDS", "k", set_real, SHARED(burst), 0, 86400,
+     "photos: those that follow each other within so many seconds are one burst. Default: 5"},
+    {0, "times", "FILE.csv", "k", set_text, SHARED(times), 0, 0,
+     "photos: when they were taken, in columns path and time, for those whose EXIF does not say so, or not rightly"},
     {0, "stream", "N", "k", set_int, SHARED(stream), 0, 1000, "which video stream of the file, from 0. Default: 0"},
     {0, "ffmpeg", "PROGRAM", "k", set_text, SHARED(ffmpeg), 0, 0,
      "what decodes videos, version 4.4 or newer. Default: ffmpeg, from PATH"},
@@ -471,8 +510,11 @@ const option OPTIONS[] = {
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
     {0, "memory", "BYTES", "emibgltswk", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emgltswf", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
+    {0, "jpeg", JPEG_DECODERS, "emgltswf", set_choice, SHARED(jpeg), 0, 0,
+     "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
+     "by a few levels. Default: auto, libturbojpeg where it is installed"},
     {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
@@ -545,9 +587,19 @@ static int parse_letters(options *o, const command *c, char **argv) {
     return 1;
 }
 
+/* A preset and the options that change it become one text. Returns 0 when that is too long. */
+static int change_preset(const command *c, model_options *m) {
+    size_t size = sizeof m->changed;
+    if (!m->fields[0]) return 1;
+    int n = snprintf(m->changed, size, "%s%s%s", m->preset ? m->preset : "", m->preset ? " " : "", m->fields);
+    if (n < 0 || (size_t)n >= size) return usage_error(c, "too long for a preset", m->fields);
+    m->preset = m->changed;
+    return 1;
+}
+
 int options_parse(options *o, const command *c, int argc, char **argv) {
     memset(o, 0, sizeof *o);
-    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = (double)NAN;
+    o->threshold = o->min_conf = o->suggest = o->shrinkage = o->holdout = o->apart = o->burst = (double)NAN;
     o->count_seed = o->first_frame = -1;
     o->top_k = 5;
     o->by = REID_GROUP_MAX;
@@ -576,6 +628,9 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
         i += used;
     }
     o->operands[o->operand_count] = NULL;
+    if (!change_preset(c, &o->every)) return 0;
+    for (int i = 0; i < o->models; i++)
+        if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->quiet ? SAY_QUIET : o->verbose);
     return 1;
 }

@@ -17,6 +17,8 @@ typedef struct model_options {
     reid_head head;
     uint64_t head_seed;
     int allow_unused;
+    char fields[160]; /* that change the preset, "filter=bicubic crop=0.95" */
+    char changed[320]; /* the preset with them, to which `preset` then points */
 } model_options;
 
 typedef struct options {
@@ -27,7 +29,7 @@ typedef struct options {
     int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
-    int flip, raw, latency, json, quiet, verbose;
+    int flip, raw, latency, json, quiet, verbose, jpeg; /* jpeg: a jpeg_decoder */
     const char *kernels, *pack, *chip;
 
     const char *output, *boxes, *category;
@@ -43,6 +45,8 @@ typedef struct options {
     const char *root, *drop;
     int status, compare_models, switch_over, back, partial;
     double lease; /* seconds */
+    const char *only, *in_camera, *from, *until;
+    int exact, candidates; /* candidates: 0 when not given */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     double least_cosine; /* NAN: not given */
@@ -63,7 +67,7 @@ typedef struct options {
     int count, sample, per_crop; /* 0: the usual ones */
     long long count_seed;        /* -1: not given */
 
-    int fit_method, report;
+    int fit_method, report, linkage; /* linkage: of LINKAGES */
     long long fit_dim, seed;    /* fit_dim: 0 when not given */
     double shrinkage, holdout;  /* NAN: not given */
 
@@ -74,7 +78,8 @@ typedef struct options {
 
     const char *detections, *ffmpeg, *cuts;
     int stream, first_frame; /* first_frame: -1 when not given */
-    double apart;            /* seconds; NAN: not given */
+    double apart, burst;     /* seconds; NAN: not given */
+    const char *times;
 
     int help, man;
     const char *completion;

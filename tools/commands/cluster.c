@@ -20,6 +20,9 @@ static int check_options(const options *o) {
         say_error("cluster: no %s; see \"reid help cluster\"", o->explain ? "INPUT and two ids" : "INPUT");
     else if (o->carry && o->add)
         say_error("cluster: --carry groups everything anew, --add moves nothing: give one of them");
+    else if (o->linkage && (o->same_frame || o->tracks || o->decisions || o->add || o->count))
+        say_error("cluster: --method single knows scores alone: --same-frame, --tracks, --decisions, --add and --count "
+                  "do not go with it");
     else if (o->explain && o->output) say_error("cluster: --explain writes no file: -o does not go with it");
     else if (o->labels && o->own_labels) say_error("cluster: --labels and --own-labels: give one of them");
     else if ((o->labels || o->own_labels) && !o->output)

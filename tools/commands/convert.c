@@ -25,7 +25,8 @@ typedef struct conversion {
     int last_stride;                 /* 0: nothing says, or no ResNet */
     const char *stride_why;
     uint64_t out_size;
-    char fingerprint[40], final_preset[40];
+    char fingerprint[40], final_preset[256];
+    text changed;                    /* the preset, with the fields that options have changed */
     text why, report;
     int done;
 } conversion;
@@ -51,12 +52,10 @@ static int same_file(const char *a, const char *b) {
 }
 
 static int check_arguments(const options *o) {
-    const char *net = o->every.network, *preset = o->every.preset;
+    const char *net = o->every.network;
     if (o->operand_count < 1 || o->operand_count > 2)
         say_error("convert: a checkpoint and the name of the file to make are needed; see \"reid help convert\"");
     else if (net && !is_listed(net, reid_network_name)) say_error("convert: no network is named \"%s\"", shown(net));
-    else if (preset && !is_listed(preset, reid_preset_name))
-        say_error("convert: no preset is named \"%s\"", shown(preset));
     else if (o->operand_count == 2) {
         const char *out = o->operands[1];
         size_t n = strlen(out), end = strlen(".safetensors");
@@ -76,10 +75,23 @@ static int decide(conversion *v) {
     v->preset = v->map.preset;
     v->preset_why = v->map.preset_why;
     if (v->from.preset) v->preset = v->from.preset, v->preset_why = "named in the file";
-    if (v->o->every.preset) v->preset = v->o->every.preset, v->preset_why = "given as option";
-    if (v->preset && !is_listed(v->preset, reid_preset_name))
-        return refuse(&v->why, "the file names the preset \"%.100s\", which is not known here; give --preset",
-                      v->preset);
+    const model_options *asked = &v->o->every;
+    if (asked->preset || asked->height) {
+        const char *given = asked->preset ? asked->preset : "";
+        int whole = *given && !memchr(given, '=', strcspn(given, " ")); /* a name, perhaps with fields */
+        if (!whole && v->preset) text_printf(&v->changed, "%s ", v->preset);
+        text_puts(&v->changed, given);
+        if (asked->height) text_printf(&v->changed, "%ssize=%dx%d", *given ? " " : "", asked->height, asked->width);
+        if (text_failed(&v->changed)) return text_no_memory(&v->why);
+        v->preset_why = whole || !v->preset ? "given as option" : "changed by options";
+        v->preset = v->changed.s;
+    }
+    if (v->preset) { /* what its fields say is checked when the file is opened again */
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(v->preset, " "), v->preset);
+        if (!strchr(name, '=') && !is_listed(name, reid_preset_name))
+            return refuse(&v->why, "no preset is named \"%.100s\" (%s); reid.h lists them", name, v->preset_why);
+    }
     if (!is_resnet(v)) return 1;
     v->last_stride = v->map.last_stride;
     v->stride_why = v->map.origin;
@@ -144,7 +156,7 @@ static int check_result(conversion *v, const char *temp) {
     if (r == REID_OK) {
         if (model_create(&made, &desc)) {
             snprintf(v->fingerprint, sizeof v->fingerprint, "%s", made.info.fingerprint);
-            snprintf(v->final_preset, sizeof v->final_preset, "%s", made.info.preset);
+            snprintf(v->final_preset, sizeof v->final_preset, "%s", made.info.preprocessing);
             model_close(&made);
             return 1;
         }
@@ -279,7 +291,9 @@ static void report_text(conversion *v) {
     report_source(v);
     add_label(t, "network");
     text_printf(t, "%s (%s)\n", v->map.network->name,
-                v->o->every.network ? "given as option" : "found from its tensors");
+                v->o->every.network    ? "given as option"
+                : v->map.ambiguous[0] ? "or another with the same tensors: see the warning"
+                                      : "found from its tensors");
     add_label(t, "preset");
     if (v->preset) text_printf(t, "%s (%s)\n", v->preset, v->preset_why);
     else if (v->final_preset[0])
@@ -323,6 +337,7 @@ static void json_mapping(conversion *v) {
     json_field(t, "layout", m->layout);
     json_field(t, "origin", m->origin);
     json_field(t, "network", m->network->name);
+    json_field(t, "ambiguous", m->ambiguous);
     json_field(t, "preset", v->preset ? v->preset : v->final_preset);
     json_field(t, "preset_from", v->preset ? v->preset_why : "the network's default");
     text_printf(t, ", \"last_stride\": %d", v->last_stride);
@@ -359,6 +374,7 @@ static void say_notes(const conversion *v) {
         say_warning("%s: written without checksums, so that damage would not be noticed", shown(v->in));
     if (v->map.others[0])
         say_warning("%s: also there and not taken: %s (--key chooses)", shown(v->in), shown(v->map.others));
+    if (v->map.ambiguous[0]) say_warning("%s: %s", shown(v->in), v->map.ambiguous);
     if (v->map.differs[0])
         say_warning("%s: embeddings will differ from the original's: %s", shown(v->in), v->map.differs);
 }
@@ -399,6 +415,7 @@ int convert_main(options *o) {
     networks_free(&v.all);
     checkpoint_close(&v.from);
     text_free(&v.why);
+    text_free(&v.changed);
     text_free(&v.report);
     return status;
 }

@@ -269,8 +269,9 @@ static int write_head(fit_run *f) {
     text_visible(&from, slash ? slash + 1 : f->o->model[0].weights);
     tell_parts(f, &method, &shrinkage, &share);
     const char *metadata[] = {
-        "reid.network", f->inputs.written, "reid.preset", info->preset, "reid.source", from.s, "reid.head_source",
-        info->fingerprint, "reid.head_method", method.s, "reid.head_shrinkage", shrinkage.s, "reid.head_share", share.s,
+        "reid.network", f->inputs.written, "reid.preset", info->preprocessing, "reid.source", from.s,
+        "reid.head_source", info->fingerprint, "reid.head_method", method.s,
+        "reid.head_shrinkage", shrinkage.s, "reid.head_share", share.s,
         "reid.head_individuals", individuals, "reid.head_crops", crops,
         strncmp(info->network, "resnet", 6) == 0 ? "reid.last_stride" : NULL, stride, NULL};
     int good = need_text(&from) && need_text(&method) && need_text(&shrinkage) && need_text(&share);

@@ -74,6 +74,15 @@ static int tell_stored(adding *a) {
     return good;
 }
 
+/* Nothing more can be stored. Always returns 0. */
+static int give_up(adding *a, templates_result result, const char *why) {
+    say_error(result == TEMPLATES_UNKNOWN ? "%s: %s; %zu templates were added before"
+                                          : "%s: %s; it is as it was before, with %zu templates added",
+              shown(a->path), why, a->added);
+    a->broken = 1;
+    return 0;
+}
+
 /* Only what is stored is reported. */
 static int commit(adding *a) {
     char why[STORE_WHY] = "";
@@ -82,13 +91,7 @@ static int commit(adding *a) {
     if (a->broken || !a->waiting) return !a->broken;
     a->late = 0;
     templates_result result = templates_commit(a->to, &rules, why);
-    if (result < TEMPLATES_REFUSED) {
-        int nobody_knows = result == TEMPLATES_UNKNOWN;
-        say_error(nobody_knows ? "%s: %s; %zu templates were added before" :
-                  "%s: %s; it is as it was before, with %zu templates added", shown(a->path), why, a->added);
-        a->broken = 1;
-        return 0;
-    }
+    if (result < TEMPLATES_REFUSED) return give_up(a, result, why);
     if (result == TEMPLATES_DONE) {
         a->added += a->waiting - a->late;
         if (a->o->json && !tell_stored(a)) a->broken = 1;
@@ -123,6 +126,7 @@ static int add_one(adding *a, const store_item *item, const float *row) {
         if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
         return commit(a);
     }
+    if (result == TEMPLATES_FAILED) return give_up(a, result, why);
     int go_on = refuse(a, item->id, why);
     /* Where the id is not the reason it may be the disk: commit will tell. */
     return go_on && (templates_find(a->to, item->id, &identity, why) == TEMPLATES_DONE || commit(a));

@@ -317,8 +317,8 @@ typedef struct part {
 static const part PARTS[] = {
     {"create", create, 0}, {"add", gallery_add, 1}, {"remove", remove_templates, 1}, {"list", list, 0},
     {"search", gallery_search, 1}, {"set", set, 0}, {"compact", compact, 0}, {"verify", verify, 0},
-    {"export", gallery_export, 0}, {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0},
-    {NULL, NULL, 0},
+    {"export", gallery_export, 0}, {"push", gallery_push_command, 1}, {"pull", gallery_pull_command, 1},
+    {"sql", print_sql, 0}, {"reembed", gallery_reembed, 0}, {NULL, NULL, 0},
 };
 
 /* An option that only some parts have. Returns 0 after naming one that is at the wrong place. */
@@ -339,12 +339,14 @@ static int check_options(const options *o, const char *name) {
         {o->by != REID_GROUP_MAX || o->best, "--by and --best", " search "},
         {o->other_camera, "--other-camera", " search "},
         {o->all_hits, "--all", " search "},
+        {o->only || o->in_camera || o->from || o->until, "--only, --in-camera, --from and --until", " search "},
+        {o->exact || o->candidates, "--exact and --candidates", " search "},
         {o->keep_self, "--keep-self", " search "},
         {o->weight_count, "--weights", " search "},
         {o->salvage, "--salvage", " compact "},
         {o->output != NULL, "-o", " export "},
         {o->boxes != NULL, "--boxes", " add search "},
-        {o->strict, "--strict", " add remove search "},
+        {o->strict, "--strict", " add remove search push "},
         {o->root || o->lease != 60.0, "--root and --lease", " reembed "},
         {o->status || o->compare_models || o->switch_over || o->back || o->drop || o->partial,
          "--status, --compare, --switch, --back, --drop and --partial", " reembed "},
@@ -364,8 +366,8 @@ static int check_options(const options *o, const char *name) {
 int gallery_main(options *o) {
     const part *p = PARTS;
     if (!o->operand_count) {
-        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, sql or reembed; "
-                  "see \"reid help gallery\"");
+        say_error("gallery: what? create, add, remove, list, search, set, compact, verify, export, push, pull, sql or "
+                  "reembed; see \"reid help gallery\"");
         return 2;
     }
     while (p->name && strcmp(p->name, o->operands[0]) != 0) p++;

@@ -8,5 +8,7 @@ int gallery_add(options *o, const char *path);
 int gallery_search(options *o, const char *path);
 int gallery_export(options *o, const char *path);
 int gallery_reembed(options *o, const char *path);
+int gallery_push_command(options *o, const char *path);
+int gallery_pull_command(options *o, const char *url);
 
 #endif

@@ -1,11 +1,15 @@
-/* reid gallery search: who in the gallery is it? Exact, by reid_search. */
+/* reid gallery search: who in the gallery is it? By reid_search, of all templates, or of those that a large database's
+   index finds near. */
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "base/when.h"
 #include "commands/gallery_command.h"
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
+#include "gallery/nearest.h"
 #include "gallery/templates.h"
 #include "identity/decision.h"
 
@@ -22,16 +26,30 @@ typedef struct query {
     uint64_t size, hash; /* of its picture; 0, 0 for embeddings, which are told by their id */
 } query;
 
+/* What a search by an index has to tell. */
+typedef struct looking {
+    size_t queries, candidates, too_few; /* candidates: of all queries; too_few: queries */
+    double *seconds;                     /* [queries], for -v */
+    size_t cap;
+} looking;
+
 typedef struct searching {
     const options *o;
-    const gallery_store *store;
+    template_filter filter;
+    nearest_request near_request;
+    nearest *near;              /* NULL: what `store` holds is all */
+    store_meta meta;
+    gallery_store *store;       /* with near: what is compared with the query of now */
     reid_index *index;
+    int too_few;                /* of the query of now */
+    looking looked;
     const inputs *list;
     double weights[MAX_MODELS], threshold; /* threshold: NAN for no decision */
     reid_search_desc what;
     int most, waiting, header;  /* most: queries that may wait */
     query queries[TOGETHER];
     float *rows;                /* (most, dim), each part times its model's weight */
+    float *plain;               /* with near: [dim], the query of now without weights */
     reid_hit *hits;             /* (most, k) */
     int found[TOGETHER];
     size_t done, failed;
@@ -53,6 +71,8 @@ static void json_result(searching *s, int q) {
     text_json(t, s->queries[q].id);
     decision_json(t, decision, s->found[q], best_of(s, q));
     threshold_json(t, decision, s->threshold);
+    if (s->near)
+        text_printf(t, ", \"candidates\": %zu, \"too_few\": %s", store_count(s->store), s->too_few ? "true" : "false");
     text_puts(t, ", \"matches\": [");
     for (int i = 0; i < s->found[q]; i++) {
         store_item item = store_at(s->store, hits[i].row);
@@ -91,30 +111,68 @@ static void plain_result(searching *s, int q) {
 
 /* --- searching ---------------------------------------------------------------------------------------------------- */
 
-/* Templates of the query's own picture, or of its camera. */
+/* Templates that a filter leaves out, of the query's own picture, or of its camera. */
 static int exclude(int number, size_t row, void *user) {
     const searching *s = user;
     const query *q = &s->queries[number];
     store_item item = store_at(s->store, row);
+    if (!filter_takes(&s->filter, &item)) return 1;
     if (s->o->other_camera && strcmp(item.camera, q->camera) == 0) return 1;
     if (s->o->keep_self) return 0;
     return q->size ? q->size == item.source_size && q->hash == item.source_hash : strcmp(q->id, item.id) == 0;
 }
 
+static int open_index(searching *s, int threads) {
+    const options *o = s->o;
+    reid_error error;
+    reid_desc desc = model_desc(o, &o->every, &error);
+    reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), s->meta.dim,
+                      store_identities(s->store)};
+    if (threads) desc.threads = threads, desc.device = REID_DEVICE_CPU;
+    reid_result r = reid_index_create(&desc, &rows, &s->index);
+    if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
+    return r == REID_OK;
+}
+
+static void close_index(searching *s) {
+    reid_index_destroy(s->index);
+    store_close(s->store);
+    s->index = NULL;
+    s->store = NULL;
+}
+
+/* The templates that the query which waits is compared with. Returns 0 after saying why there are none. */
+static int look(searching *s) {
+    const query *q = &s->queries[0];
+    const nearest_query asked = {.row = s->plain, .other_camera = s->o->other_camera ? q->camera : NULL,
+                                 .id = s->o->keep_self || q->size ? NULL : q->id,
+                                 .size = s->o->keep_self ? 0 : q->size, .hash = q->hash};
+    s->store = nearest_of(s->near, &asked, &s->too_few);
+    if (!s->store || !open_index(s, 1)) return 0;
+    s->looked.candidates += store_count(s->store);
+    s->looked.too_few += s->too_few != 0;
+    return 1;
+}
+
 /* Searches what waits. Returns 0 to stop. */
 static int flush_queries(searching *s) {
     reid_error error;
+    double start = clock_seconds();
     if (!s->waiting || s->broken) return !s->broken;
-    reid_result r = reid_search(s->index, s->rows, s->waiting, &s->what, s->hits, s->found, &error);
-    if (r != REID_OK) {
-        say_error("gallery search: %s", reason_of(&error, r));
-        s->broken = 1;
+    s->broken = s->near && !look(s);
+    if (!s->broken) {
+        reid_result r = reid_search(s->index, s->rows, s->waiting, &s->what, s->hits, s->found, &error);
+        if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
+        s->broken = r != REID_OK;
     }
     for (int q = 0; q < s->waiting; q++) {
         if (!s->broken) (s->o->json ? json_result : plain_result)(s, q);
         free(s->queries[q].id);
     }
     if (!s->broken && !results_write(&s->line)) s->broken = 1;
+    if (s->near) close_index(s);
+    if (s->near && say_is_verbose() && GROW(s->looked.seconds, s->looked.queries, s->looked.cap))
+        s->looked.seconds[s->looked.queries++] = clock_seconds() - start;
     s->done += (size_t)s->waiting;
     s->waiting = 0;
     text_clear(&s->line);
@@ -129,10 +187,11 @@ static int refuse(searching *s, const char *id, const char *why) {
 
 /* path: of its picture, or NULL. Returns 0 to stop. */
 static int add_query(searching *s, const char *id, const char *camera, const char *path, const float *row) {
-    const store_meta *meta = store_info(s->store);
+    const store_meta *meta = &s->meta;
     query *q = &s->queries[s->waiting];
     float *to = s->rows + (ptrdiff_t)s->waiting * meta->dim;
     if (s->o->other_camera && !*camera) return refuse(s, id, "its camera is not known; give --camera");
+    if (s->near) memcpy(s->plain, row, (size_t)meta->dim * sizeof *row);
     for (int m = 0; m < meta->models; m++)
         for (int i = 0; i < meta->model[m].dim; i++) *to++ = (float)(s->weights[m] * *row++);
     q->id = need_copy(id, strlen(id));
@@ -157,7 +216,7 @@ static int search_pictures(searching *s, const char *path) {
     int begun = 0;
     if (collect_inputs(&list, s->o) && open_models(&all, s->o)) {
         makers_of_models(&all, &ours);
-        if (makers_agree(store_info(s->store), path, &ours, &all, NULL)) {
+        if (makers_agree(&s->meta, path, &ours, &all, NULL)) {
             stream_job job = {&all, &list, 0, list.count, decoding(s->o), "searching", take_picture, s};
             s->list = &list;
             stream_result end = stream_run(&job);
@@ -174,7 +233,7 @@ static int search_pictures(searching *s, const char *path) {
 
 static int search_file(searching *s, const char *path, const char *name) {
     gallery_file f;
-    int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, store_info(s->store), NULL, path);
+    int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, &s->meta, NULL, path);
     int go_on = good;
     for (size_t i = 0; go_on && i < f.count && !interrupted(); i++) {
         const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : s->o->camera ? s->o->camera : "";
@@ -188,23 +247,11 @@ static int search_file(searching *s, const char *path, const char *name) {
 
 /* --- all ---------------------------------------------------------------------------------------------------------- */
 
-static int open_index(searching *s) {
-    const options *o = s->o;
-    const store_meta *meta = store_info(s->store);
-    reid_error error;
-    reid_desc desc = model_desc(o, &o->every, &error);
-    reid_rows rows = {store_floats(s->store), store_halves(s->store), store_count(s->store), meta->dim,
-                      store_identities(s->store)};
-    reid_result r = reid_index_create(&desc, &rows, &s->index);
-    if (r != REID_OK) say_error("gallery search: %s", reason_of(&error, r));
-    return r == REID_OK;
-}
-
 /* 0 after saying that there is no memory. */
 static int prepare(searching *s) {
     const options *o = s->o;
-    const store_meta *meta = store_info(s->store);
-    size_t count = store_count(s->store);
+    const store_meta *meta = &s->meta;
+    size_t count = s->near ? (size_t)o->top_k : store_count(s->store);
     decision_weights(s->weights, meta->models, o->weights, o->weight_count);
     s->threshold = decision_threshold(o->threshold, meta->threshold, meta->models);
     s->what.k = o->all_hits || (size_t)o->top_k > count ? count < INT_MAX ? (int)count : INT_MAX : o->top_k;
@@ -214,21 +261,25 @@ static int prepare(searching *s) {
     s->what.threshold = s->threshold;
     s->what.exclude = exclude;
     s->what.exclude_user = s;
-    s->most = s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
+    if (s->what.k < 1) s->what.k = 1;
+    s->most = s->near ? 1 : s->what.k > MAX_HITS / TOGETHER ? MAX_HITS / s->what.k : TOGETHER;
     if (s->most < 1) s->most = 1;
+    s->plain = need_array((size_t)meta->dim, sizeof *s->plain);
+    if (!s->plain) return 0;
     s->rows = need_array((size_t)s->most * (size_t)meta->dim, sizeof *s->rows);
     s->hits = s->rows ? need_array((size_t)s->most * (size_t)s->what.k, sizeof *s->hits) : NULL;
     return s->hits != NULL;
 }
 
-static int check_options(const options *o, const gallery_store *store, const char *path) {
-    int parts = store_info(store)->models;
-    if (!store_count(store)) say_error("%s: the gallery is empty", shown(path));
+static int check_options(const searching *s, const char *path) {
+    const options *o = s->o;
+    int parts = s->meta.models;
+    if (!s->near && !store_count(s->store) && !filter_is_set(&s->filter)) say_error("%s: the gallery is empty", shown(path));
     else if (!o->operand_count && !o->boxes) say_error("gallery search: search for what? Give pictures with -m, or a "
                                                        "file of embeddings");
     else if (o->weight_count && o->weight_count != parts)
         say_error("gallery search: --weights gives %d value(s) for %d model(s)", o->weight_count, parts);
-    else if (o->all_hits && isnan(o->threshold) && isnan(store_info(store)->threshold) && parts == 1)
+    else if (o->all_hits && isnan(o->threshold) && isnan(s->meta.threshold) && parts == 1)
         say_error("gallery search: --all needs a --threshold");
     else if (o->best && o->by != REID_GROUP_TOP) say_error("gallery search: --best belongs to --by top");
     else if (!o->models && o->boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
@@ -254,18 +305,96 @@ static int search_all(searching *s, const char *path) {
     return !begun || !s->done ? 2 : s->failed ? 1 : 0;
 }
 
+static int parse_time(const char *name, const char *value, int64_t *to) {
+    long long when = STORE_NO_TIME;
+    if (value && !when_parse(value, &when)) {
+        say_error("gallery search: --%s takes 2024-05-31T06:30:00Z, 2024-05-31 or seconds since 1970, not \"%s\"", name,
+                  shown(value));
+        return 0;
+    }
+    *to = when;
+    return 1;
+}
+
+static int parse_filter(searching *s) {
+    const options *o = s->o;
+    s->filter.identity = o->only;
+    s->filter.camera = o->in_camera;
+    return parse_time("from", o->from, &s->filter.from) && parse_time("until", o->until, &s->filter.until);
+}
+
+/* What a database's index has to find. Identities by all or several of their templates may be better than those whose
+   best templates come first: of them, some more are looked at. */
+static nearest_request near_request(const searching *s, const char *url) {
+    enum { MORE = 4 };
+    const options *o = s->o;
+    int several = o->by == REID_GROUP_MEAN || o->by == REID_GROUP_TOP;
+    nearest_request r = {.url = url, .filter = s->filter, .candidates = o->candidates, .templates = o->top_k,
+                         .identities = o->by == REID_ROWS ? 0 : several ? MORE * o->top_k : o->top_k, .whole = several};
+    return r;
+}
+
+/* Everything is read of files, of databases with few templates, and where all are asked for. */
+static int read_gallery(searching *s, const char *path) {
+    nearest_close(s->near);
+    s->near = NULL;
+    s->store = templates_read(path, 1);
+    if (s->store) s->meta = *store_info(s->store);
+    return s->store && check_options(s, path) && open_index(s, 0);
+}
+
+static int open_gallery(searching *s, const char *path) {
+    const options *o = s->o;
+    if (!is_database_url(path) || o->exact || o->all_hits || o->top_k > NEAREST_MOST) return read_gallery(s, path);
+    s->near_request = near_request(s, path);
+    s->near = nearest_open(&s->near_request);
+    if (!s->near) return 0;
+    s->meta = *nearest_info(s->near);
+    int few = o->candidates ? 0 : nearest_are_few(s->near, 0);
+    if (few > 0) return read_gallery(s, path);
+    if (few == 0 && !o->candidates && filter_is_set(&s->filter)) few = nearest_are_few(s->near, 1);
+    if (few <= 0) return few == 0 && check_options(s, path);
+    s->store = nearest_all(s->near);
+    nearest_close(s->near);
+    s->near = NULL;
+    return s->store && check_options(s, path) && open_index(s, 0);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* What a search by an index has looked at, which may not be enough. */
+static void say_looked(searching *s) {
+    looking *l = &s->looked;
+    if (!s->near || !s->done) return;
+    if (l->too_few)
+        say_warning("too few were found for %zu of %zu queries: the index gave up after %zu templates in the mean; "
+                    "--exact compares all", l->too_few, s->done, l->candidates / s->done);
+    if (!l->queries) return;
+    qsort(l->seconds, l->queries, sizeof *l->seconds, by_value);
+    say_info("%zu queries compared with %.1f templates in the mean, which the index found; %.2f ms for a query in the "
+             "middle, %.2f ms for the slowest in a hundred", l->queries, (double)l->candidates / (double)s->done,
+             1e3 * l->seconds[l->queries / 2], 1e3 * l->seconds[l->queries - 1 - l->queries / 100]);
+}
+
 int gallery_search(options *o, const char *path) {
     searching s;
     int status = 2;
     memset(&s, 0, sizeof s);
-    gallery_store *store = templates_read(path, 1);
-    if (!store) return 2;
-    s.o = o, s.store = store;
-    if (check_options(o, store, path) && open_index(&s)) status = search_all(&s, path);
+    s.o = o;
+    if (o->exact && o->candidates) {
+        say_error("gallery search: either --exact or --candidates");
+        return 2;
+    }
+    if (!parse_filter(&s)) return 2;
+    if (open_gallery(&s, path)) status = search_all(&s, path);
+    say_looked(&s);
     for (int q = 0; q < s.waiting; q++) free(s.queries[q].id);
-    reid_index_destroy(s.index);
-    free(s.rows), free(s.hits);
+    close_index(&s);
+    nearest_close(s.near);
+    free(s.rows), free(s.plain), free(s.hits), free(s.looked.seconds);
     text_free(&s.line);
-    store_close(store);
     return status;
 }

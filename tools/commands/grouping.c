@@ -119,6 +119,7 @@ static int choose_scores(grouping *run) {
     else decision_weights(weights, makers->models, o->weights, o->weight_count);
     r->scale = crops_weigh(&run->crops, weights);
     r->threshold = !isnan(o->threshold) ? o->threshold : learned;
+    r->single = o->linkage != 0;
     if (isnan(r->threshold)) {
         say_error("%s: which score is enough? Give --calibration (reid calibrate) or --threshold", run->who);
         return 0;

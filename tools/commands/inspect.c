@@ -29,7 +29,7 @@ typedef struct inspection {
     model loaded; /* loaded.ctx is NULL when it failed */
     reid_gpu_info gpu; /* only where it computes, or was asked to */
     int has_gpu;
-    char preset_in_file[64], stride_in_file[16];
+    char preset_in_file[256], stride_in_file[16];
     long long file_size;
     int no_memory;     /* for a tensor's name; told */
     text out;
@@ -152,12 +152,17 @@ static void describe_network(inspection *in) {
     if (strcmp(info->head, "seeded") == 0) text_printf(t, ":%llu", (unsigned long long)info->head_seed);
     text_putc(t, '\n');
     add_label(t, "preset");
-    text_printf(t, "%s (%s)\n", info->preset, source_of(in->asked->preset, in->preset_in_file));
+    text_puts(t, info->preprocessing);
+    text_printf(t, " (%s)\n", source_of(in->asked->preset, in->preset_in_file));
     add_label(t, "input");
     text_printf(t, "%d x %d (height x width), ", info->height, info->width);
     if (info->resize_edge) text_printf(t, "cropped from the centre after resizing the short side to %d\n",
                                        info->resize_edge);
     else text_puts(t, "resized straight to it\n");
+    add_label(t, "pixels");
+    text_printf(t, "%s, %s, times %.6g, ", info->filter, info->bgr ? "blue first" : "red first", info->scale);
+    text_printf(t, "mean %.6g %.6g %.6g, ", info->mean[0], info->mean[1], info->mean[2]);
+    text_printf(t, "std %.6g %.6g %.6g\n", info->std[0], info->std[1], info->std[2]);
     if (strncmp(info->network, "resnet", 6) == 0) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", info->last_stride,
@@ -299,6 +304,12 @@ static void json_model(inspection *in) {
                 info->fingerprint, info->head, (unsigned long long)info->head_seed, info->preset);
     text_printf(t, ", \"preset_from\": \"%s\", \"height\": %d, \"width\": %d, \"resize_edge\": %d",
                 source_of(in->asked->preset, in->preset_in_file), info->height, info->width, info->resize_edge);
+    text_puts(t, ", \"preprocessing\": ");
+    text_json(t, info->preprocessing);
+    text_printf(t, ", \"filter\": \"%s\", \"order\": \"%s\", \"scale\": %.17g", info->filter,
+                info->bgr ? "bgr" : "rgb", info->scale);
+    text_printf(t, ", \"mean\": [%.17g, %.17g, %.17g]", info->mean[0], info->mean[1], info->mean[2]);
+    text_printf(t, ", \"std\": [%.17g, %.17g, %.17g]", info->std[0], info->std[1], info->std[2]);
     text_printf(t, ", \"last_stride\": %d, \"dim\": %d, \"flip\": %s, \"raw\": %s, \"latency\": %s", info->last_stride,
                 info->dim, info->flip ? "true" : "false", info->raw ? "true" : "false",
                 info->latency ? "true" : "false");

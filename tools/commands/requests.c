@@ -43,8 +43,7 @@ int open_models(models *all, const options *o) {
 }
 
 decode_settings decoding(const options *o) {
-    decode_settings how = {o->decoders, o->max_pixels};
-    return how;
+    return (decode_settings){.threads = o->decoders, .max_pixels = o->max_pixels, .jpeg = (jpeg_decoder)o->jpeg};
 }
 
 int collect_inputs(inputs *list, const options *o) {
@@ -53,9 +52,10 @@ int collect_inputs(inputs *list, const options *o) {
 }
 
 output_request output_of(const options *o) {
-    output_request r = {o->output, o->resume, o->strict, o->shard, o->shards, o->flip, o->raw, o->max_pixels,
-                        o->boxes, o->category, o->min_conf};
-    return r;
+    return (output_request){.path = o->output, .resume = o->resume, .strict = o->strict, .shard = o->shard,
+                            .shards = o->shards, .flip = o->flip, .raw = o->raw, .max_pixels = o->max_pixels,
+                            .boxes = o->boxes, .category = o->category, .min_conf = o->min_conf,
+                            .jpeg = jpeg_decoder_name((jpeg_decoder)o->jpeg)};
 }
 
 gallery_request gallery_of(const options *o) {

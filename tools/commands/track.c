@@ -1,45 +1,24 @@
 /* reid track: videos with a detector's boxes to tracks, their best frames, embeddings and individuals. */
-#include "base/folder.h"
+#include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
 #include "commands/requests.h"
+#include "commands/tracking.h"
 #include "gallery/makers.h"
-#include "identity/calibration_file.h"
 #include "identity/decision.h"
-#include "identity/film_groups.h"
 #include "pictures/cuts.h"
 #include "report/film_report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct tracking {
-    const options *o;
-    models all;
-    calibration calibration;
-    double threshold, weights[MAX_MODELS];
-    film_request *requests; /* [count] */
-    film *films;
-    size_t count, groups;
-    uint32_t *cuts;
-    size_t cut_count;
-    int looks_for_cuts;
-    crop_rows rows;
-    folder folder;
-} tracking;
-
-static int say_reason(const char *what, text *why) {
-    say_error("%s: %s", shown(what), why->s);
-    text_free(why);
-    return 0;
-}
+#include <sys/stat.h>
 
 /* --- what is asked for -------------------------------------------------------------------------------------------- */
 
 static int check_options(const options *o) {
-    if (!o->operand_count) say_error("track: no VIDEO; see \"reid help track\"");
+    if (!o->operand_count) say_error("track: no VIDEO or FOLDER; see \"reid help track\"");
     else if (!o->detections) say_error("track: no boxes: give --detections FILE, from a detector");
     else if (!o->output) say_error("track: give -o DIR, a folder that is made");
     else if (isnan(o->threshold) && !o->calibration)
@@ -63,13 +42,13 @@ static int check_names(const tracking *run) {
     for (size_t i = 0; i < run->count; i++) {
         const char *name = run->requests[i].name;
         if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
-            say_error("%s: is no name for a folder of crops", shown(run->o->operands[i]));
+            say_error("%s: is no name for a folder of crops", shown(run->requests[i].video.path));
             return 0;
         }
         for (size_t k = 0; k < i; k++) {
             if (strcmp(name, run->requests[k].name) != 0) continue;
             say_error("%s and %s: both would be called %s in the output; track them one after the other",
-                      shown(run->o->operands[k]), shown(run->o->operands[i]), shown(name));
+                      shown(run->requests[k].video.path), shown(run->requests[i].video.path), shown(name));
             return 0;
         }
     }
@@ -81,48 +60,105 @@ static int read_cuts(tracking *run) {
     text why = TEXT_INIT;
     run->looks_for_cuts = !cuts || strcmp(cuts, "auto") == 0;
     if (run->looks_for_cuts || strcmp(cuts, "none") == 0) return 1;
-    if (run->count > 1) {
-        say_error("track: --cuts FILE is about one video, not %zu", run->count);
+    int first = run->o->first_frame > 0;
+    return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || tracking_say(cuts, &why);
+}
+
+/* The folders among the operands, in one list, so that a photo's name can be looked for in all of them. */
+static int collect_photos(tracking *run, int *folders) {
+    const options *o = run->o;
+    text why = TEXT_INIT;
+    size_t strangers = 0;
+    *folders = 0;
+    for (int i = 0; i < o->operand_count; i++) {
+        struct stat st;
+        if (stat(o->operands[i], &st) != 0 || !S_ISDIR(st.st_mode)) continue;
+        if (!photos_add(&run->photos, o->operands[i], &why)) return tracking_say(o->operands[i], &why);
+        ++*folders;
+    }
+    if (!*folders && (o->times || !isnan(o->burst))) {
+        say_error("track: --times and --burst are about photos, but there is no folder");
         return 0;
     }
-    int first = run->o->first_frame > 0;
-    return cuts_read(cuts, first, &run->cuts, &run->cut_count, &why) || say_reason(cuts, &why);
+    if (*folders == o->operand_count && (o->first_frame >= 0 || o->stream || o->ffmpeg || run->cuts)) {
+        say_error("track: --first-frame, --stream, --ffmpeg and --cuts FILE are about videos, but there is none");
+        return 0;
+    }
+    if (!photos_finish(&run->photos, o->times, &strangers, &why)) return tracking_say("track", &why);
+    if (strangers) say_warning("%s: %zu photos in it are not there", shown(o->times), strangers);
+    for (size_t i = 0; i < run->photos.count; i++) {
+        const camera *c = &run->photos.at[i];
+        if (c->undated) say_warning("%s: %zu of %zu photos have no time, like %s: each of them stands alone",
+                                    shown(c->folder), c->undated, c->count, shown(c->at[c->count - 1].path));
+    }
+    return !interrupted();
+}
+
+/* of: NULL for a video. */
+static int plan_one(tracking *run, const char *path, const camera *of) {
+    enum { USUAL_BEST = 3 };
+    const double usual_apart = 0.5, usual_cut = 10, usual_burst = 5;
+    const options *o = run->o;
+    film_request *r = &run->requests[run->count++];
+    r->video = (video_request){.path = path, .program = o->ffmpeg, .stream = o->stream,
+                               .max_pixels = o->max_pixels, .timeout = o->timeout,
+                               .cut = run->looks_for_cuts ? usual_cut : 0};
+    r->photos = of;
+    r->burst = isnan(o->burst) ? usual_burst : o->burst;
+    r->decode = decoding(o);
+    if (!of) r->cuts = run->cuts, r->cut_count = run->cut_count;
+    r->best = o->best ? o->best : USUAL_BEST;
+    r->apart = isnan(o->apart) ? usual_apart : o->apart;
+    r->name = of ? need_copy(of->name, strlen(of->name)) : name_of(path);
+    return r->name != NULL;
 }
 
 static int plan(tracking *run) {
-    enum { USUAL_BEST = 3 };
-    const double usual_apart = 0.5, usual_cut = 10;
     const options *o = run->o;
-    run->count = (size_t)o->operand_count;
-    run->requests = need_zeroed(run->count, sizeof *run->requests);
-    run->films = run->requests ? need_zeroed(run->count, sizeof *run->films) : NULL;
-    if (!run->films || !read_cuts(run)) return 0;
-    for (size_t i = 0; i < run->count; i++) {
-        film_request *r = &run->requests[i];
-        r->video = (video_request){.path = o->operands[i], .program = o->ffmpeg, .stream = o->stream,
-                                   .max_pixels = o->max_pixels, .timeout = o->timeout,
-                                   .cut = run->looks_for_cuts ? usual_cut : 0};
-        r->cuts = run->cuts, r->cut_count = run->cut_count;
-        r->best = o->best ? o->best : USUAL_BEST;
-        r->apart = isnan(o->apart) ? usual_apart : o->apart;
-        r->name = name_of(o->operands[i]);
-        if (!r->name) return 0;
+    int folders = 0, good = 1;
+    if (!read_cuts(run) || !collect_photos(run, &folders)) return 0;
+    size_t most = (size_t)(o->operand_count - folders) + run->photos.count, videos = 0;
+    run->requests = need_zeroed(most + 1, sizeof *run->requests);
+    run->films = run->requests ? need_zeroed(most + 1, sizeof *run->films) : NULL;
+    if (!run->films) return 0;
+    for (int i = 0; i < o->operand_count && good; i++) {
+        struct stat st;
+        if (stat(o->operands[i], &st) == 0 && S_ISDIR(st.st_mode)) continue;
+        good = plan_one(run, o->operands[i], NULL);
+        videos++;
     }
-    return check_names(run);
+    for (size_t i = 0; i < run->photos.count && good; i++)
+        good = plan_one(run, run->photos.at[i].folder, &run->photos.at[i]);
+    if (good && videos > 1 && run->cuts) {
+        say_error("track: --cuts FILE is about one video, not %zu", videos);
+        good = 0;
+    }
+    return good && check_names(run);
+}
+
+/* What the detector's file says of all photos together. */
+static void tell_photos(const tracking *run, const detections *d) {
+    const char *file = shown(run->o->detections);
+    if (d->strangers) say_warning("%s: %zu entries are about photos that are not here", file, d->strangers);
+    if (d->unlooked) say_warning("%s: the detector failed on %zu photos", file, d->unlooked);
 }
 
 static int read_detections(tracking *run) {
     const options *o = run->o;
+    int told = 0;
     for (size_t i = 0; i < run->count; i++) {
-        const detections_request r = {.path = o->detections, .video = o->operands[i], .only = run->count == 1,
-                                      .first = o->first_frame, .min_conf = o->min_conf, .category = o->category};
+        const film_request *asked = &run->requests[i];
+        const detections_request r = {.path = o->detections, .video = asked->video.path, .only = run->count == 1,
+                                      .first = asked->photos ? -1 : o->first_frame, .min_conf = o->min_conf,
+                                      .category = o->category, .photos = asked->photos ? &run->photos : NULL};
         detections *d = &run->films[i].found;
         text why = TEXT_INIT;
-        if (!detections_read(d, &r, &why)) return say_reason(o->detections, &why);
+        if (!detections_read(d, &r, &why)) return tracking_say(o->detections, &why);
         if (d->empty) say_warning("%s: %zu boxes without area are left out", shown(o->detections), d->empty);
         if (d->samples > d->categories.count && d->count && d->count <= d->categories.count)
             say_warning("%s: %zu boxes in %zu frames: one for each category? Tracks need all of them",
                         shown(o->detections), d->count, d->samples);
+        if (asked->photos && !told++) tell_photos(run, d);
     }
     return 1;
 }
@@ -141,35 +177,7 @@ static int prepare_models(tracking *run) {
     return 1;
 }
 
-static int prepare_folder(tracking *run) {
-    text name = TEXT_INIT, why = TEXT_INIT;
-    int good = folder_begin(&run->folder, run->o->output, &why) && folder_add(&run->folder, "crops", &why);
-    for (size_t i = 0; i < run->count && good; i++) {
-        text_clear(&name);
-        text_printf(&name, "crops/%s", run->requests[i].name);
-        good = text_failed(&name) ? text_no_memory(&why) : folder_add(&run->folder, name.s, &why);
-    }
-    text_free(&name);
-    run->rows.folder = run->folder.temp;
-    return good || say_reason(run->o->output, &why);
-}
-
 /* --- the work ----------------------------------------------------------------------------------------------------- */
-
-static int watch_films(tracking *run) {
-    for (size_t i = 0; i < run->count; i++) {
-        film *f = &run->films[i];
-        if (!film_make(f, &run->requests[i], &run->rows)) return 0;
-        if (f->streams > 1)
-            say_warning("%s: it has %d video streams; this is number %d", shown(run->o->operands[i]), f->streams,
-                        run->o->stream);
-        if (f->problem.len && f->frames)
-            say_error("%s: %s; %zu frames were read%s", shown(run->o->operands[i]), f->problem.s, f->frames,
-                      f->beyond ? ", and there are boxes beyond them" : "");
-        else if (f->problem.len) say_error("%s: %s", shown(run->o->operands[i]), f->problem.s);
-    }
-    return crop_rows_flush(&run->rows);
-}
 
 static int group(tracking *run) {
     const options *o = run->o;
@@ -204,16 +212,16 @@ static int write_all(tracking *run) {
     }
     good = good && folder_finish(&run->folder, &why);
     text_free(&content);
-    return good || say_reason(o->output, &why);
+    return good || tracking_say(o->output, &why);
 }
 
 static int tell_summary(const tracking *run) {
     text out = TEXT_INIT;
     for (size_t i = 0; i < run->count; i++) {
         const film *f = &run->films[i];
-        text_visible(&out, run->o->operands[i]);
-        text_printf(&out, ": %zu frames, %zu boxes, %zu scenes, %zu tracks\n", f->frames, f->found.count,
-                    f->scene_count, f->wholes);
+        text_visible(&out, f->r->video.path);
+        text_printf(&out, ": %zu %s, %zu boxes, %zu %s, %zu tracks\n", f->frames, f->r->photos ? "photos" : "frames",
+                    f->found.count, f->scene_count, f->r->photos ? "bursts" : "scenes", f->wholes);
     }
     text_printf(&out, "%zu crops of %zu individuals at %.6g\n", run->rows.list.count, run->groups, run->threshold);
     int good = need_text(&out) && results_begin(0) && results_write(&out);
@@ -224,7 +232,7 @@ static int tell_summary(const tracking *run) {
 /* The exit status. */
 static int run_all(tracking *run) {
     size_t unread = 0, incomplete = run->rows.failed;
-    if (!watch_films(run)) return 2;
+    if (!tracking_films(run)) return 2;
     for (size_t i = 0; i < run->count; i++)
         unread += run->films[i].frames == 0, incomplete += run->films[i].problem.len != 0;
     if (unread == run->count) {
@@ -240,14 +248,15 @@ int track_main(options *o) {
     tracking run = {.o = o};
     int status = 2;
     if (!check_options(o)) return 2;
-    if (plan(&run) && read_detections(&run) && prepare_models(&run) && prepare_folder(&run)) status = run_all(&run);
+    if (plan(&run) && read_detections(&run) && prepare_models(&run) && tracking_folder(&run)) status = run_all(&run);
     folder_end(&run.folder);
     crop_rows_free(&run.rows);
     for (size_t i = 0; i < run.count && run.films; i++) {
         film_free(&run.films[i]);
         free((char *)(size_t)run.requests[i].name);
     }
-    free(run.films), free(run.requests), free(run.cuts);
+    free(run.films), free(run.requests), free(run.cuts), free(run.first_row);
+    photos_free(&run.photos);
     calibration_free(&run.calibration);
     if (run.all.count) models_close(&run.all);
     return status;

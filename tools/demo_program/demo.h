@@ -56,7 +56,7 @@ typedef struct demo_held_out {
 } demo_held_out;
 
 typedef struct demo {
-    const char *folder;
+    const char *folder, *film; /* film: the page that this one leads to; NULL: none */
     demo_model model[DEMO_MODELS];
     int models;
     demo_shot *shots;
@@ -71,6 +71,8 @@ typedef struct demo {
 
 /* Fills width, height and thumbnail. */
 void demo_thumbnail(demo_shot *shot, const picture *p);
+/* The style sheet of all pages. */
+extern const char demo_style[];
 /* The page, one file that needs nothing else. */
 void demo_page(const demo *d, text *out);
 

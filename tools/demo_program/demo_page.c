@@ -32,33 +32,6 @@ static void add_image(text *out, const demo_shot *s) {
     text_puts(out, "\"/>");
 }
 
-static const char style[] =
-    ":root{--paper:#fafaf7;--ink:#22251f;--soft:#6c7168;--card:#fff;--line:#e2e3dc;--yes:#2f7d4f;--no:#b3402e;"
-    "--new:#8a6d1f;--own:#3f8f63;--other:#d08a3c}"
-    "@media(prefers-color-scheme:dark){:root{--paper:#191b18;--ink:#e9eae4;--soft:#a0a59b;--card:#232622;"
-    "--line:#383c36;--yes:#6cc795;--no:#ec8a78;--new:#dcbd67;--own:#5fb587;--other:#dba05a}}"
-    "body{margin:0 auto;max-width:1180px;padding:2rem 1.2rem 4rem;background:var(--paper);color:var(--ink);"
-    "font:16px/1.5 system-ui,sans-serif}h1{font-size:1.9rem;margin:0}h2{margin:2.4rem 0 .6rem;font-size:1.25rem}"
-    "p{max-width:46rem}code{font-size:.9em;background:var(--card);border:1px solid var(--line);border-radius:4px;"
-    "padding:.05em .3em}.soft{color:var(--soft)}.note{border-left:4px solid var(--new);background:var(--card);"
-    "padding:.6rem 1rem;max-width:44rem}"
-    ".tiles{display:flex;flex-wrap:wrap;gap:.8rem;margin:1.2rem 0}.tile{background:var(--card);border:1px solid "
-    "var(--line);border-radius:10px;padding:.7rem 1.1rem;min-width:9rem}.tile b{display:block;font-size:1.7rem;"
-    "font-variant-numeric:tabular-nums}.tile span{color:var(--soft);font-size:.9rem}"
-    "img{display:block;width:100%;height:auto;aspect-ratio:1;object-fit:contain;background:var(--line);"
-    "border-radius:6px}"
-    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(200px,1fr));gap:1rem}"
-    ".card{background:var(--card);border:1px solid var(--line);border-top:5px solid var(--line);border-radius:10px;"
-    "padding:.7rem;break-inside:avoid}.card.yes{border-top-color:var(--yes)}.card.no{border-top-color:var(--no)}"
-    ".card.new{border-top-color:var(--new)}.card h3{margin:.5rem 0 .1rem;font-size:1.05rem}"
-    ".card.no h3{color:var(--no)}.card small{color:var(--soft)}.best{display:grid;grid-template-columns:repeat(3,1fr);"
-    "gap:.4rem;margin-top:.5rem}.best div{font-size:.78rem;line-height:1.25;overflow-wrap:anywhere}"
-    ".who{display:grid;grid-template-columns:repeat(auto-fill,minmax(330px,1fr));gap:1rem}"
-    ".row{display:grid;grid-template-columns:repeat(4,1fr);gap:.4rem}.who h3{margin:.2rem 0;font-size:1rem}"
-    "table{border-collapse:collapse}td,th{padding:.3rem .9rem .3rem 0;text-align:right;border-bottom:1px solid "
-    "var(--line);font-variant-numeric:tabular-nums}td:first-child,th:first-child{text-align:left}"
-    "svg text{fill:var(--ink);font-size:12px}";
-
 static void tile(text *out, size_t part, size_t whole, const char *label) {
     if (whole) text_printf(out, "<div class=\"tile\"><b>%zu / %zu</b><span>%s</span></div>\n", part, whole, label);
 }
@@ -68,12 +41,17 @@ static void add_head(const demo *d, text *out) {
     text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
                    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
                    "<title>reid.h: who is it?</title>\n<style>");
-    text_puts(out, style);
+    text_puts(out, demo_style);
     text_puts(out, "</style></head>\n<body>\n<h1>Who is it?</h1>\n<p class=\"soft\">");
     text_printf(out, "%zu pictures from <code>", d->count);
     text_html(out, d->folder);
     text_printf(out, "</code>, %zu individuals enrolled, compared by reid.h %s on the CPU (%s, %d threads).</p>\n",
                 d->individuals, reid_version_string(), d->model[0].info.isa, d->model[0].info.threads);
+    if (d->film) {
+        text_puts(out, "<p>And <a href=\"");
+        text_html(out, d->film);
+        text_puts(out, "\">who is in the film?</a> Tracks and individuals of a drawn video.</p>\n");
+    }
     int synthetic = 0;
     for (int m = 0; m < d->models; m++) synthetic |= d->model[m].synthetic;
     if (synthetic)

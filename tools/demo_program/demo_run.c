@@ -1,6 +1,6 @@
 /* demo_run: enrols some pictures of a folder, matches the others with them, and writes a table and a page.
 
-     demo_run -m WEIGHTS [-m WEIGHTS] [-c WEIGHTS] -o PAGE.html FOLDER
+     demo_run -m WEIGHTS [-m WEIGHTS] [-c WEIGHTS] [-f FILM.html] -o PAGE.html FOLDER
 
    FOLDER holds one folder for each individual; pictures below FOLDER/unknown belong to individuals that shall not be
    enrolled. Two -m are an ensemble, 0.6 and 0.4; -c is a network that is only compared with it. */
@@ -356,14 +356,15 @@ int main(int argc, char **argv) {
     static demo d;
     const char *page = NULL;
     int letter, ensemble = 0;
-    while ((letter = getopt(argc, argv, "m:c:o:")) != -1) {
+    while ((letter = getopt(argc, argv, "m:c:o:f:")) != -1) {
         if (letter == 'o') page = optarg;
+        else if (letter == 'f') d.film = optarg;
         else if (letter == 'm' || letter == 'c') open_model(&d, optarg, letter == 'm');
         else return 2;
         ensemble += letter == 'm';
     }
     if (!page || !ensemble || ensemble > 2 || optind + 1 != argc)
-        die("usage: demo_run -m WEIGHTS [-m WEIGHTS] [-c WEIGHTS] -o PAGE.html FOLDER");
+        die("usage: demo_run -m WEIGHTS [-m WEIGHTS] [-c WEIGHTS] [-f FILM.html] -o PAGE.html FOLDER");
     for (int m = 0, n = 0; ensemble == 2 && m < d.models; m++)
         if (d.model[m].weight > 0) d.model[m].weight = n++ ? 0.4 : 0.6;
     d.folder = argv[optind];

@@ -71,7 +71,8 @@ void output_meta_key(const output_facts *f, const output_request *o, text *line)
     text_printf(line, "{\"reid_part\": 1, \"version\": \"%s\", \"inputs\": %zu, \"hash\": \"%016llx\"",
                 reid_version_string(), f->end - f->first, (unsigned long long)hash_inputs(f->list, f->first, f->end));
     text_printf(line, ", \"shard\": \"%d/%d\"", o->shard, o->shards);
-    text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"models\": [", o->strict != 0, o->max_pixels);
+    text_printf(line, ", \"strict\": %d, \"max_pixels\": %lld, \"jpeg\": \"%s\", \"models\": [", o->strict != 0,
+                o->max_pixels, o->jpeg ? o->jpeg : "");
     for (int i = 0; i < f->all->count; i++) {
         const reid_info *info = &f->all->at[i].info;
         text_printf(line, "%s\"%s %s %s %s\"", i ? ", " : "", info->fingerprint, info->precision, info->device,
@@ -93,8 +94,9 @@ void output_meta_json(const output_facts *f, const output_request *o, text *out)
     add_name(out, "output", slash ? slash + 1 : o->path);
     text_printf(out, ",\n  \"rows\": %zu, \"dim\": %d, \"inputs\": %zu, \"failed\": %zu,\n", f->rows, f->all->dim,
                 f->end - f->first, f->failed);
-    text_printf(out, "  \"list\": {\"inputs\": %zu, \"hash\": \"%016llx\"},\n  \"models\": ", f->listed,
-                (unsigned long long)f->hash);
+    text_printf(out, "  \"list\": {\"inputs\": %zu, \"hash\": \"%016llx\"},\n", f->listed, (unsigned long long)f->hash);
+    if (o->jpeg) text_printf(out, "  \"jpeg\": \"%s\",\n", o->jpeg);
+    text_puts(out, "  \"models\": ");
     models_json(f->all, out);
     text_printf(out, ",\n  \"options\": {\"flip\": %s, \"raw\": %s, \"strict\": %s", o->flip ? "true" : "false",
                 o->raw ? "true" : "false", o->strict ? "true" : "false");

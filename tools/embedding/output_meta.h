@@ -14,6 +14,7 @@ typedef struct output_request {
     long long max_pixels;
     const char *boxes, *category; /* NULL: whole pictures, all categories */
     double min_conf;              /* NAN: none was given */
+    const char *jpeg;             /* jpeg_decoder_name; NULL: no picture file is decoded */
 } output_request;
 
 typedef struct output_facts {

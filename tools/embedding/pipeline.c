@@ -112,12 +112,13 @@ static void *work(void *user) {
 
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how) {
     enum { USUAL = 4 };
-    pipeline *p = need_zeroed(1, sizeof *p);
+    pipeline *p = jpeg_decoder_ready(how->jpeg) ? need_zeroed(1, sizeof *p) : NULL;
     int wanted = how->threads ? threads_for(how->threads, MAX_THREADS) : threads_for(0, USUAL);
     sigset_t all, before;
     if (!p) return NULL;
     p->list = list;
     p->limits = picture_limits_of(how->max_pixels, wanted);
+    p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
     pthread_mutex_init(&p->lock, NULL);

@@ -10,6 +10,7 @@ typedef struct pipeline pipeline;
 typedef struct decode_settings {
     int threads;          /* 0: a few */
     long long max_pixels; /* larger pictures are refused */
+    jpeg_decoder jpeg;
 } decode_settings;
 
 /* Neighbouring rows of one picture, which is decoded once for all of them. */
@@ -20,7 +21,8 @@ typedef struct decoded {
     text why;
 } decoded;
 
-/* Decodes rows first … end-1 of list. NULL after saying that there is no memory or that no thread can be started. */
+/* Decodes rows first … end-1 of list. NULL after saying that there is no memory, no thread or not the
+   decoder of JPEG files that was asked for. */
 pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how);
 /* The next picture in order, waiting for it: 1; 0 at the end or when the program was asked to stop. */
 int pipeline_next(pipeline *p, decoded *out);

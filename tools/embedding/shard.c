@@ -177,6 +177,14 @@ static void read_identities(json *j, shard *s) {
     text_free(&name);
 }
 
+static void read_decoder(json *j, shard *s) {
+    char name[32];
+    if (!read_word(j, name, sizeof name)) return;
+    text_clear(&s->jpeg);
+    text_puts(&s->jpeg, name);
+    s->made.jpeg = s->jpeg.s;
+}
+
 /* --- the file --- */
 
 /* Only the version that made a file knows all that it may hold. */
@@ -202,6 +210,7 @@ static int read_member(json *j, const char *key, shard *s) {
     else if (strcmp(key, "inputs") == 0) read_count(j, &s->inputs);
     else if (strcmp(key, "failed") == 0) read_count(j, &s->failed);
     else if (strcmp(key, "list") == 0) read_list(j, s);
+    else if (strcmp(key, "jpeg") == 0) read_decoder(j, s);
     else if (strcmp(key, "models") == 0) read_models(j, s);
     else if (strcmp(key, "options") == 0) read_options(j, s);
     else if (strcmp(key, "failures") == 0) read_failures(j, s);
@@ -267,6 +276,7 @@ void shard_free(shard *s) {
     for (int i = 0; i < MAX_MODELS; i++) text_free(&s->weights[i]);
     text_free(&s->boxes);
     text_free(&s->category);
+    text_free(&s->jpeg);
     output_facts_free(&s->facts);
 }
 
@@ -294,6 +304,7 @@ const char *shard_differs(const shard *a, const shard *b) {
         if (!same_model(one, other)) return "another network";
     }
     if (a->made.shards != b->made.shards) return "another number of shards";
+    if (!same_name(a->made.jpeg, b->made.jpeg)) return "another decoder of JPEG files";
     if (a->facts.listed != b->facts.listed || a->facts.hash != b->facts.hash) return "another list of inputs";
     if (a->made.flip != b->made.flip || a->made.raw != b->made.raw || a->made.strict != b->made.strict ||
         !same_name(a->made.boxes, b->made.boxes) || !same_name(a->made.category, b->made.category) ||

@@ -8,7 +8,7 @@
 typedef struct shard {
     const char *path;    /* of its rows */
     output_request made; /* with shard and shards; the names are those below */
-    text boxes, category, weights[MAX_MODELS];
+    text boxes, category, jpeg, weights[MAX_MODELS];
     models makers;       /* what is known about them; no handles */
     output_facts facts;  /* without list, and ids are empty */
     double rows, failed, inputs, dim; /* as it says; facts has what was found */

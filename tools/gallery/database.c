@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 enum { OLDEST_SERVER = 150000, PAUSE_US = 200000, TOKEN = 40, TABLE = 64, MOST_VALUES = 16000 };
-#define AGAIN_SECONDS 10.0 /* for a server that starts again */
+#define AGAIN_SECONDS 10.0     /* for a server of which nothing is heard */
+#define STARTING_SECONDS 120.0 /* for one that says that it is starting again */
 static const int OLDEST_VECTOR[3] = {0, 8, 4};
 
 struct database {
@@ -219,7 +220,8 @@ int database_again(database *d, text *why) {
     store_meta before = d->meta;
     d->open = 0;
     while (!pq_open_again(d->c, d->url, why)) {
-        if (interrupted() || clock_seconds() - start > AGAIN_SECONDS) return 0;
+        double waited = clock_seconds() - start;
+        if (interrupted() || waited > STARTING_SECONDS || (waited > AGAIN_SECONDS && !pq_is_starting(d->url))) return 0;
         usleep(PAUSE_US);
     }
     if (!prepare_session(d->c, why) || !database_refresh(d, why)) return 0;

@@ -127,6 +127,7 @@ static int open_file(gallery *g, const gallery_request *r, const models *all) {
     store_meta ours;
     makers_of_models(all, &ours);
     int good = gallery_file_read(&file, r->path) && makers_agree(&file.makers, r->path, &ours, all, NULL);
+    if (good) makers_note_decoders(file.jpeg, r->path, jpeg_decoder_name(r->decode.jpeg), NULL);
     for (size_t i = 0; good && i < file.count; i++)
         good = add_image(g, file.ids[i], file.identities[i], file.ids[i]);
     if (good) {

@@ -105,6 +105,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
         else if (strcmp(key.s, "rows") == 0) json_number(&j, &m->rows);
         else if (strcmp(key.s, "dim") == 0) json_number(&j, &m->dim);
         else if (strcmp(key.s, "models") == 0) read_models(&j, f, m);
+        else if (strcmp(key.s, "jpeg") == 0) read_name(&j, f->jpeg, sizeof f->jpeg);
         else if (strcmp(key.s, "cameras") == 0) read_cameras(&j, f);
         else if (strcmp(key.s, "times") == 0) read_times(&j, f);
         else if (strcmp(key.s, "identities") == 0) read_identities(&j, f);

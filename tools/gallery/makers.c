@@ -48,6 +48,12 @@ int makers_agree(const store_meta *theirs, const char *path, const store_meta *o
     return 1;
 }
 
+void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
+    if (!*theirs || !*ours || strcmp(theirs, ours) == 0) return;
+    say_warning("%s: its JPEG pictures were decoded by %s, those of %s by %s (--jpeg): scores shift slightly",
+                shown(path), theirs, owner ? shown(owner) : "now", ours);
+}
+
 int row_is_unit(const store_meta *makers, const float *row, text *why) {
     for (int m = 0; m < makers->models; row += makers->model[m++].dim) {
         double sum = 0;

@@ -13,6 +13,10 @@ void makers_of_models(const models *all, store_meta *out);
 int makers_agree(const store_meta *theirs, const char *path, const store_meta *ours, const models *all,
                  const char *owner);
 
+/* Warns where the decoders of JPEG files are both known ("" is not) and are two; path and owner are as above, and owner
+   may be NULL for the pictures of this command. */
+void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner);
+
 /* Every part of a row has length 1: it can only come from a model. Else 0 with the reason in why. */
 int row_is_unit(const store_meta *makers, const float *row, text *why);
 

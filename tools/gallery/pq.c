@@ -17,7 +17,7 @@
 /* --- libpq -------------------------------------------------------------------------------------------------------- */
 
 /* Values of libpq's public interface, which its documentation keeps stable ("libpq - C Library", chapter 32). */
-enum { CONNECTION_IS_GOOD = 0, CONNECTION_IS_BAD = 1 };
+enum { CONNECTION_IS_GOOD = 0, CONNECTION_IS_BAD = 1, SERVER_IS_BUSY_STARTING = 1 };
 enum { ASKED_NOTHING = 0, COMMAND_DONE = 1, ROWS_CAME = 2, COPY_GOES_OUT = 3, COPY_GOES_IN = 4 };
 enum { FIELD_SQLSTATE = 'C', FIELD_MESSAGE = 'M', FIELD_DETAIL = 'D', FIELD_HINT = 'H' };
 enum { ARGUMENTS = 24, STATEMENTS = 64, LOOK_AROUND_MS = 100 };
@@ -28,6 +28,7 @@ typedef void (*notice_fn)(void *user, const char *message);
 static struct library {
     void *(*PQconninfoParse)(const char *url, char **error);
     void (*PQconninfoFree)(void *parameters);
+    int (*PQpingParams)(const char *const *names, const char *const *values, int expand);
     void *(*PQconnectdbParams)(const char *const *names, const char *const *values, int expand);
     int (*PQstatus)(const void *connection);
     char *(*PQerrorMessage)(const void *connection);
@@ -64,7 +65,8 @@ static const struct name {
     size_t at;
 } NAMES[] = {
 #define NAME(f) {#f, offsetof(struct library, f)}
-    NAME(PQconninfoParse), NAME(PQconninfoFree), NAME(PQconnectdbParams), NAME(PQstatus), NAME(PQerrorMessage), NAME(PQserverVersion), NAME(PQsocket),
+    NAME(PQconninfoParse), NAME(PQconninfoFree), NAME(PQpingParams), NAME(PQconnectdbParams),
+    NAME(PQstatus), NAME(PQerrorMessage), NAME(PQserverVersion), NAME(PQsocket),
     NAME(PQfinish), NAME(PQsetNoticeProcessor), NAME(PQprepare), NAME(PQsendQueryPrepared), NAME(PQsendQuery),
     NAME(PQconsumeInput), NAME(PQisBusy), NAME(PQgetResult), NAME(PQgetCancel), NAME(PQcancel), NAME(PQfreeCancel),
     NAME(PQresultStatus), NAME(PQresultErrorField), NAME(PQntuples), NAME(PQgetisnull), NAME(PQgetvalue),
@@ -116,7 +118,8 @@ static void say_notice(void *user, const char *message) {
 static void take_message(text *why, const char *message) {
     text_clear(why);
     for (const char *p = message; *p; p++)
-        if (*p != '\n') text_putc(why, *p);
+        if (*p == '\n' && p[1] == '\t') text_putc(why, ' '), p++; /* goes on */
+        else if (*p != '\n') text_putc(why, *p);
         else if (p[1]) text_puts(why, "; ");
     if (!why->len) text_puts(why, "the connection failed without a word");
 }
@@ -168,6 +171,12 @@ pq *pq_open(const char *url, int *missing, text *why) {
     }
     lib.PQsetNoticeProcessor(c->connection, say_notice, NULL);
     return c;
+}
+
+int pq_is_starting(const char *url) {
+    static const char *const NAMED[] = {"dbname", NULL};
+    const char *values[] = {url, NULL};
+    return loaded && lib.PQpingParams(NAMED, values, 1) == SERVER_IS_BUSY_STARTING;
 }
 
 /* All that belongs to the connection but the struct itself. */

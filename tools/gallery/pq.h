@@ -27,6 +27,8 @@ pq *pq_open(const char *url, int *missing, text *why);
 /* The same connection anew, after it was lost: nothing is prepared any more, and what was open is rolled back by the
    server when it notices. Returns 0 with the reason in why; it is as lost as before then. */
 int pq_open_again(pq *c, const char *url, text *why);
+/* 1 when a server is there that takes no connections yet, or none any more. */
+int pq_is_starting(const char *url);
 /* NULL is allowed. A transaction that is open is rolled back by the server. */
 void pq_close(pq *c);
 

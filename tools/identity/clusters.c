@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "embedding/models.h"
+#include "identity/single.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -186,7 +187,8 @@ static int ask(grouping *g) {
     g->group = need_array(g->count + 1, sizeof *g->group);
     g->c->merges = g->group ? need_array(g->count + 1, sizeof *g->c->merges) : NULL;
     if (!g->c->merges) return 0;
-    reid_result result = reid_group(&desc, &rows, &d, g->group, g->c->merges, &g->c->merged);
+    reid_result result = r->single ? single_linkage(&desc, &rows, d.threshold, stopped, NULL, g->c->merges, &g->c->merged)
+                                   : reid_group(&desc, &rows, &d, g->group, g->c->merges, &g->c->merged);
     if (result == REID_ERR_CONTRADICTION) say_chain(g);
     else if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
     if (result == REID_ERR_CONTRADICTION) g->c->merged = 0;

@@ -14,6 +14,7 @@ typedef struct clusters_request {
     const crops *crops;
     double scale;            /* of cosines to scores: what crops_weigh said */
     double threshold;        /* groups are joined down to this mean score */
+    int single;              /* single linkage instead of average; then there are no links of any kind */
     double doubt;            /* joins down to this one, and as far above the threshold, are worth a question */
     const reid_desc *search; /* device and threads */
     const uint32_t *frames;  /* [crops]: crops of one picture are not the same individual; NULL: nothing is known */

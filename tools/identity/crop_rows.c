@@ -90,6 +90,22 @@ int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width,
     return (waiting(c) < (size_t)c->all->batch && c->bytes < MOST_BYTES) || crop_rows_flush(c);
 }
 
+int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row) {
+    size_t dim = (size_t)c->all->dim, at = c->list.count;
+    if (!make_room(c)) return 0;
+    char *reason = failure ? need_copy(failure, strlen(failure)) : NULL;
+    input *in = !failure || reason ? inputs_add(&c->list, name, 0, name) : NULL;
+    if (!in) {
+        free(reason);
+        return 0;
+    }
+    in->failure = reason;
+    c->failed += failure != NULL;
+    memcpy(c->rows + at * dim, row, dim * sizeof *row);
+    c->done = c->list.count;
+    return 1;
+}
+
 int crop_rows_write(const crop_rows *c, int flip, int raw, long long max_pixels) {
     output_request request = {.flip = flip, .raw = raw, .max_pixels = max_pixels, .min_conf = (double)NAN};
     text path = TEXT_INIT;

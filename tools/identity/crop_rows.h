@@ -26,6 +26,9 @@ typedef struct crop_rows {
 
 /* One more, whose pixels (height, width, 3) it takes over in any case. *row: its place. */
 int crop_rows_add(crop_rows *c, const char *name, unsigned char *rgb, int width, int height, size_t *row);
+/* One more that another run has embedded and whose picture is in the folder, when none waits. failure: why it has no
+   row; NULL: it has. */
+int crop_rows_recall(crop_rows *c, const char *name, const char *failure, const float *row);
 /* Those that wait. */
 int crop_rows_flush(crop_rows *c);
 /* folder/embeddings.npy with its ids and metadata, as reid embed writes them. */

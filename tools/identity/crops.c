@@ -45,6 +45,8 @@ static int take_makers(crops *c, const store_meta *makers, const char *path, con
 static int add_file(crops *c, const char *path, const char *first) {
     gallery_file f;
     int good = gallery_file_read(&f, path) && take_makers(c, &f.makers, path, first);
+    if (good) makers_note_decoders(f.jpeg, path, c->jpeg, first);
+    if (good && !c->jpeg[0]) memcpy(c->jpeg, f.jpeg, sizeof c->jpeg);
     for (size_t i = 0; i < f.count && good; i++) {
         float *row = add_crop(c, f.ids[i], f.identity_count ? f.identities[i] : NULL);
         good = row != NULL;

@@ -17,6 +17,7 @@ typedef struct crops {
     crop_place *by_id;      /* [count], in the order of ids */
     size_t count, id_cap, identity_cap, row_cap;
     int dim;
+    char jpeg[32];          /* what decoded JPEG files for the first file that says so; "": none does */
     store_meta makers;      /* its threshold is that of the galleries; NAN: they have none, or several */
 } crops;
 

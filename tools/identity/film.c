@@ -74,6 +74,12 @@ static int clip(double from, double to, int size, int *at, int *length) {
 }
 
 static int outside(const filming *run, const detection *at, const track_box *b, const video_frame *v) {
+    if (run->r->photos) {
+        say_error("%s: the box x %g, y %g, width %g, height %g has no pixel of the %d x %d photo; are these the "
+                  "detections of another one?", shown(run->r->photos->at[at->frame].path), b->x, b->y, b->w, b->h,
+                  v->width, v->height);
+        return 0;
+    }
     say_error("%s: frame %u: the box x %g, y %g, width %g, height %g has no pixel of the %d x %d frame; are these the "
               "detections of another video?", shown(run->r->video.path), at->frame, b->x, b->y, b->w, b->h, v->width,
               v->height);
@@ -309,18 +315,53 @@ static int read_frames(filming *run, video *v) {
     f->streams = video_streams(v);
     if (good && end == VIDEO_INTERRUPTED) good = 0;
     if (good && end == VIDEO_FAILED) say_error("%s: %s", shown(run->r->video.path), why.s), good = 0;
-    if (good && result < 0) text_join(&f->problem, &why);
+    if (good && result < 0) text_join(&f->problem, &why), f->passing = end == VIDEO_BROKEN_OFF;
     text_free(&why);
     return good && tracks_cut(run->tracker) && take_ended(run) && fits_end(run);
 }
 
+/* A photo that cannot be decoded is named and says nothing about tracks. */
+static int pass_over(filming *run, const video_frame *v, const text *why) {
+    film *f = run->f;
+    say_error("%s: %s", shown(run->r->photos->at[v->index].path), why->s);
+    while (run->next < f->found.count && f->found.at[run->next].frame == v->index) {
+        memset(f->found.at[run->next].box, 0, sizeof f->found.at[run->next].box); /* of what size is not known */
+        run->next++;
+    }
+    f->unread++;
+    f->frames = v->index + 1;
+    if (v->seconds > run->seconds) run->seconds = v->seconds;
+    f->seconds = run->seconds;
+    return begin_scene(run, v);
+}
+
+static int read_photos(filming *run, const uint32_t *wanted, size_t count) {
+    film *f = run->f;
+    video_frame frame;
+    text why = TEXT_INIT;
+    photo_frames *p = photo_frames_open(run->r->photos, wanted, count, run->r->burst, &run->r->decode);
+    int good = p != NULL;
+    while (good && photo_frames_next(p, &frame, &why)) {
+        if (frame.rgb && !f->width) f->width = frame.width, f->height = frame.height;
+        good = why.len ? pass_over(run, &frame, &why) : take_frame(run, &frame);
+    }
+    photo_frames_close(p);
+    text_free(&why);
+    if (f->unread) text_printf(&f->problem, "%zu of %zu photos could not be read", f->unread, run->r->photos->count);
+    return good && !interrupted() && tracks_cut(run->tracker) && take_ended(run);
+}
+
 static int start(filming *run) {
     const model *m = &run->rows->all->at[0];
-    const tracks_settings settings = tracks_defaults();
+    tracks_settings settings = tracks_defaults();
+    if (run->r->photos) { /* there may be one photo of an animal, and no more */
+        settings.gap = run->r->burst;
+        settings.evidence = settings.high;
+    }
     run->f->numbers = need_array(run->f->found.count + 1, sizeof *run->f->numbers);
     for (size_t i = 0; i < run->f->found.count && run->f->numbers; i++) run->f->numbers[i] = TRACK_NONE;
     run->small = need_array((size_t)m->info.width * (size_t)m->info.height, 3);
-    run->stride = stride_of(&run->f->found);
+    run->stride = run->r->photos ? 1 : stride_of(&run->f->found);
     run->tracker = run->f->numbers && run->small ? tracks_create(&settings) : NULL;
     return run->tracker != NULL;
 }
@@ -342,9 +383,11 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     uint32_t *frames = good ? frames_with_boxes(&f->found, &wanted.wanted_count) : NULL;
     wanted.wanted = frames;
     if (!frames) good = 0;
-    video *v = good ? video_open(&wanted, &f->problem) : NULL;
-    if (v) good = read_frames(&run, v);
+    video *v = good && !r->photos ? video_open(&wanted, &f->problem) : NULL;
+    if (good && r->photos) good = read_photos(&run, frames, wanted.wanted_count);
+    else if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
+    else f->passing = 1;
     if (good && (text_failed(&f->problem) || text_failed(&f->decoder))) good = say_no_memory();
     if (good) put_in_order(f);
     f->found.unit = BOX_PIXELS;

@@ -5,12 +5,16 @@
 #define REID_TOOLS_FILM_H
 
 #include "identity/crop_rows.h"
+#include "identity/photo_frames.h"
 #include "identity/tracks.h"
 #include "pictures/detections.h"
 #include "pictures/video.h"
 
 typedef struct film_request {
     video_request video;
+    const camera *photos;  /* NULL: a video. Else frames are these photos, and of `video` only the path is used */
+    double burst;          /* photos that follow each other within so many seconds are one scene */
+    decode_settings decode;
     const char *name;      /* in file names */
     const uint32_t *cuts;  /* [cut_count], ascending: frames that begin another scene */
     size_t cut_count;
@@ -54,7 +58,10 @@ typedef struct film {
     size_t frames, wholes, beyond; /* beyond: boxes after the last frame that could be read */
     int width, height, streams;    /* of the first frame; of the file */
     double seconds;        /* of the last frame */
+    size_t unread;         /* photos with boxes that could not be decoded */
     text decoder, problem; /* problem: why the video is not complete; empty: it is */
+    int passing;           /* what the problem is may be over the next time: no ffmpeg, killed, not there */
+    int recalled;          /* from the record of another run (film_record.h) */
 } film;
 
 /* Reads the video; crops go to rows. found has to be there. Returns 0 after saying what is wrong (a video that cannot

@@ -57,7 +57,8 @@ void decoder_free(void *block) {
 static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 /* A plane of 8-bit samples per component, in whole units of the coarsest component; a progressive one also keeps
-   16-bit coefficients. Then the RGB result. */
+   16-bit coefficients, and so does libturbojpeg where a scan does not hold all components. Then some rows of both
+   decoders, and the RGB result. */
 static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright) {
     size_t planes = 0, units_x, units_y;
     int h_max = 1, v_max = 1;
@@ -68,7 +69,8 @@ static size_t jpeg_need(const jpeg_frame *f, size_t rgb, int width, int upright)
     units_x = ((size_t)f->width + (size_t)h_max * 8 - 1) / ((size_t)h_max * 8);
     units_y = ((size_t)f->height + (size_t)v_max * 8 - 1) / ((size_t)v_max * 8);
     for (int i = 0; i < f->components; i++) planes += units_x * f->h[i] * 8 * (units_y * f->v[i] * 8);
-    return larger(planes * (f->progressive ? 3 : 1) + rgb + 4 * (size_t)width, upright ? 2 * rgb : 0);
+    int copies = f->progressive ? 3 : f->first_scan < f->components ? 2 : 1;
+    return larger(planes * (size_t)copies + rgb + 64 * (size_t)width, upright ? 2 * rgb : 0);
 }
 
 /* The inflated rows (of an interlaced one, in a block that has grown to twice their size) and the samples, with an

@@ -17,8 +17,8 @@ void *decoder_alloc(void *block, size_t size);
 void decoder_free(void *block);
 
 /* Bytes that decoding a picture of this size (as its header says) holds at its peak, beside the file itself: what
-   stb_image allocates for this kind of file, twice the file's own bytes for a PNG's compressed data, which it gathers
-   in a block that grows by doubling, and 256 KiB for its tables. upright: it is turned afterwards. */
+   stb_image or libturbojpeg allocates for this kind of file, twice the file's own bytes for a PNG's compressed data,
+   which it gathers in a block that grows by doubling, and 256 KiB for tables. upright: it is turned afterwards. */
 size_t decoder_need(const unsigned char *file, size_t len, int width, int height, int upright);
 
 #endif

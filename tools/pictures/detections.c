@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/source.h"
+#include "pictures/paths.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,17 +65,24 @@ int detections_box(detections *d, detection *at, const double box[4], double sco
     return 1;
 }
 
-/* Where the last part of a path begins; backslashes part it, too. */
-static const char *last_part(const char *path) {
-    const char *part = path;
-    for (const char *s = path; *s; s++)
-        if ((*s == '/' || *s == '\\') && s[1]) part = s + 1;
-    return part;
+static int find_photo(detections *d, const char *file, uint32_t *owner, double *number, text *why) {
+    text reason = TEXT_INIT;
+    const photo_place *place = photos_find(d->photos, file, &reason);
+    int failed = reason.len != 0;
+    if (failed) text_clear(why), text_join(why, &reason);
+    text_free(&reason);
+    if (failed) return 0;
+    const char *folder = place ? d->photos->at[place->camera].folder : "";
+    *number = place ? (double)place->photo : 0;
+    d->strangers += !place;
+    *owner = detections_name(&d->owners, folder, strlen(folder));
+    return *owner != UINT32_MAX || text_no_memory(why);
 }
 
 int detections_picture(detections *d, const char *file, uint32_t *owner, double *number, text *why) {
     enum { MOST_DIGITS = 15 };
-    const char *name = last_part(file), *dot = strrchr(name, '.'), *end = dot && dot > name ? dot : name + strlen(name);
+    if (d->photos) return find_photo(d, file, owner, number, why);
+    const char *name = path_last_part(file), *dot = strrchr(name, '.'), *end = dot && dot > name ? dot : name + strlen(name);
     const char *digits = end;
     while (digits > name && digits[-1] >= '0' && digits[-1] <= '9') digits--;
     if (digits == end || end - digits > MOST_DIGITS)
@@ -92,20 +100,10 @@ const char *detections_category(const detections *d, uint32_t category) {
 
 /* --- whose they are ----------------------------------------------------------------------------------------------- */
 
-/* Are two paths the same from their ends on, as far as the shorter one goes, in whole parts? */
-static int same_ends(const char *a, const char *b) {
-    size_t n = strlen(a), m = strlen(b);
-    while (n && m) {
-        char x = a[--n], y = b[--m];
-        if (x != y && !(x == '\\' && y == '/')) return 0;
-    }
-    return (!n || a[n - 1] == '/' || a[n - 1] == '\\') && (!m || b[m - 1] == '/');
-}
-
 int detections_fits(const char *name, const char *video) {
-    const char *mine = last_part(video), *theirs = last_part(name), *dot = strrchr(mine, '.');
+    const char *mine = path_last_part(video), *theirs = path_last_part(name), *dot = strrchr(mine, '.');
     size_t stem = dot && dot > mine ? (size_t)(dot - mine) : strlen(mine);
-    if (same_ends(name, video)) return 3;
+    if (path_same_ends(name, video)) return 3;
     if (strcmp(theirs, mine) == 0) return 2;
     return strncmp(theirs, mine, stem) == 0 && !theirs[stem];
 }
@@ -121,14 +119,26 @@ static uint32_t find_owner(const detections *d, const detections_request *r, tex
         if (now > fit) fit = now, best = i;
     }
     if (fit && equals == 1) return best;
-    if (fit) refuse(why, "it has several videos called %.200s", shown(last_part(r->video)));
+    if (fit) refuse(why, "it has several videos called %.200s", shown(path_last_part(r->video)));
     else if (d->owners.count == 1 && *d->owners.at[0])
-        refuse(why, "it is about %.200s, not about %.200s", shown(d->owners.at[0]), shown(last_part(r->video)));
+        refuse(why, "it is about %.200s, not about %.200s", shown(d->owners.at[0]), shown(path_last_part(r->video)));
     else if (d->owners.count == 1)
         refuse(why, "it does not say which video it is about, and several are asked for");
     else
         refuse(why, "it is about %zu videos, none of which is called %.200s", d->owners.count,
-               shown(last_part(r->video)));
+               shown(path_last_part(r->video)));
+    return UINT32_MAX;
+}
+
+/* The owner that the camera is; UINT32_MAX, without a reason: nothing was found on its photos. */
+static uint32_t find_camera(const detections *d, const detections_request *r, text *why) {
+    int some = 0;
+    for (uint32_t i = 0; i < d->owners.count; i++) {
+        if (strcmp(d->owners.at[i], r->video) == 0) return i;
+        some = some || *d->owners.at[i];
+    }
+    if (!some && d->owners.count)
+        refuse(why, "it is about none of the photos of %.300s", shown(r->video));
     return UINT32_MAX;
 }
 
@@ -180,6 +190,13 @@ static int parse(detections *d, const detections_request *r, const text *file, t
         d->format = is_coco ? "COCO" : *start == '[' ? "Microsoft's MegaDetector" : "MegaDetector";
         return (is_coco ? detections_from_coco : detections_from_megadetector)(d, r, file, why);
     }
+    if (r->photos && *start >= '0' && *start <= '9')
+        return refuse(why, "MOT text is about the frames of a video; of photos, MegaDetector's JSON, COCO or CSV with "
+                           "path,x,y,width,height is read");
+    if (r->photos) {
+        d->format = "CSV";
+        return detections_of_photos_from_csv(d, r, file, why);
+    }
     int is_mot = (*start >= '0' && *start <= '9') || *start == '-';
     d->format = is_mot ? "MOT" : "CSV";
     return (is_mot ? detections_from_mot : detections_from_csv)(d, r, file, why);
@@ -188,14 +205,21 @@ static int parse(detections *d, const detections_request *r, const text *file, t
 int detections_parse(detections *d, const detections_request *r, const text *file, text *why) {
     memset(d, 0, sizeof *d);
     d->unit = BOX_PIXELS;
+    d->photos = r->photos;
     text_clear(why);
     if (!parse(d, r, file, why)) return 0;
+    if (d->photos) {
+        uint32_t mine = find_camera(d, r, why);
+        if (why->len) return 0;
+        keep_wanted(d, r, mine);
+        return sort_by_frame(d) || text_no_memory(why);
+    }
     uint32_t owner = 0;
     int named = d->owners.count > 1 || (d->owners.count == 1 && *d->owners.at[0]);
     int alone = d->owners.count == 1 && d->pictures; /* pictures of one video, whatever their folder is called */
     if (d->owners.count && !(r->only && (!named || alone))) owner = find_owner(d, r, why);
     if (owner == UINT32_MAX) return 0;
-    if (d->failure) return refuse(why, "the detector failed on %.200s: %.200s", shown(last_part(r->video)),
+    if (d->failure) return refuse(why, "the detector failed on %.200s: %.200s", shown(path_last_part(r->video)),
                                   shown(d->failure));
     keep_wanted(d, r, owner);
     return sort_by_frame(d) || text_no_memory(why);

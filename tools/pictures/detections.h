@@ -4,12 +4,15 @@
      frame, whose names end in its number;
    - the JSON of Microsoft's MegaDetector, a list of pictures with corners in pixels and names of categories;
    - CSV with the header frame,x,y,w,h and perhaps score, category, video; frames from 0, pixels;
-   - COCO: images with frame_id (from 0) or numbers in their names, annotations in pixels. */
+   - COCO: images with frame_id (from 0) or numbers in their names, annotations in pixels.
+   Of photos, instead of a video's frames, they are found by the photos' names: MegaDetector's results for pictures, COCO
+   with file_name, and CSV with the header path,x,y,width,height and perhaps score, category. */
 #ifndef REID_TOOLS_DETECTIONS_H
 #define REID_TOOLS_DETECTIONS_H
 
 #include "base/text.h"
 #include "pictures/inputs.h"
+#include "pictures/photos.h"
 
 #include <stdint.h>
 
@@ -34,6 +37,8 @@ typedef struct detections_request {
     int first;            /* the number of the first frame; -1: as the format has it */
     double min_conf;      /* NAN: whatever the confidence is */
     const char *category; /* only boxes of this one, by its name or number; NULL: all */
+    const photos *photos; /* NULL: it is a video. Else `video` is the folder of the camera whose detections are wanted,
+                             and its photos are the frames */
 } detections_request;
 
 typedef struct detections {
@@ -49,6 +54,9 @@ typedef struct detections {
     int width, height; /* of the frames; 0: it does not say */
     int pictures;    /* it is about pictures of frames: folders stand for videos */
     size_t empty;    /* boxes without area, which are left out */
+    const photos *photos; /* as in the request */
+    size_t strangers; /* entries about photos that are not among these */
+    size_t unlooked;  /* of all cameras: photos that the detector failed on */
     const char *format;
 } detections;
 
@@ -65,6 +73,7 @@ const char *detections_category(const detections *d, uint32_t category);
 
 int detections_from_mot(detections *d, const detections_request *r, const text *file, text *why);
 int detections_from_csv(detections *d, const detections_request *r, const text *file, text *why);
+int detections_of_photos_from_csv(detections *d, const detections_request *r, const text *file, text *why);
 int detections_from_megadetector(detections *d, const detections_request *r, const text *file, text *why);
 int detections_from_coco(detections *d, const detections_request *r, const text *file, text *why);
 
@@ -78,7 +87,8 @@ int detections_frame(detection *at, const detections_request *r, double number, 
 int detections_box(detections *d, detection *at, const double box[4], double score, text *why);
 /* How well a name in the file fits the video: 3 its path, 2 its name, 1 its name without the ending, 0 not at all. */
 int detections_fits(const char *name, const char *video);
-/* The video that a picture of a frame belongs to is its folder; the number is at the end of its name. */
+/* The video that a picture of a frame belongs to is its folder; the number is at the end of its name. Of photos, they
+   are the camera's folder and the photo's place; a photo that is not there belongs to nobody, who is called "". */
 int detections_picture(detections *d, const char *file, uint32_t *owner, double *number, text *why);
 
 #endif

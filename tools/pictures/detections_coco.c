@@ -124,6 +124,8 @@ static record *find(const records *r, double id) {
 static int settle_image(detections *d, const coco *c, record *image, text *why) {
     const record *video = find(&c->videos, image->other);
     const char *name = video && video->name ? video->name : "";
+    if (d->photos && !image->name) return refuse(why, "an image without file_name");
+    if (d->photos) return detections_picture(d, image->name, &image->owner, &image->frame, why);
     if (!isnan(image->frame)) image->owner = detections_name(&d->owners, name, strlen(name));
     else if (!image->name) return refuse(why, "an image with neither frame_id nor file_name");
     else if (!detections_picture(d, image->name, &image->owner, &image->frame, why)) return 0;

@@ -167,8 +167,10 @@ static int read_entry(reading *to) {
     else read_members(to, &e, &has_detections);
     if (!to->j->error[0] && !has_detections && !e.failure.len)
         json_fail(to->j, "an entry without \"detections\" or \"failure\"");
-    if (!to->j->error[0] && !has_detections && settle(to, &e, 0) && detections_fits(e.file.s, to->r->video) &&
-        !to->d->failure) {
+    int settled = !to->j->error[0] && !has_detections && settle(to, &e, 0);
+    if (settled && to->r->photos) {
+        to->d->unlooked++;
+    } else if (settled && detections_fits(e.file.s, to->r->video) && !to->d->failure) {
         to->d->failure = text_failed(&e.failure) ? NULL : mem_copy(e.failure.s, e.failure.len);
         if (!to->d->failure) json_fail(to->j, "out of memory");
     }

@@ -92,3 +92,36 @@ int detections_from_csv(detections *d, const detections_request *r, const text *
                              &to};
     return csv_read(&table, file, why);
 }
+
+/* --- CSV of photos ------------------------------------------------------------------------------------------------ */
+
+enum { PHOTO_PATH, PHOTO_X, PHOTO_SCORE = 5, PHOTO_CATEGORY, PHOTO_COLUMNS };
+
+static void take_photo_row(const csv *c, const int *column, void *user, text *why) {
+    static const double most = 1e12;
+    const reading *to = user;
+    double number, box[4], score = NAN;
+    detection *at = detections_add(to->d);
+    if (!at) {
+        text_no_memory(why);
+        return;
+    }
+    for (int k = PHOTO_X; k <= PHOTO_SCORE; k++) {
+        const char *cell = column[k] >= 0 ? csv_field(c, column[k]) : "";
+        double *value = k == PHOTO_SCORE ? &score : &box[k - PHOTO_X];
+        if ((k == PHOTO_SCORE && !*cell) || parse_real(cell, -most, most, value)) continue;
+        refuse(why, "\"%.100s\" is no number", shown(cell));
+        return;
+    }
+    if (detections_picture(to->d, csv_field(c, column[PHOTO_PATH]), &at->owner, &number, why) &&
+        detections_frame(at, to->r, number, 0, why) && detections_box(to->d, at, box, score, why))
+        name_of(&to->d->categories, c, column[PHOTO_CATEGORY], "1", &at->category, why);
+}
+
+int detections_of_photos_from_csv(detections *d, const detections_request *r, const text *file, text *why) {
+    static const char *const names[PHOTO_COLUMNS] = {"path", "x", "y", "width", "height", "score", "category"};
+    reading to = {d, r};
+    const csv_table table = {names, PHOTO_COLUMNS, PHOTO_SCORE, "; boxes are in pixels from the top left corner",
+                             take_photo_row, &to};
+    return csv_read(&table, file, why);
+}

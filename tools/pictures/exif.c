@@ -1,5 +1,6 @@
 #include "pictures/exif.h"
 
+#include "base/when.h"
 #include "pictures/jpeg.h"
 
 #include <string.h>
@@ -22,33 +23,89 @@ static size_t read32(const tiff *t, size_t at) {
     return t->little ? b << 16 | a : a << 16 | b;
 }
 
-/* The orientation (tag 0x0112, one 16-bit value) of the first directory. */
-static int tiff_orientation(const unsigned char *bytes, size_t len) {
-    enum { ENTRY = 12, SHORT = 3 };
-    tiff t = {bytes, len, len >= 2 && memcmp(bytes, "II", 2) == 0};
-    if (len < 8 || (!t.little && memcmp(bytes, "MM", 2) != 0) || read16(&t, 2) != 42) return 1;
-    size_t directory = read32(&t, 4), count = read16(&t, directory);
-    for (size_t i = 0; i < count; i++) {
-        size_t entry = directory + 2 + i * ENTRY;
-        if (entry > len || len - entry < ENTRY) return 1;
-        if (read16(&t, entry) != 0x0112) continue;
-        unsigned value = read16(&t, entry + 8);
-        int is_one_short = read16(&t, entry + 2) == SHORT && read32(&t, entry + 4) == 1;
-        return is_one_short && value >= 1 && value <= 8 ? (int)value : 1;
-    }
-    return 1;
+enum { ENTRY = 12, ASCII = 2, SHORT = 3, LONG = 4 };
+
+/* Begins to read; the place of the first directory, 0: this is no TIFF data. */
+static size_t tiff_begin(tiff *t, const unsigned char *bytes, size_t len) {
+    *t = (tiff){bytes, len, len >= 2 && memcmp(bytes, "II", 2) == 0};
+    if (len < 8 || (!t->little && memcmp(bytes, "MM", 2) != 0) || read16(t, 2) != 42) return 0;
+    return read32(t, 4);
 }
 
-/* The first APP1 segment that holds EXIF decides. */
-int exif_orientation(const unsigned char *file, size_t len) {
+/* The place of a tag's entry in a directory, if it has this type; 0: it is not there. */
+static size_t find_entry(const tiff *t, size_t directory, unsigned tag, unsigned type) {
+    size_t count = read16(t, directory);
+    for (size_t i = 0; i < count; i++) {
+        size_t entry = directory + 2 + i * ENTRY;
+        if (entry > t->len || t->len - entry < ENTRY) return 0;
+        if (read16(t, entry) == tag) return read16(t, entry + 2) == type ? entry : 0;
+    }
+    return 0;
+}
+
+/* The orientation (tag 0x0112, one 16-bit value) of the first directory. */
+static int tiff_orientation(const unsigned char *bytes, size_t len) {
+    tiff t;
+    size_t directory = tiff_begin(&t, bytes, len);
+    size_t entry = directory ? find_entry(&t, directory, 0x0112, SHORT) : 0;
+    unsigned value = entry && read32(&t, entry + 4) == 1 ? read16(&t, entry + 8) : 0;
+    return value >= 1 && value <= 8 ? (int)value : 1;
+}
+
+/* What a tag says in characters; its end is cut off where it is too long. 0: nothing. */
+static size_t tiff_text(const tiff *t, size_t directory, unsigned tag, char *to, size_t room) {
+    size_t entry = find_entry(t, directory, tag, ASCII);
+    if (!entry) return 0;
+    size_t n = read32(t, entry + 4), at = n <= 4 ? entry + 8 : read32(t, entry + 8);
+    if (at > t->len || n > t->len - at) return 0;
+    if (n > room - 1) n = room - 1;
+    memcpy(to, t->at + at, n);
+    to[n] = 0;
+    return strlen(to);
+}
+
+/* "2024:05:31 06:30:00" in the directory that the first one's 0x8769 leads to, and its fraction. */
+static int tiff_time(const unsigned char *bytes, size_t len, long long *when) {
+    enum { TIME = 19, DIGITS = 9 };
+    tiff t;
+    char time[TIME + 1 + DIGITS + 1], fraction[DIGITS + 1] = "";
+    size_t directory = tiff_begin(&t, bytes, len), entry = directory ? find_entry(&t, directory, 0x8769, LONG) : 0;
+    size_t exif = entry ? read32(&t, entry + 8) : 0;
+    if (!exif || tiff_text(&t, exif, 0x9003, time, TIME + 1) != TIME || time[4] != ':' || time[7] != ':') return 0;
+    time[4] = time[7] = '-';
+    size_t n = tiff_text(&t, exif, 0x9291, fraction, sizeof fraction), digits = strspn(fraction, "0123456789");
+    if (n && digits) {
+        time[TIME] = '.';
+        memcpy(time + TIME + 1, fraction, digits);
+        time[TIME + 1 + digits] = 0;
+    }
+    return when_parse(time, when);
+}
+
+/* The TIFF data of the first APP1 segment that holds EXIF; NULL: there is none. */
+static const unsigned char *find_exif(const unsigned char *file, size_t len, size_t *size) {
     enum { APP1 = 0xE1, SCAN = 0xDA };
     static const unsigned char tag[6] = {'E', 'x', 'i', 'f', 0, 0};
     jpeg_walk w;
     jpeg_begin(&w, file, len);
-    while (jpeg_next(&w) && w.marker != SCAN)
-        if (w.marker == APP1 && w.size >= sizeof tag && memcmp(w.data, tag, sizeof tag) == 0)
-            return tiff_orientation(w.data + sizeof tag, w.size - sizeof tag);
-    return 1;
+    while (jpeg_next(&w) && w.marker != SCAN) {
+        if (w.marker != APP1 || w.size < sizeof tag || memcmp(w.data, tag, sizeof tag) != 0) continue;
+        *size = w.size - sizeof tag;
+        return w.data + sizeof tag;
+    }
+    return NULL;
+}
+
+int exif_orientation(const unsigned char *file, size_t len) {
+    size_t size;
+    const unsigned char *exif = find_exif(file, len, &size);
+    return exif ? tiff_orientation(exif, size) : 1;
+}
+
+int exif_time(const unsigned char *file, size_t len, long long *when) {
+    size_t size;
+    const unsigned char *exif = find_exif(file, len, &size);
+    return exif && tiff_time(exif, size, when);
 }
 
 exif_view exif_upright(int orientation, int width, int height) {

@@ -1,4 +1,4 @@
-/* The orientation that a camera wrote into a JPEG file. */
+/* The orientation and the time that a camera wrote into a JPEG file. */
 #ifndef REID_TOOLS_EXIF_H
 #define REID_TOOLS_EXIF_H
 
@@ -6,6 +6,10 @@
 
 /* 1 … 8 as in the EXIF standard; 1 (upright) when the file says nothing usable. */
 int exif_orientation(const unsigned char *file, size_t len);
+
+/* DateTimeOriginal with its fractions of a second, in milliseconds since 1970 as if the camera's clock were UTC. The
+   head of the file is enough. Returns 0 when it is not there, or is no time. */
+int exif_time(const unsigned char *file, size_t len, long long *when);
 
 /* How to read an upright picture out of a stored one of width × height: pixel (x, y) of the upright one is stored at
    start + x * step_x + y * step_y, counted in pixels. */

@@ -99,9 +99,13 @@ int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out) {
     jpeg_walk w;
     memset(out, 0, sizeof *out);
     jpeg_begin(&w, file, len);
-    while (jpeg_next(&w))
-        if (is_frame(w.marker)) return !read_frame(&w, out);
-    return 0;
+    while (jpeg_next(&w)) {
+        if (is_frame(w.marker) && !out->components && read_frame(&w, out)) return 0;
+        if (w.marker != SOS || !w.size) continue;
+        out->first_scan = w.data[0];
+        break;
+    }
+    return out->components > 0;
 }
 
 /* How many scans a frame may have. A sequential one codes each component once. Encoders of progressive ones write 6 to

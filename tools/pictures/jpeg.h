@@ -17,9 +17,9 @@ typedef struct jpeg_walk {
 void jpeg_begin(jpeg_walk *w, const unsigned char *file, size_t len);
 int jpeg_next(jpeg_walk *w);
 
-/* What the frame's header says; h and v: the sampling factors, 1 to 4. */
+/* What the frame's header says; h and v: the sampling factors, 1 to 4. first_scan: components in its first scan. */
 typedef struct jpeg_frame {
-    int width, height, components, progressive;
+    int width, height, components, progressive, first_scan;
     unsigned char id[4], h[4], v[4], quant[4];
 } jpeg_frame;
 

@@ -3,6 +3,7 @@
 #include "pictures/decoder_memory.h"
 #include "pictures/exif.h"
 #include "base/files.h"
+#include "pictures/jpeg.h"
 #include "pictures/pnm.h"
 #include "pictures/sniff.h"
 #include "pictures/stb_image_config.h"
@@ -74,7 +75,7 @@ picture_limits picture_limits_of(long long max_pixels, int threads) {
     }
     text_free(&quota);
     text_free(&why);
-    picture_limits limits = {max_pixels, (size_t)bytes / 2, (size_t)bytes / 2 / (size_t)threads};
+    picture_limits limits = {max_pixels, (size_t)bytes / 2, (size_t)bytes / 2 / (size_t)threads, JPEG_AUTO};
     if (limits.file > max_file) limits.file = max_file;
     return limits;
 }
@@ -101,6 +102,7 @@ static int read_size(picture *p, text *why) {
 static int read_header(picture *p, const char *name, const picture_limits *limits, text *why) {
     if (!sniff_picture(bytes_of(p), p->file.len, name, why) || !read_size(p, why)) return 0;
     p->orientation = exif_orientation(bytes_of(p), p->file.len);
+    p->jpeg = limits->jpeg;
     text_clear(why);
     if (p->width < 1 || p->height < 1) text_puts(why, "has no pixels");
     else if (p->width > REID_MAX_SIDE || p->height > REID_MAX_SIDE)
@@ -160,13 +162,67 @@ static int decode_pnm(picture *p, source *s) {
     return p->rgb != NULL;
 }
 
-int picture_decode(picture *p, text *why) {
+static int decode_stb(picture *p, source *s) {
     int channels;
+    p->rgb = stbi_load_from_callbacks(&CALLBACKS, s, &p->width, &p->height, &channels, 3);
+    return p->rgb && !s->ran_dry;
+}
+
+/* 1 for a JPEG that libturbojpeg is to decode. stb_image refuses frames of two components, for both. */
+static int turbo_job_of(const picture *p, turbo_job *job) {
+    jpeg_frame frame;
+    if (!jpeg_is_by_turbo(p->jpeg) || !jpeg_find_frame(bytes_of(p), p->file.len, &frame) || frame.components == 2)
+        return 0;
+    *job = (turbo_job){bytes_of(p), p->file.len, p->width, p->height, frame.components, NULL};
+    return 1;
+}
+
+static turbo_result run_turbo(picture *p, turbo_job *job, const char *accepted, text *why) {
+    p->rgb = job->to = decoder_alloc(NULL, turbojpeg_room(p->width, p->height, job->components));
+    if (p->rgb) return turbojpeg_decode(job, accepted, why);
+    refuse(why, "out of memory");
+    return TURBO_FAILED;
+}
+
+/* Bytes in front of a marker are doubted, and so is damage that leaves a picture grey from there on. Which of it is
+   refused does not depend on the decoder: stb_image says so. */
+static int decode_turbo(picture *p, turbo_job *job, text *why) {
+    turbo_result result = run_turbo(p, job, NULL, why);
+    text doubt = TEXT_INIT;
+    if (result == TURBO_DOUBTED) {
+        source s = {&p->file, 0, 0, NULL};
+        text_join(&doubt, why);
+        decoder_free(p->rgb);
+        if (!decode_stb(p, &s)) return text_free(&doubt), refuse_decoding(why, &s);
+        decoder_free(p->rgb);
+        result = text_failed(&doubt) ? TURBO_FAILED : run_turbo(p, job, doubt.s, why);
+    }
+    text_free(&doubt);
+    if (result == TURBO_DONE) {
+        unsigned char *cut = decoder_alloc(p->rgb, 3 * (size_t)p->width * (size_t)p->height);
+        if (cut) p->rgb = cut; /* what CMYK needed beside is given back */
+        return 1;
+    }
+    text reason = *why;
+    *why = (text)TEXT_INIT;
+    text_printf(why, "cannot be decoded: %s", reason.s ? reason.s : "out of memory");
+    text_free(&reason);
+    return 0;
+}
+
+/* What p->file is, to p->rgb as it is stored. */
+static int decode_stored(picture *p, text *why) {
     source s = {&p->file, 0, 0, NULL};
-    decoder_begin(p->budget);
+    turbo_job job;
+    if (turbo_job_of(p, &job)) return decode_turbo(p, &job, why);
     if (pnm_is_one(bytes_of(p), p->file.len)) decode_pnm(p, &s);
-    else p->rgb = stbi_load_from_callbacks(&CALLBACKS, &s, &p->width, &p->height, &channels, 3);
-    if (!p->rgb || s.ran_dry) return refuse_decoding(why, &s);
+    else decode_stb(p, &s);
+    return (p->rgb && !s.ran_dry) || refuse_decoding(why, &s);
+}
+
+int picture_decode(picture *p, text *why) {
+    decoder_begin(p->budget);
+    if (!decode_stored(p, why)) return 0;
     text_free(&p->file);
     return p->orientation == 1 || make_upright(p, why);
 }

@@ -3,11 +3,13 @@
 #define REID_TOOLS_PICTURE_H
 
 #include "base/text.h"
+#include "pictures/turbojpeg.h"
 
 typedef struct picture {
     text file; /* its bytes, until it is decoded */
     unsigned char *rgb;
     int width, height, orientation;
+    jpeg_decoder jpeg;
     size_t cost, budget; /* bytes that decoding takes at its peak, with the file; those that the decoder may hold */
 } picture;
 
@@ -15,6 +17,7 @@ typedef struct picture {
 typedef struct picture_limits {
     long long pixels;
     size_t bytes, file; /* of a picture while it is decoded; of its file alone, at most 1 GiB */
+    jpeg_decoder jpeg;
 } picture_limits;
 
 /* threads: how many files may be in memory at a time. */

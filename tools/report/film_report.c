@@ -1,6 +1,7 @@
 #include "report/film_report.h"
 
 #include "base/memory.h"
+#include "base/when.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +53,24 @@ static int each_whole(const film *f, void (*each)(const whole *w, void *user), v
 
 /* --- JSON --------------------------------------------------------------------------------------------------------- */
 
-static void shot_json(text *t, const film_report *r, const film_shot *s) {
+/* By the camera's clock, which says nothing of time zones. */
+static void camera_time(text *t, const photo *is) {
+    text when = TEXT_INIT;
+    when_text(&when, is->when);
+    if (when.len && when.s[when.len - 1] == 'Z') when.s[--when.len] = 0;
+    text_join(t, &when);
+    text_free(&when);
+}
+
+/* Which photo it is, and when it was taken. */
+static void photo_json(text *t, const photo *is) {
+    text_puts(t, ", \"photo\": ");
+    text_json(t, is->path);
+    text_puts(t, is->dated ? ", \"time\": \"" : ", \"time\": null");
+    if (is->dated) camera_time(t, is), text_puts(t, "\"");
+}
+
+static void shot_json(text *t, const film_report *r, const film *f, const film_shot *s) {
     const input *in = &r->rows->list.at[s->row];
     size_t row = s->row;
     text_puts(t, "{\"path\": ");
@@ -61,6 +79,7 @@ static void shot_json(text *t, const film_report *r, const film_shot *s) {
         row -= r->rows->list.at[i].failure != NULL; /* they have no row in the file */
     if (in->failure) text_puts(t, ", \"row\": null");
     else text_printf(t, ", \"row\": %zu", row);
+    if (f->r->photos) photo_json(t, &f->r->photos->at[s->frame]);
     text_printf(t, ", \"frame\": %u, \"seconds\": %.9g, \"box\": [%.9g, %.9g, %.9g, %.9g], \"crop\": [%d, %d, %d, %d]",
                 s->frame, s->seconds, s->box.x, s->box.y, s->box.w, s->box.h, s->crop.x, s->crop.y, s->crop.width,
                 s->crop.height);
@@ -87,7 +106,7 @@ static void track_json(const whole *w, void *user) {
                 w->parts);
     for (size_t i = 0; i < w->count; i++) {
         text_puts(t, i ? ",\n          " : "\n          ");
-        shot_json(t, l->r, w->shots[i]);
+        shot_json(t, l->r, w->f, w->shots[i]);
     }
     text_puts(t, "]}");
 }
@@ -104,10 +123,15 @@ static void film_json(text *t, const film_report *r, const film *f) {
     text_json(t, f->r->video.path);
     text_puts(t, ", \"name\": ");
     text_json(t, f->r->name);
-    text_puts(t, ", \"decoder\": ");
-    text_printf(t, "\"ffmpeg ");
-    if (f->decoder.len) text_visible(t, f->decoder.s);
-    text_printf(t, "\", \"stream\": %d,\n     \"frames\": %zu, \"width\": %d, \"height\": %d, \"seconds\": %.9g, "
+    if (f->r->photos) {
+        text_printf(t, ", \"decoder\": null, \"burst\": %.9g, \"without_time\": %zu", f->r->burst,
+                    f->r->photos->undated);
+    } else {
+        text_puts(t, ", \"decoder\": \"ffmpeg ");
+        if (f->decoder.len) text_visible(t, f->decoder.s);
+        text_puts(t, "\"");
+    }
+    text_printf(t, ", \"stream\": %d,\n     \"frames\": %zu, \"width\": %d, \"height\": %d, \"seconds\": %.9g, "
                    "\"complete\": %s, \"problem\": ", f->r->video.stream, f->frames, f->width, f->height, f->seconds,
                 f->problem.len ? "false" : "true");
     if (f->problem.len) text_json(t, f->problem.s);
@@ -189,6 +213,15 @@ static void add_address(text *t, const char *path) {
     }
 }
 
+/* A photo's own name, and when it was taken. */
+static void photo_caption(text *t, const photo *is) {
+    const char *slash = strrchr(is->path, '/');
+    text_html(t, slash ? slash + 1 : is->path);
+    text_puts(t, "<br>");
+    if (is->dated) camera_time(t, is);
+    else text_puts(t, "no time");
+}
+
 static void track_section(const whole *w, void *user) {
     listing *l = user;
     text *t = l->t;
@@ -201,8 +234,10 @@ static void track_section(const whole *w, void *user) {
         const film_shot *s = w->shots[i];
         text_puts(t, "<figure><img src=\"");
         add_address(t, l->r->rows->list.at[s->row].id);
-        text_printf(t, "\" alt=\"track %u at %.2f s\" loading=\"lazy\"><figcaption>%.2f s, frame %u</figcaption>"
-                       "</figure>\n", w->first->number, s->seconds, s->seconds, s->frame);
+        text_printf(t, "\" alt=\"track %u at %.2f s\" loading=\"lazy\"><figcaption>", w->first->number, s->seconds);
+        if (w->f->r->photos) photo_caption(t, &w->f->r->photos->at[s->frame]);
+        else text_printf(t, "%.2f s, frame %u", s->seconds, s->frame);
+        text_puts(t, "</figcaption></figure>\n");
     }
     text_puts(t, "</section>\n");
 }
@@ -213,8 +248,8 @@ void film_page(const film_report *r, const film *f, text *t) {
     text_html(t, f->r->name);
     text_printf(t, "</title><style>%s</style></head><body>\n<h1>", STYLE);
     text_html(t, f->r->name);
-    text_printf(t, "</h1>\n<p>%zu tracks in %zu scenes, %zu frames, %.1f s</p>\n", f->wholes, f->scene_count, f->frames,
-                f->seconds);
+    text_printf(t, "</h1>\n<p>%zu tracks in %zu %s, %zu %s, %.1f s</p>\n", f->wholes, f->scene_count,
+                f->r->photos ? "bursts" : "scenes", f->frames, f->r->photos ? "photos" : "frames", f->seconds);
     if (f->problem.len) text_puts(t, "<p><strong>"), text_html(t, f->problem.s), text_puts(t, "</strong></p>\n");
     listing l = {.r = r, .t = t};
     if (!each_whole(f, track_section, &l)) text_no_memory(t);

@@ -18,7 +18,9 @@ typedef struct film_report {
    "tracks": [{"track": N, "group": G|null, "category": TEXT, "boxes": N, "first_frame": F, "last_frame": F, "first": S,
    "last": S, "parts": N, "frames": [{"path": P, "row": R|null, "frame": F, "seconds": S, "box": [x, y, w, h],
    "crop": [x, y, w, h], "score": S, "quality": Q}]}]}]}]}. Frames, scenes, groups and rows count from 0, tracks, as in
-   the MOT text, from 1; a track's frames are the best ones first, those of its parts together. */
+   the MOT text, from 1; a track's frames are the best ones first, those of its parts together. Of photos, a video is a
+   camera, whose decoder is null, and which has "burst": S, "without_time": N; a scene is a burst, and a frame has
+   "photo": PATH, "time": T|null, too. */
 void films_json(const film_report *r, text *t);
 
 /* frame,track,x,y,w,h,score,-1,-1,-1, in pixels; frames and pixels count from 1. */

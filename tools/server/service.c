@@ -62,13 +62,14 @@ int service_open(service *s, const service_request *r) {
     memset(s, 0, sizeof *s);
     s->started = clock_seconds();
     s->top = r->top;
-    if (!models_open(&s->all, r->models, r->count)) return 0;
+    if (!jpeg_decoder_ready(r->decode.jpeg) || !models_open(&s->all, r->models, r->count)) return 0;
     watch_gpu(s);
     if (r->gallery && !open_gallery(s, r)) return 0;
     for (int i = 0; i < r->count; i++)
         if (!open_queue(s, i, r)) return 0;
     int threads = r->decode.threads ? threads_for(r->decode.threads, MOST_DECODERS) : threads_for(0, USUAL_DECODERS);
     s->pictures = picture_limits_of(r->decode.max_pixels, threads);
+    s->pictures.jpeg = r->decode.jpeg;
     s->budget = s->pictures.bytes < MOST_HELD ? s->pictures.bytes : MOST_HELD;
     s->workers = pool_start(threads);
     s->no_threads = !s->workers;

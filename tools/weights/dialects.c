@@ -135,6 +135,10 @@ static const struct {
     {"*19c8e357*", "torchvision-v1", "the file's name is that of torchvision's first ResNet-50"},
     {"*11ad3fa6*", "torchvision-v2", "the file's name is that of torchvision's IMAGENET1K_V2"},
     {"*efficientnet_b0_rwightman*", "effnet-b0", "the file's name is that of torchvision's IMAGENET1K_V1"},
+    {"*resnet50_a1_0-*", "timm-0.95", "the file's name is that of timm's resnet50.a1_in1k"},
+    {"*resnet50.a1_in1k*", "timm-0.95", "the file's name is that of timm's resnet50.a1_in1k"},
+    {"*tf_efficientnet_b0_ap-*", "timm-inception", "the file's name is that of timm's tf_efficientnet_b0.ap_in1k"},
+    {"*tf_efficientnet_b0.ap_in1k*", "timm-inception", "the file's name is timm's tf_efficientnet_b0.ap_in1k"},
     {"*MegaDescriptor-T-CNN-288*", "mega", "the file's name is MegaDescriptor's"},
 };
 
@@ -654,6 +658,17 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
     return 1;
 }
 
+/* timm's tf_ variants have the tensors of the others: only a name tells them apart. */
+static void find_twin(mapping *m, const checkpoint *c, const char *asked, const char *file) {
+    if (asked || m->origin || strncmp(m->network->name, "efficientnet_b", 14) != 0) return;
+    if (!matches_any(c, m->group, "*blocks.0.0.conv_dw.weight")) return;
+    if (fnmatch("*efficientnet_b[0-9]*", c->arch ? c->arch : file, 0) == 0) return;
+    const char *name = m->network->name;
+    snprintf(m->ambiguous, sizeof m->ambiguous, "taken for %s, but timm's tf_%s has the same tensors and computes "
+             "something else (padding and epsilon of TensorFlow), and nothing in the file or its name says which it "
+             "is: --net %s or --net tf_%s", name, name, name, name);
+}
+
 /* The first reason why the mapping cannot be used whatever the options are. */
 static void find_problem(mapping *m, const checkpoint *c) {
     for (size_t i = 0; i < m->count; i++) {
@@ -713,6 +728,7 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
         return text_no_memory(why);
     }
     if (preset) m->preset = preset, m->preset_why = preset_why;
+    find_twin(m, c, asked, file);
     find_problem(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; --net %s converts it all the same", m->differs, m->network->name);

@@ -54,6 +54,7 @@ typedef struct mapping {
     int last_stride;                 /* likewise; 0: nothing */
     char others[200];                /* other groups that fit as well */
     char differs[300];               /* what the origin's network does differently from this one; "" for nothing */
+    char ambiguous[384];  /* another network has the same tensors, and nothing says which it is; or empty */
     text problem;                    /* why nothing can be made of it; empty if something can */
 } mapping;
 

@@ -1,0 +1,67 @@
+#include "gallery/pull.h"
+
+#include "base/files.h"
+#include "base/text.h"
+#include "gallery/gallery_host.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail(char why[STORE_WHY], const char *reason) {
+    snprintf(why, STORE_WHY, "%s", reason);
+    return 0;
+}
+
+static const void *row_of(const gallery_store *s, size_t at) {
+    size_t values = at * (size_t)store_info(s)->dim;
+    return store_halves(s) ? (const void *)(store_halves(s) + values) : (const void *)(store_floats(s) + values);
+}
+
+/* One commit, as compacting does it, so that the end marks are the same, too. */
+static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]) {
+    char reason[STORE_WHY - 80] = "";
+    gallery_store *to = store_write(name, &GALLERY_HOST, why);
+    int good = to != NULL;
+    for (size_t i = 0; good && i < store_count(from); i++) {
+        store_item item = store_at(from, i);
+        good = !interrupted() || fail(why, "interrupted");
+        if (!good) break;
+        good = store_add(to, &item, row_of(from, i), why);
+        if (good) continue;
+        snprintf(reason, sizeof reason, "%s", why);
+        snprintf(why, STORE_WHY, "template %zu of the database: %s", i + 1, reason);
+    }
+    good = good && store_commit(to, why);
+    store_close(to);
+    return good;
+}
+
+/* The finished file gets its name, which nobody may have taken meanwhile. */
+static int name_it(const char *name, const char *path, char why[STORE_WHY]) {
+    struct stat st;
+    if (link(name, path) == 0) return 1;
+    if (errno == EEXIST || lstat(path, &st) == 0) return fail(why, "exists already");
+    if (rename(name, path) == 0) return 1; /* a file system without links */
+    snprintf(why, STORE_WHY, "cannot write here: %s", strerror(errno));
+    return 0;
+}
+
+int gallery_pull(const gallery_store *from, const char *path, char why[STORE_WHY]) {
+    struct stat st;
+    text name = TEXT_INIT;
+    if (lstat(path, &st) == 0) return fail(why, "exists already");
+    text_printf(&name, "%s.pull-%ld", path, (long)getpid());
+    if (text_failed(&name)) return text_free(&name), fail(why, "out of memory");
+    unlink(name.s); /* of a process that had this number and was killed */
+    int good = store_create(name.s, store_info(from), why);
+    if (good) {
+        good = fill(from, name.s, why) && name_it(name.s, path, why);
+        unlink(name.s);
+        if (good) sync_folder_of(path);
+    }
+    text_free(&name);
+    return good;
+}

@@ -1,0 +1,485 @@
+#include "gallery/push.h"
+
+#include "base/clock.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "gallery/makers.h"
+#include "gallery/database.h"
+#include "gallery/pq.h"
+#include "gallery/pq_binary.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TRIES = 8, PIECE = 1 << 20, INDEXED = 4000 }; /* INDEXED: HNSW takes no longer halves */
+
+typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: others were faster; the transaction is to be repeated */
+
+/* A transaction's view of a template of the file. */
+typedef enum fate { NEW, EQUAL, REFUSED } fate;
+
+typedef struct pushing {
+    const push_request *r;
+    push_report *report;
+    const gallery_store *from;
+    const store_meta *meta;
+    database *db;
+    pq *c;
+    int64_t *identities; /* [store_identity_count]: their numbers in the database, 0: not known yet */
+    uint16_t *halves;    /* [dim] */
+    float *floats;       /* [dim] */
+    size_t first, count; /* of the transaction */
+    fate fates[PUSH_TOGETHER];
+    text out, why;
+} pushing;
+
+/* --- what is there already ---------------------------------------------------------------------------------------- */
+
+static size_t value_size(const pushing *p) { return p->meta->halves ? 2 : 4; }
+
+static const char *row_of(const pushing *p, size_t at) {
+    size_t values = at * (size_t)p->meta->dim;
+    return p->meta->halves ? (const char *)(store_halves(p->from) + values)
+                           : (const char *)(store_floats(p->from) + values);
+}
+
+static void refuse(pushing *p, size_t at, const char *why) {
+    store_item item = store_at(p->from, at);
+    say_error("%s: %s", shown(item.id), why);
+    p->fates[at - p->first] = REFUSED;
+}
+
+/* The name of what differs between a template and the one in a row of an answer; NULL: nothing. */
+static const char *difference(const pushing *p, size_t at, const pq_result *r, size_t row) {
+    store_item item = store_at(p->from, at);
+    const char *seen = pq_field(r, row, 3, NULL), *values = row_of(p, at);
+    if (strcmp(pq_field(r, row, 1, NULL), item.identity) != 0) return "identity";
+    if (strcmp(pq_field(r, row, 2, NULL), item.camera) != 0) return "camera";
+    if ((seen ? binary_to_milliseconds(seen) : STORE_NO_TIME) != item.time) return "time";
+    if (strcmp(pq_field(r, row, 4, NULL), item.source) != 0) return "source";
+    if (binary_to_bigint(pq_field(r, row, 5, NULL)) != (int64_t)item.source_size ||
+        binary_to_bigint(pq_field(r, row, 6, NULL)) != (int64_t)item.source_hash) return "picture";
+    for (int m = 0; m < p->meta->models; m++) {
+        int dim = p->meta->model[m].dim;
+        size_t len, bytes = (size_t)dim * value_size(p);
+        const char *theirs = pq_field(r, row, 7 + m, &len);
+        if (!theirs || len != bytes) return "embedding";
+        binary_to_row(theirs, p->floats, dim, (int)value_size(p));
+        if (memcmp(p->floats, values, bytes) != 0) return "embedding";
+        values += bytes;
+    }
+    return NULL;
+}
+
+/* Compares what the database has of this transaction's templates. */
+static void judge(pushing *p, const pq_result *r) {
+    for (size_t row = 0; row < pq_rows(r); row++) {
+        size_t at = store_find(p->from, pq_field(r, row, 0, NULL));
+        if (at < p->first || at >= p->first + p->count || p->fates[at - p->first] != NEW) continue;
+        const char *what = difference(p, at, r, row);
+        text t = TEXT_INIT;
+        text_printf(&t, "is in the database already, with another %s", what ? what : "");
+        if (what) refuse(p, at, t.s);
+        else p->fates[at - p->first] = EQUAL;
+        text_free(&t);
+    }
+}
+
+/* An array of the ids of the templates that are NEW. */
+static void new_ids(pushing *p, text *to) {
+    int n = 0;
+    for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW;
+    text_clear(to);
+    binary_array(to, BINARY_TEXT, n);
+    for (size_t i = 0; i < p->count; i++) {
+        const char *id = store_at(p->from, p->first + i).id;
+        if (p->fates[i] == NEW) binary_bytes(to, id, strlen(id));
+    }
+}
+
+/* Asks with one array as its argument, which is p->out. */
+static pq_result *ask_array(pushing *p, const char *sql) {
+    if (text_failed(&p->out)) return text_no_memory(&p->why), NULL;
+    const pq_argument argument = {p->out.s, (int)p->out.len};
+    return pq_ask(p->c, sql, &argument, 1, 1, &p->why);
+}
+
+static int look_up(pushing *p) {
+    text sql = TEXT_INIT;
+    new_ids(p, &p->out);
+    text_puts(&sql, "SELECT t.id, i.name, t.camera, t.seen, t.source, t.source_size, t.source_hash");
+    for (int m = 0; m < p->meta->models; m++) text_printf(&sql, ", e%d.row", m);
+    text_puts(&sql, " FROM reid.template t JOIN reid.identity i USING (identity_id)");
+    for (int m = 0; m < p->meta->models; m++)
+        text_printf(&sql, " LEFT JOIN reid.%s e%d ON e%d.template_id = t.template_id",
+                    database_table(p->db, m), m, m);
+    text_puts(&sql, " WHERE t.id = ANY ($1)");
+    pq_result *r = text_failed(&sql) ? (text_no_memory(&p->why), NULL) : ask_array(p, sql.s);
+    if (r) judge(p, r);
+    pq_free(r);
+    text_free(&sql);
+    return r != NULL;
+}
+
+/* What cannot be stored in PostgreSQL, or should not. */
+static void check_new(pushing *p, size_t at) {
+    store_item item = store_at(p->from, at);
+    text unused = TEXT_INIT;
+    const char *texts[] = {item.id, item.identity, item.camera, item.source};
+    static const char *const names[] = {"its id is", "its identity is", "its camera is", "the path of its picture is"};
+    text why = TEXT_INIT;
+    if (p->meta->halves) reid_from_halves((const uint16_t *)(const void *)row_of(p, at), p->floats, (size_t)p->meta->dim);
+    else memcpy(p->floats, row_of(p, at), (size_t)p->meta->dim * sizeof *p->floats);
+    for (int i = 0; i < 4 && !why.len; i++)
+        if (!utf8_valid(texts[i])) text_printf(&why, "%s not UTF-8, as the texts of a database are", names[i]);
+    if (!why.len && item.source_size > INT64_MAX) text_puts(&why, "the size of its picture is impossible");
+    if (!why.len && item.time != STORE_NO_TIME && !binary_time(&unused, item.time))
+        text_puts(&why, "its time is one that PostgreSQL does not have");
+    if (!why.len) row_is_unit(p->meta, p->floats, &why);
+    if (why.len) refuse(p, at, why.s);
+    text_free(&why);
+    text_free(&unused);
+}
+
+/* --- storing ------------------------------------------------------------------------------------------------------ */
+
+/* The numbers of the identities that a round of asking has told. */
+static void take_identities(pushing *p, const uint32_t *asked, const pq_result *r) {
+    for (size_t row = 0; row < pq_rows(r); row++) {
+        int64_t place = binary_to_bigint(pq_field(r, row, 1, NULL));
+        p->identities[asked[place - 1]] = binary_to_bigint(pq_field(r, row, 0, NULL));
+    }
+}
+
+/* Every identity of a new template has a number. asked: room for those that have none. */
+static int name_identities(pushing *p, uint32_t *asked) {
+    int n = 0;
+    text names = TEXT_INIT;
+    for (size_t i = 0; i < p->count; i++) {
+        uint32_t identity = store_identities(p->from)[p->first + i];
+        if (p->fates[i] != NEW || p->identities[identity]) continue;
+        const char *name = store_at(p->from, p->first + i).identity;
+        binary_bytes(&names, name, strlen(name));
+        p->identities[identity] = -1; /* is asked for */
+        asked[n++] = identity;
+    }
+    text_clear(&p->out);
+    binary_array(&p->out, BINARY_TEXT, n);
+    text_join(&p->out, &names);
+    text_free(&names);
+    if (!n) return 1;
+    pq_result *r = ask_array(p, "INSERT INTO reid.identity (name) SELECT n FROM unnest($1::text[]) n "
+                                "ON CONFLICT DO NOTHING");
+    if (r) {
+        pq_free(r);
+        r = ask_array(p, "SELECT i.identity_id, n.place FROM unnest($1::text[]) WITH ORDINALITY n (name, place) "
+                         "JOIN reid.identity i ON i.name = n.name");
+    }
+    if (r) take_identities(p, asked, r);
+    for (int i = 0; i < n; i++)
+        if (p->identities[asked[i]] < 0) p->identities[asked[i]] = 0; /* gone again: the foreign key will tell */
+    pq_free(r);
+    return r != NULL;
+}
+
+static int put(pushing *p, int all) {
+    if (!all && p->out.len < PIECE) return 1;
+    if (text_failed(&p->out)) return pq_copy_cancel(p->c), text_no_memory(&p->why);
+    int good = pq_copy_put(p->c, p->out.s, p->out.len, &p->why);
+    text_clear(&p->out);
+    return good;
+}
+
+static void template_row(pushing *p, size_t at, int64_t number) {
+    store_item item = store_at(p->from, at);
+    binary_row(&p->out, 8);
+    binary_bigint(&p->out, number);
+    binary_bytes(&p->out, item.id, strlen(item.id));
+    binary_bigint(&p->out, p->identities[store_identities(p->from)[at]]);
+    binary_bytes(&p->out, item.camera, strlen(item.camera));
+    if (item.time == STORE_NO_TIME || !binary_time(&p->out, item.time)) binary_null(&p->out);
+    binary_bytes(&p->out, item.source, strlen(item.source));
+    binary_bigint(&p->out, (int64_t)item.source_size);
+    binary_bigint(&p->out, (int64_t)item.source_hash);
+}
+
+/* numbers: of the new templates, in their order. */
+static int copy_templates(pushing *p, const pq_result *numbers) {
+    int good = pq_copy_in(p->c, "COPY reid.template (template_id, id, identity_id, camera, seen, source, source_size, "
+                                "source_hash) FROM STDIN (FORMAT binary)", &p->why);
+    size_t next = 0;
+    text_clear(&p->out);
+    binary_begin(&p->out);
+    for (size_t i = 0; good && i < p->count; i++) {
+        if (p->fates[i] != NEW) continue;
+        template_row(p, p->first + i, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
+        good = put(p, 0);
+    }
+    if (good) binary_end(&p->out);
+    return good && put(p, 1) && pq_copy_end(p->c, &p->why);
+}
+
+/* The part of a row that is this model's: its number, its halves, and itself. */
+static void embedding_row(pushing *p, size_t at, int m, int64_t number) {
+    int dim = p->meta->model[m].dim;
+    const char *row = row_of(p, at) + (m ? (size_t)p->meta->model[0].dim * value_size(p) : 0);
+    if (p->meta->halves) memcpy(p->halves, row, (size_t)dim * sizeof *p->halves);
+    else reid_to_halves((const float *)(const void *)row, p->halves, (size_t)dim);
+    binary_row(&p->out, 3);
+    binary_bigint(&p->out, number);
+    binary_halfvec(&p->out, p->halves, dim);
+    binary_row_bytes(&p->out, row, dim, (int)value_size(p));
+}
+
+static int copy_embeddings(pushing *p, int m, const pq_result *numbers) {
+    text sql = TEXT_INIT;
+    size_t next = 0;
+    text_printf(&sql, "COPY reid.%s (template_id, half, row) FROM STDIN (FORMAT binary)", database_table(p->db, m));
+    int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_copy_in(p->c, sql.s, &p->why);
+    text_free(&sql);
+    text_clear(&p->out);
+    binary_begin(&p->out);
+    for (size_t i = 0; good && i < p->count; i++) {
+        if (p->fates[i] != NEW) continue;
+        embedding_row(p, p->first + i, m, binary_to_bigint(pq_field(numbers, next++, 0, NULL)));
+        good = put(p, 0);
+    }
+    if (good) binary_end(&p->out);
+    return good && put(p, 1) && pq_copy_end(p->c, &p->why);
+}
+
+/* n new templates, which get ascending numbers. */
+static int copy_all(pushing *p, int n) {
+    text_clear(&p->out);
+    text_printf(&p->out, "%d", n);
+    const pq_argument argument = {p->out.s, -1};
+    pq_result *numbers = text_failed(&p->out) ? (text_no_memory(&p->why), NULL)
+                                              : pq_ask(p->c, "SELECT nextval('reid.template_template_id_seq') "
+                                                             "FROM generate_series(1, $1::int)", &argument, 1, 1,
+                                                       &p->why);
+    int good = numbers != NULL && copy_templates(p, numbers);
+    for (int m = 0; good && m < p->meta->models; m++) good = copy_embeddings(p, m, numbers);
+    pq_free(numbers);
+    return good;
+}
+
+/* --- transactions ------------------------------------------------------------------------------------------------- */
+
+/* What becomes of each template. Returns how many are new, -1 on failure. */
+static int decide_fates(pushing *p, int first_time) {
+    int n = 0, refused = 0;
+    for (size_t i = 0; i < p->count; i++) {
+        if (first_time || p->fates[i] != REFUSED) p->fates[i] = NEW;
+        if (first_time) check_new(p, p->first + i);
+    }
+    if (!look_up(p)) return -1;
+    for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW, refused += p->fates[i] == REFUSED;
+    return p->r->strict && refused ? 0 : n;
+}
+
+/* Connects again, for a minute: a large database takes its time after a crash. Why the connection was lost, which p->why
+   says, tells more than why it does not come back. */
+static int come_back(pushing *p) {
+    enum { WAITS = 6 };
+    text unused = TEXT_INIT;
+    int again = 0;
+    for (int i = 0; i < WAITS && !again && !interrupted(); i++) again = database_again(p->db, &unused);
+    text_free(&unused);
+    return again;
+}
+
+/* One try. Others may have stored the same ids or identities, or removed these, since they were looked up: they are
+   looked up again then, as they are after a server has come back. */
+static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
+    /* Tables that grow this fast have no statistics yet, without which plans would read all of them every time. */
+    static const char by_index[] = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; "
+                                   "SET LOCAL enable_mergejoin = off";
+    static const char *const others[] = {"23505", "23P01", "23503", "40001", "40P01"};
+    int good = database_begin(p->db, &p->why) && pq_script(p->c, by_index, &p->why), unknown = 0;
+    int n = good ? decide_fates(p, first_time) : -1;
+    good = n == 0 || (n > 0 && name_identities(p, asked) && copy_all(p, n));
+    if (good && database_commit(p->db, &unknown, &p->why)) return DONE;
+    char state[6];
+    memcpy(state, pq_state(p->c), sizeof state);
+    memset(p->identities, 0, store_identity_count(p->from) * sizeof *p->identities);
+    if (unknown || interrupted()) return FAILED;
+    if (pq_lost(p->c)) return come_back(p) ? AGAIN : FAILED;
+    database_rollback(p->db);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(state, others[i]) == 0) return AGAIN;
+    return FAILED;
+}
+
+static int push_some(pushing *p, uint32_t *asked) {
+    outcome end = AGAIN;
+    for (int i = 0; end == AGAIN && i < TRIES && !interrupted(); i++) end = try_push(p, i == 0, asked);
+    for (size_t i = 0; i < p->count; i++) {
+        if (p->fates[i] == REFUSED) p->report->refused++;
+        else if (end == DONE && !(p->r->strict && p->report->refused))
+            ++*(p->fates[i] == NEW ? &p->report->pushed : &p->report->equal);
+    }
+    return end == DONE;
+}
+
+static int push_rows(pushing *p) {
+    size_t total = store_count(p->from);
+    uint32_t *asked = mem_array(PUSH_TOGETHER, sizeof *asked);
+    int good = asked || text_no_memory(&p->why);
+    double start = clock_seconds();
+    progress_start("pushing", total);
+    for (p->first = 0; good && p->first < total && !interrupted(); p->first += p->count) {
+        p->count = total - p->first < PUSH_TOGETHER ? total - p->first : PUSH_TOGETHER;
+        good = push_some(p, asked);
+        progress_update(p->first + p->count, p->report->refused);
+        if (p->r->strict && p->report->refused) break;
+    }
+    progress_stop();
+    p->report->seconds = clock_seconds() - start;
+    free(asked);
+    return good && !interrupted();
+}
+
+/* --- the index ---------------------------------------------------------------------------------------------------- */
+
+/* Into an empty table rows go faster without the index, which is built when all of them are there. Who may not drop it,
+   or finds others at work, lets the rows go into it one by one. */
+static int drop_indexes(pushing *p) {
+    for (int m = 0; m < p->meta->models; m++) {
+        const char *table = database_table(p->db, m);
+        text sql = TEXT_INIT;
+        text_printf(&sql, "DO $$ BEGIN IF to_regclass('reid.%s_hnsw') IS NOT NULL AND NOT EXISTS (SELECT FROM reid.%s) "
+                          "THEN SET LOCAL lock_timeout = '5s'; DROP INDEX reid.%s_hnsw; END IF; END $$",
+                    table, table, table);
+        int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why);
+        text_free(&sql);
+        if (good) continue;
+        if (strcmp(pq_state(p->c), "42501") != 0 && strcmp(pq_state(p->c), "55P03") != 0) return 0;
+        say_warning("the index of reid.%s stays while rows are stored, which takes longer: %s", table, p->why.s);
+    }
+    return 1;
+}
+
+/* Memory that the graph needs while it is built, up to what a machine that holds a database can be expected to spare;
+   whoever has set more for the server gets more. */
+static int build_memory(pushing *p, int dim) {
+    enum { NODE = 1600, MOST_MB = 2048 }; /* NODE: bytes of a template's place in the graph, m = 16, without its halves */
+    double wanted = (double)store_count(p->from) * (NODE + 2.0 * dim) / (1 << 20);
+    text sql = TEXT_INIT;
+    text_printf(&sql, "SELECT set_config('maintenance_work_mem', greatest(%d, setting::int / 1024) || 'MB', true) "
+                      "FROM pg_settings WHERE name = 'maintenance_work_mem'",
+                wanted < MOST_MB ? (int)wanted + 1 : MOST_MB);
+    int good = text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why);
+    text_free(&sql);
+    return good;
+}
+
+/* Builds the index of a model where there is none. Several processes share the graph in memory that a container may not
+   have (/dev/shm); one can do without. */
+static int build_index(pushing *p, int m, int parallel) {
+    text sql = TEXT_INIT;
+    const char *name = p->meta->model[m].fingerprint;
+    text_printf(&sql, "SELECT reid.add_index('%s')", name);
+    int good = pq_script(p->c, "BEGIN", &p->why) && build_memory(p, p->meta->model[m].dim) &&
+               (parallel || pq_script(p->c, "SET LOCAL max_parallel_maintenance_workers = 0", &p->why)) &&
+               (text_failed(&sql) ? text_no_memory(&p->why) : pq_script(p->c, sql.s, &p->why)) &&
+               pq_script(p->c, "COMMIT", &p->why);
+    text_free(&sql);
+    if (good) return 1;
+    int no_memory = strncmp(pq_state(p->c), "53", 2) == 0;
+    text unused = TEXT_INIT;
+    pq_script(p->c, "ROLLBACK", &unused);
+    text_free(&unused);
+    return parallel && no_memory && !interrupted() && build_index(p, m, 0);
+}
+
+/* 1 when this model's table has an index, or can have none; -1 on failure. */
+static int has_index(pushing *p, int m) {
+    text name = TEXT_INIT;
+    text_printf(&name, "reid.%s_hnsw", database_table(p->db, m));
+    const pq_argument argument = {name.s, -1};
+    pq_result *r = text_failed(&name) ? (text_no_memory(&p->why), NULL)
+                                      : pq_ask(p->c, "SELECT to_regclass($1) IS NOT NULL", &argument, 1, 0, &p->why);
+    int has = r ? *pq_field(r, 0, 0, NULL) == 't' : -1;
+    pq_free(r);
+    text_free(&name);
+    return has == 0 && p->meta->model[m].dim > INDEXED ? 1 : has;
+}
+
+static int build_indexes(pushing *p) {
+    double start = clock_seconds();
+    for (int m = 0; m < p->meta->models; m++) {
+        int has = has_index(p, m);
+        if (has < 0) return 0;
+        if (has) continue;
+        say_info("building the index of reid.%s", database_table(p->db, m));
+        if (!build_index(p, m, 1)) return 0;
+        p->report->index_seconds = clock_seconds() - start;
+    }
+    return 1;
+}
+
+/* --- all ---------------------------------------------------------------------------------------------------------- */
+
+/* Databases keep their own threshold, which people may have set since. */
+static void compare_thresholds(const pushing *p) {
+    double ours = p->meta->threshold, theirs = database_info(p->db)->threshold;
+    if (isnan(ours) && isnan(theirs)) return;
+    if (ours != theirs) say_warning("%s keeps its own threshold, which is not the file's", shown(p->r->url));
+}
+
+static int open_all(pushing *p) {
+    const store_meta *theirs = database_info(p->db);
+    if (!makers_agree(p->meta, p->r->path, theirs, NULL, p->r->url)) return 0;
+    if (theirs->halves != p->meta->halves) {
+        say_error("%s keeps %s, %s %s: what is stored would not be what the file has", shown(p->r->url),
+                  theirs->halves ? "fp16" : "fp32", shown(p->r->path), p->meta->halves ? "fp16" : "fp32");
+        return 0;
+    }
+    compare_thresholds(p);
+    size_t dim = (size_t)p->meta->dim;
+    p->c = database_connection(p->db);
+    p->identities = need_zeroed(store_identity_count(p->from), sizeof *p->identities);
+    p->floats = p->identities ? need_array(dim, sizeof *p->floats) : NULL;
+    p->halves = p->floats ? need_array(dim, sizeof *p->halves) : NULL;
+    return p->halves != NULL;
+}
+
+/* Says why it has failed, and what is there all the same. */
+static void say_failure(const pushing *p) {
+    if (!interrupted())
+        say_error("%s: %s; %zu templates are stored, pushing again goes on behind them", shown(p->r->url),
+                  p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
+}
+
+/* A database without a gallery gets one like the file. Another program may be making one now, which is as good. */
+static int create_where_none_is(pushing *p) {
+    int is_free = database_is_free(p->r->url, &p->why);
+    if (is_free > 0) {
+        p->report->created = database_create(p->r->url, p->meta, &p->why);
+        if (!p->report->created) is_free = database_is_free(p->r->url, &p->why);
+    }
+    if (is_free == 0 || p->report->created) return 1;
+    if (!interrupted()) say_error("%s: %s", shown(p->r->url), p->why.s ? shown(p->why.s) : "cannot be reached");
+    return 0;
+}
+
+int gallery_push(const push_request *r, push_report *report) {
+    pushing *p = need_zeroed(1, sizeof *p);
+    memset(report, 0, sizeof *report);
+    if (!p) return 0;
+    p->r = r, p->report = report, p->from = r->from, p->meta = store_info(r->from);
+    if (create_where_none_is(p)) p->db = database_open(r->url);
+    int good = p->db && open_all(p);
+    if (good) {
+        good = drop_indexes(p) && push_rows(p) && build_indexes(p);
+        if (!good) say_failure(p);
+    }
+    database_close(p->db);
+    free(p->identities), free(p->halves), free(p->floats);
+    text_free(&p->out);
+    text_free(&p->why);
+    free(p);
+    return good;
+}

@@ -1,0 +1,211 @@
+#include "pictures/photos.h"
+
+#include "base/csv.h"
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/say.h"
+#include "base/source.h"
+#include "base/when.h"
+#include "pictures/exif.h"
+#include "pictures/inputs.h"
+#include "pictures/paths.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- folders ------------------------------------------------------------------------------------------------------ */
+
+/* A name without slashes for what lies below the root; the root itself has its own. */
+static char *name_of(const char *folder, size_t len, size_t root_len) {
+    const char *from = folder + root_len;
+    size_t n = len - root_len;
+    while (n && *from == '/') from++, n--;
+    if (!n) {
+        char *whole = mem_copy(folder, len);
+        if (!whole) return NULL;
+        const char *last = path_last_part(whole);
+        char *own = mem_copy(last, strlen(last));
+        free(whole);
+        return own;
+    }
+    char *name = mem_copy(from, n);
+    for (char *s = name; s && *s; s++)
+        if (*s == '/') *s = '-';
+    return name;
+}
+
+/* The camera of a folder: one of those from `first` on, or a new one. NULL with the reason in why. */
+static camera *camera_of(photos *p, size_t first, const char *folder, size_t len, size_t root_len, text *why) {
+    for (size_t i = p->count; i-- > 0;) {
+        if (strncmp(p->at[i].folder, folder, len) != 0 || p->at[i].folder[len]) continue;
+        if (i >= first) return &p->at[i];
+        refuse(why, "the photos in %.300s are asked for twice", shown(p->at[i].folder));
+        return NULL;
+    }
+    text_no_memory(why);
+    if (!GROW(p->at, p->count, p->cap)) return NULL;
+    camera *c = &p->at[p->count];
+    memset(c, 0, sizeof *c);
+    c->folder = mem_copy(folder, len);
+    c->name = c->folder ? name_of(folder, len, root_len) : NULL;
+    if (c->name) return p->count++, c;
+    free(c->folder);
+    return NULL;
+}
+
+int photos_add(photos *p, const char *folder, text *why) {
+    inputs list = {0};
+    size_t root_len = strlen(folder), first = p->count;
+    while (root_len > 1 && folder[root_len - 1] == '/') root_len--;
+    int good = inputs_add_path(&list, folder) || text_no_memory(why);
+    for (size_t i = 0; i < list.count && good; i++) {
+        const input *in = &list.at[i];
+        if (in->failure) {
+            good = refuse(why, "%.300s: %.200s", shown(in->path), in->failure);
+            break;
+        }
+        const char *slash = strrchr(in->path, '/');
+        camera *c = camera_of(p, first, in->path, slash ? (size_t)(slash - in->path) : 0, root_len, why);
+        good = c && (GROW(c->at, c->count, c->cap) || text_no_memory(why));
+        if (!good) break;
+        c->at[c->count] = (photo){.path = mem_copy(in->path, strlen(in->path))};
+        good = c->at[c->count].path != NULL || text_no_memory(why);
+        c->count += good != 0;
+    }
+    inputs_free(&list);
+    return good;
+}
+
+/* --- names -------------------------------------------------------------------------------------------------------- */
+
+static int by_file_name(const void *a, const void *b) {
+    const photo_place *x = a, *y = b;
+    int order = strcmp(path_last_part(x->path), path_last_part(y->path));
+    return order ? order : strcmp(x->path, y->path);
+}
+
+const photo_place *photos_find(const photos *p, const char *name, text *why) {
+    const char *last = path_last_part(name);
+    size_t from = 0, end = p->place_count;
+    const photo_place *found = NULL;
+    text_clear(why);
+    while (name[0] == '.' && name[1] == '/') name += 2;
+    while (from < end) { /* the first with this file name */
+        size_t middle = from + (end - from) / 2;
+        if (strcmp(path_last_part(p->places[middle].path), last) < 0) from = middle + 1;
+        else end = middle;
+    }
+    for (; from < p->place_count && strcmp(path_last_part(p->places[from].path), last) == 0; from++) {
+        if (!path_same_ends(name, p->places[from].path)) continue;
+        if (found) {
+            refuse(why, "%.200s could be %.300s or %.300s", shown(name), shown(found->path),
+                   shown(p->places[from].path));
+            return NULL;
+        }
+        found = &p->places[from];
+    }
+    return found;
+}
+
+static int list_places(photos *p) {
+    size_t n = 0;
+    for (size_t c = 0; c < p->count; c++) n += p->at[c].count;
+    free(p->places);
+    p->places = mem_array(n + 1, sizeof *p->places);
+    p->place_count = 0;
+    if (!p->places) return 0;
+    for (size_t c = 0; c < p->count; c++)
+        for (size_t i = 0; i < p->at[c].count; i++)
+            p->places[p->place_count++] = (photo_place){p->at[c].at[i].path, c, i};
+    if (n) qsort(p->places, n, sizeof *p->places, by_file_name);
+    return 1;
+}
+
+/* --- times -------------------------------------------------------------------------------------------------------- */
+
+typedef struct timing {
+    photos *p;
+    size_t strangers;
+} timing;
+
+static void take_time(const csv *c, const int *column, void *user, text *why) {
+    timing *to = user;
+    const char *path = csv_field(c, column[0]), *time = csv_field(c, column[1]);
+    long long when;
+    text reason = TEXT_INIT;
+    const photo_place *place = photos_find(to->p, path, &reason);
+    if (reason.len) text_join(why, &reason);
+    else if (!when_parse(time, &when))
+        text_printf(why, "\"%.100s\" is no time; one looks like 2024-05-31T06:30:00", shown(time));
+    else if (!place) to->strangers++;
+    else {
+        photo *is = &to->p->at[place->camera].at[place->photo];
+        is->when = when, is->dated = 1;
+    }
+    text_free(&reason);
+}
+
+static int read_table(timing *to, const char *table, text *why) {
+    static const char *const names[] = {"path", "time"};
+    static const size_t most = (size_t)1 << 32;
+    const csv_table t = {names, 2, 2, "", take_time, to};
+    text file = TEXT_INIT;
+    int good = file_read(table, most, 0, &file, why);
+    if (good) text_clear(why), good = csv_read(&t, &file, why);
+    if (!good && !text_failed(why)) {
+        text reason = TEXT_INIT;
+        text_printf(&reason, "%s: %s", table, why->s);
+        text_clear(why), text_join(why, &reason);
+        text_free(&reason);
+    }
+    text_free(&file);
+    return good;
+}
+
+/* From the photo itself, whose head is enough: EXIF is the first thing in a JPEG. */
+static void look_for_time(photo *is) {
+    enum { HEAD = 1 << 17 };
+    source file = {0};
+    text why = TEXT_INIT;
+    unsigned char *head = mem_alloc(HEAD);
+    if (head && source_open(&file, is->path, &why)) {
+        size_t n = file.size < HEAD ? (size_t)file.size : HEAD;
+        if (source_read(&file, 0, head, n, &why)) is->dated = exif_time(head, n, &is->when);
+    }
+    source_close(&file);
+    text_free(&why);
+    free(head);
+}
+
+static int by_time(const void *a, const void *b) {
+    const photo *x = a, *y = b;
+    if (x->dated != y->dated) return x->dated ? -1 : 1;
+    if (x->dated && x->when != y->when) return x->when < y->when ? -1 : 1;
+    return strcmp(x->path, y->path);
+}
+
+int photos_finish(photos *p, const char *table, size_t *strangers, text *why) {
+    timing to = {.p = p};
+    *strangers = 0;
+    if (!list_places(p)) return text_no_memory(why);
+    if (table && !read_table(&to, table, why)) return 0;
+    *strangers = to.strangers;
+    for (size_t c = 0; c < p->count; c++) {
+        camera *is = &p->at[c];
+        for (size_t i = 0; i < is->count && !interrupted(); i++) {
+            if (!is->at[i].dated) look_for_time(&is->at[i]);
+            is->undated += !is->at[i].dated;
+        }
+        if (is->count) qsort(is->at, is->count, sizeof *is->at, by_time);
+    }
+    return list_places(p) || text_no_memory(why);
+}
+
+void photos_free(photos *p) {
+    for (size_t c = 0; c < p->count; c++) {
+        for (size_t i = 0; i < p->at[c].count; i++) free(p->at[c].at[i].path);
+        free(p->at[c].at), free(p->at[c].folder), free(p->at[c].name);
+    }
+    free(p->at), free(p->places);
+    memset(p, 0, sizeof *p);
+}
