@@ -11,7 +11,7 @@ cp b.png folder
 run 0 inspect --condition w.safetensors a.png folder
 prints '^LARGEST      STORED BY              GROWTH     PICTURE$'
 says 'activations reach [0-9.e+]*, and FP16 ends at 65504: on a GPU use --precision fp32'
-prints '^largest activation [0-9.e+]* (.*), [0-9.e+]* % of what FP16 holds; a change of 1e-06 in every pixel becomes at most '
+prints '^largest activation [0-9.e+]* (.*), [0-9.e+]* % of what FP16 holds; a change of 1e-06 in every pixel '
 lines "$out" 4
 run 0 inspect --condition --json w.safetensors a.png folder
 cp "$out" said.json

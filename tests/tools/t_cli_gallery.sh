@@ -243,7 +243,7 @@ if [ $kind = file ]; then
         export) g 2 export flipped.gallery -o z.npy ;;
         *) g 2 $command flipped.gallery ;;
         esac
-        says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid gallery'
+        says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid'
     done
     absent z.npy z.meta.json z.ids.txt
     # The id in a damaged record is printed, but not obeyed: here it turns the direction of writing.
@@ -267,7 +267,7 @@ if [ $kind = file ]; then
     prints '^5 records, 1 damaged, 4 templates'
     says 'flipped.gallery: 1 damaged records'
     g 1 verify flipped.gallery --json
-    prints '"damaged": 1, .*"damage": \["record 2 at byte 21856 (\\"gal/ann/2.png\\") is damaged: its checksum is wrong"\]}'
+    prints '"damaged": 1, .*"damage": \["record 2 at byte 21856 (\\"gal/ann/2.png\\") is damaged: its checksum'
     run 2 match $one --gallery flipped.gallery near.png
     says 'is damaged'
     g 0 compact flipped.gallery --salvage

@@ -333,7 +333,8 @@ ends_well "$frozen" frozen
 check "it was taken for dead" grep -q 'this worker was taken for dead' frozen.err
 check "the dead were told" grep -q 'has not shown itself for too long' steady.err late.err frozen.err
 check "each template once" [ "$(count m "$big")" = 161 ]
-check "bits of reid embed, after all that" equal "$(rows m "$big" | head -c $((160 * 10240)) | cksum)" "$(npy many.npy | cksum)"
+check "bits of reid embed, after all that" \
+    equal "$(rows m "$big" | head -c $((160 * 10240)) | cksum)" "$(npy many.npy | cksum)"
 check "nothing is left over" [ "$(sql m 'SELECT (SELECT count(*) FROM reid.worker) + (SELECT count(*) FROM reid.claim)
     + (SELECT count(*) FROM reid.failure)')" = 0 ]
 

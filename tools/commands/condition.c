@@ -130,7 +130,8 @@ static int tell(conditioning *c) {
         text_puts(&all, "LARGEST      STORED BY              GROWTH     PICTURE\n");
         text_join(&all, &c->out);
         text_printf(&all, "largest activation %.5g (%s), %.3g %% of what FP16 holds; a change of %g in every pixel "
-                    "becomes at most %.3g in an embedding\n", (double)c->most, c->most_at, 100 * (double)c->most / FP16_MOST,
+                    "becomes at most %.3g in an embedding\n", (double)c->most, c->most_at,
+                    100 * (double)c->most / FP16_MOST,
                     STEP, c->growth * STEP);
     }
     return results_print(&all);

@@ -171,7 +171,8 @@ static int tell_worker(const working *k, const reembed_counts *c) {
     reembed_totals(k->worker, &made, &failed);
     text_printf(&t, k->o->json ? "{\"embedded\": %zu, \"failed\": %zu, \"templates\": %zu, \"rows\": %zu, "
                                  "\"missing\": %zu}\n"
-                               : "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, %zu not\n",
+                               : "embedded %zu, failed %zu; of %zu templates, %zu have a row of these models, "
+                                  "%zu not\n",
                 made, failed, c->templates, c->templates - c->missing, c->missing);
     return !results_print(&t) ? 2 : c->missing ? 1 : 0;
 }

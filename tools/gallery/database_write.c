@@ -325,8 +325,9 @@ static int store_threshold(database_writer *w) {
     snprintf(threshold, sizeof threshold, "%.17g", w->threshold);
     snprintf(embedder, sizeof embedder, "%d", database_embedder(w->d));
     const pq_argument arguments[] = {{isnan(w->threshold) ? NULL : threshold, -1}, {embedder, -1}};
-    return pq_do(database_connection(w->d), "UPDATE reid.embedder SET threshold = $1::float8 WHERE embedder_id = $2::int",
-                 arguments, 2, &w->reason);
+    return pq_do(database_connection(w->d),
+                 "UPDATE reid.embedder SET threshold = $1::float8 WHERE embedder_id = $2::int", arguments, 2,
+                 &w->reason);
 }
 
 static size_t piece(size_t first, size_t count) { return count - first < TOGETHER ? count - first : TOGETHER; }

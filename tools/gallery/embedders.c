@@ -203,8 +203,8 @@ static int may_switch(embedder_list *l, const embedder *to, double threshold, in
     if (!count_missing(l, to, &templates, &missing, &untried, why)) return 0;
     text_clear(why);
     if (untried)
-        text_printf(why, "%zu of %zu templates have no row of the other model yet: run \"reid gallery reembed\" with -m "
-                         "first", untried, templates);
+        text_printf(why, "%zu of %zu templates have no row of the other model yet: run \"reid gallery reembed\" "
+                         "with -m first", untried, templates);
     else if (missing && !partial)
         text_printf(why, "%zu of %zu templates could not be embedded by the other model, which --status lists; with "
                          "--partial they are left out of searches", missing, templates);

@@ -14,8 +14,8 @@ disturbs less than seconds. Then, in each round, every engine has a turn:
     sql_exact     the same without the index, for the first of the queries alone
 
 Recall@10: of the ten best templates that the file finds (--by template), how many the engine has. recall_identities:
-the same for the ten best identities, which is what a search is for (--by max). Writes JSON: medians of the rounds; load is
-the 1-minute load average before the first round and behind the last.
+the same for the ten best identities, which is what a search is for (--by max). Writes JSON: medians of the rounds; load
+is the 1-minute load average before the first round and behind the last.
 """
 import argparse
 import datetime

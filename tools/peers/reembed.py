@@ -10,8 +10,9 @@ third of the rows is there and replaced by another one. After each, the gallery 
 what reid embed has written, byte for byte, and it is switched back and the rows are dropped. If they differ, or a row
 is missing, the exit status is 1.
 
-Writes JSON. compare_s is what reembed --compare took last. Seconds are of the clock, cpu_s of the processes of reid alone (user and system), without the server's;
-medians of the rounds, spread_s the least and the most. load_before is the 1-minute load average.
+Writes JSON. compare_s is what reembed --compare took last. Seconds are of the clock, cpu_s of the processes of reid
+alone (user and system), without the server's; medians of the rounds, spread_s the least and the most. load_before is
+the 1-minute load average.
 """
 import argparse
 import csv
