@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What the files above call and what is not of interest here. */
 void say_error(const char *format, ...) { (void)format; }
+void say_warning(const char *format, ...) { (void)format; }
 int interrupted(void) { return 0; }
 const char *shown(const char *name) { return name; }
 const char *reid_version_string(void) { return "fuzz"; }

