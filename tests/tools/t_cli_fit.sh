@@ -51,14 +51,13 @@ prints '^36 crops of 12 individuals, and 1 of which there is only one$'
 prints '^projection  *1280 values, [0-9]* directions of 36 components: [a-z]*, shrinkage [0-9.]*$'
 prints '^mAP [0-9.]* % in the cross-validation that chose this$'
 prints '^network      efficientnet_b0$'
-prints "^fingerprint  $("$REID" inspect f.safetensors --size 64x64 | sed -n 's/^fingerprint *//p')$"
-says 'f.safetensors does not say --size 64x64'
+prints "^fingerprint  $("$REID" inspect f.safetensors | sed -n 's/^fingerprint *//p')$"
 no_leftovers
 "$REID" inspect f.safetensors >"$out"
 prints '^head         file$'
 prints '^embedding    512 floats'
 is_header f.safetensors reid.network efficientnet_b0
-is_header f.safetensors reid.preset effnet-b0
+is_header f.safetensors reid.preset 'effnet-b0 size=64x64'
 is_header f.safetensors reid.source w.safetensors
 is_header f.safetensors reid.head_source "$("$REID" inspect w.safetensors --size 64x64 | sed -n 's/^fingerprint *//p')"
 is_header f.safetensors reid.head_individuals 12
@@ -66,7 +65,7 @@ is_header f.safetensors reid.head_crops 36
 is_header f.safetensors reid.last_stride ''
 "$REID" embed $b0 --raw crops -o raw.npy 2>"$err"
 "$REID" embed $b0 crops -o plain.npy 2>"$err"
-"$REID" embed -m f.safetensors --size 64x64 crops -o fitted.npy 2>"$err"
+"$REID" embed -m f.safetensors crops -o fitted.npy 2>"$err"
 check "the head is what embed applies to the pooled features" python3 -c '
 from st import *
 w, b = floats("f.safetensors", "projection.weight"), floats("f.safetensors", "projection.bias")
@@ -198,7 +197,7 @@ cp "$out" report.json
 agrees r50.safetensors '--size 64x64' --size 64x64
 is_header rest.safetensors reid.network resnet50-layumi
 is_header rest.safetensors reid.last_stride 2
-is_header rest.safetensors reid.preset torchvision-v1
+is_header rest.safetensors reid.preset 'torchvision-v1 size=64x64'
 run 0 fit -q -m rest.safetensors --size 64x64 . --labels every.csv --report --holdout 0.5 -o layer.safetensors
 prints '^network      resnet50-layumi$'
 prints '^classifier.add_block.0  *2048 values'

@@ -284,9 +284,6 @@ static int write_head(fit_run *f) {
         if (!good && !interrupted()) say_error("%s: %s", shown(f->o->output), shown(why.s));
         free(list.values);
     }
-    if (good && f->o->model[0].height)
-        say_warning("%s does not say --size %dx%d: give it to every command", shown(f->o->output),
-                    f->o->model[0].height, f->o->model[0].width);
     text_free(&from);
     text_free(&method);
     text_free(&shrinkage);
