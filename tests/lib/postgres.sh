@@ -57,3 +57,19 @@ stop_postgres() {
 pg_url() { echo "postgresql://postgres@/$1?host=$(echo "$pg_host" | sed 's|/|%2F|g')"; }
 
 sql() { "$pg_programs/psql" -X -q -A -t -v ON_ERROR_STOP=1 -h "$pg_host" -U postgres -d "$1" -c "$2"; }
+
+# own_postgres: a server in $work for as long as the test runs, which may keep the numbers of processes in $pids that
+# end with it. After cli_lib.sh, whose trap it replaces.
+own_postgres() {
+    pids=
+    trap end_postgres EXIT
+    chmod 755 "$work" # the server is another user's
+    start_postgres "$work/pg"
+}
+
+end_postgres() {
+    # shellcheck disable=SC2086 # several numbers
+    [ -z "$pids" ] || kill -9 $pids 2> "$work/none"
+    stop_postgres QUIT > "$work/none" 2>&1
+    rm -rf "$work"
+}

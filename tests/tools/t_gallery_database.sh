@@ -5,17 +5,8 @@
 . tests/lib/postgres.sh
 need_postgres
 . tests/tools/cli_lib.sh
-pids=
-stop() {
-    # shellcheck disable=SC2086 # several numbers
-    [ -z "$pids" ] || kill -9 $pids 2> "$work/none"
-    stop_postgres QUIT > "$work/none" 2>&1
-    rm -rf "$work"
-}
-trap stop EXIT
-chmod 755 "$work" # the server is another user's
 pg_options='-c fsync=off' # the machine stays up; a server that was killed would first sync all that it has
-start_postgres "$work/pg" || exit 1
+own_postgres || exit 1
 unset PGHOST PGPORT PGUSER PGPASSWORD PGDATABASE PGOPTIONS PGSERVICE
 g() { status=$1; shift; run "$status" gallery "$@"; }
 rows() { "$python" "$repository/tests/tools/gallery_rows.py" "$@"; }

@@ -4,11 +4,9 @@
 . tests/lib/postgres.sh
 need_postgres
 . tests/tools/cli_lib.sh
-trap 'stop_postgres QUIT; rm -rf "$work"' EXIT
-chmod 755 "$work"
 (cd "$repository" && . tests/tools/cli_lib.sh > /dev/null && need_eval_files) || exit 1
 EVAL_FILES=$(dirname "$CLI_FILES")/eval_files
-start_postgres "$work/pg" || exit 1
+own_postgres || exit 1
 g() { status=$1; shift; run "$status" gallery "$@"; }
 base() { sql postgres "CREATE DATABASE $1" && pg_url "$1"; }
 count() { sql "$1" 'SELECT count(*) FROM reid.template'; }

@@ -23,18 +23,6 @@ static int fail(const embedder_list *l, const text *why) {
     return 0;
 }
 
-typedef struct number {
-    char s[24];
-} number;
-
-static number number_of(int64_t value) {
-    number n;
-    snprintf(n.s, sizeof n.s, "%" PRId64, value);
-    return n;
-}
-
-static pq_argument text_argument(const char *s) { return (pq_argument){s, -1}; }
-
 static const char *field(const pq_result *r, size_t row, int column) {
     const char *s = pq_field(r, row, column, NULL);
     return s ? s : "";
@@ -149,8 +137,8 @@ static void missing_sql(text *t, const embedder *e) {
 static int count_missing(embedder_list *l, const embedder *e, size_t *templates, size_t *missing, size_t *untried,
                          text *why) {
     text sql = TEXT_INIT;
-    number id = number_of(e->id);
-    const pq_argument a[] = {text_argument(id.s)};
+    pq_number id = pq_number_of(e->id);
+    const pq_argument a[] = {pq_text(id.s)};
     text_puts(&sql, "SELECT (SELECT count(*) FROM reid.template), count(*), count(*) FILTER (WHERE NOT EXISTS (SELECT "
                     "FROM reid.failure f WHERE f.template_id = t.template_id AND f.embedder_id = $1::int)) "
                     "FROM reid.template t WHERE ");
@@ -216,11 +204,11 @@ static int may_switch(embedder_list *l, const embedder *to, double threshold, in
 }
 
 static int change_gallery(embedder_list *l, const embedder *to, double threshold, text *why) {
-    number id = number_of(to->id), old = number_of(l->at[0].id);
+    pq_number id = pq_number_of(to->id), old = pq_number_of(l->at[0].id);
     char real[32];
     snprintf(real, sizeof real, "%.17g", threshold);
-    const pq_argument both[] = {text_argument(id.s), text_argument(old.s)};
-    const pq_argument own[] = {text_argument(id.s), text_argument(real)};
+    const pq_argument both[] = {pq_text(id.s), pq_text(old.s)};
+    const pq_argument own[] = {pq_text(id.s), pq_text(real)};
     pq_result *r = pq_ask(l->connection, "UPDATE reid.gallery SET previous = embedder, embedder = $1::int "
                                          "WHERE embedder = $2::int", both, 2, 0, why);
     int good = r && pq_changed(r) == 1;
@@ -263,8 +251,8 @@ int embedders_switch(embedder_list *l, const embedder *to, double threshold, int
 
 int embedders_drop(embedder_list *l, const embedder *gone) {
     text why = TEXT_INIT;
-    number id = number_of(gone->id);
-    const pq_argument a[] = {text_argument(id.s)};
+    pq_number id = pq_number_of(gone->id);
+    const pq_argument a[] = {pq_text(id.s)};
     int good = lock_gallery(l, &why);
     pq_result *r = good ? pq_ask(l->connection, "SELECT FROM reid.gallery WHERE embedder = $1::int", a, 1, 0, &why)
                         : NULL;
@@ -282,8 +270,8 @@ int embedders_drop(embedder_list *l, const embedder *gone) {
 
 int embedders_failures(embedder_list *l, const embedder *e, size_t most, failure_fn fn, void *user) {
     text why = TEXT_INIT;
-    number id = number_of(e->id), limit = number_of((int64_t)most);
-    const pq_argument a[] = {text_argument(id.s), text_argument(limit.s)};
+    pq_number id = pq_number_of(e->id), limit = pq_number_of((int64_t)most);
+    const pq_argument a[] = {pq_text(id.s), pq_text(limit.s)};
     pq_result *r = pq_ask(l->connection, "SELECT t.id, f.why FROM reid.failure f JOIN reid.template t USING "
                                          "(template_id) WHERE f.embedder_id = $1::int ORDER BY template_id LIMIT "
                                          "$2::bigint", a, 2, 0, &why);
@@ -342,7 +330,7 @@ static int give_rows(const pq_result *r, const embedder *both[2], float *values,
 int embedders_rows(embedder_list *l, const embedder *one, const embedder *other, embedder_row_fn fn, void *user) {
     const embedder *both[] = {one, other};
     text why = TEXT_INIT, sql = TEXT_INIT;
-    number after = number_of(0);
+    pq_number after = pq_number_of(0);
     size_t both_dims = (size_t)(one->makers.dim + other->makers.dim);
     float *values = need_array(both_dims, sizeof *values);
     uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
@@ -351,7 +339,7 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
     if (good && !pq_script(l->connection, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &why))
         good = fail(l, &why);
     while (good && more) {
-        const pq_argument a[] = {text_argument(after.s)};
+        const pq_argument a[] = {pq_text(after.s)};
         pq_result *r = pq_ask(l->connection, sql.s, a, 1, 1, &why);
         good = r && give_rows(r, both, values, half, fn, user, &why);
         more = good && pq_rows(r) == ROWS_AT_ONCE;

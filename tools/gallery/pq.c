@@ -6,6 +6,7 @@
 #include "base/say.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
@@ -284,6 +285,14 @@ static int prepared(pq *c, const char *sql, text *why) {
     return -1;
 }
 
+pq_number pq_number_of(int64_t value) {
+    pq_number n;
+    snprintf(n.s, sizeof n.s, "%" PRId64, value);
+    return n;
+}
+
+pq_argument pq_text(const char *s) { return (pq_argument){s, -1}; }
+
 pq_result *pq_ask(pq *c, const char *sql, const pq_argument *arguments, int count, int binary, text *why) {
     const char *values[ARGUMENTS];
     int lengths[ARGUMENTS], formats[ARGUMENTS], number = prepared(c, sql, why);
@@ -331,6 +340,11 @@ const char *pq_field(const pq_result *r, size_t row, int column, size_t *len) {
     if (lib.PQgetisnull(r, (int)row, column)) return NULL;
     if (len) *len = (size_t)lib.PQgetlength(r, (int)row, column);
     return lib.PQgetvalue(r, (int)row, column);
+}
+
+int64_t pq_number_at(const pq_result *r, size_t row, int column) {
+    const char *s = pq_field(r, row, column, NULL);
+    return s ? strtoll(s, NULL, 10) : 0;
 }
 
 void pq_free(pq_result *r) {

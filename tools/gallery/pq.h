@@ -7,6 +7,7 @@
 #include "base/text.h"
 
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct pq pq;               /* a connection */
 typedef struct pq_result pq_result; /* what a statement has answered */
@@ -16,6 +17,13 @@ typedef struct pq_argument {
     const void *bytes; /* NULL: SQL's NULL */
     int len;           /* -1: a text that ends with a 0 */
 } pq_argument;
+
+/* Arguments that are texts; numbers are written out in a pq_number, which the argument points into. */
+typedef struct pq_number {
+    char s[24];
+} pq_number;
+pq_number pq_number_of(int64_t value);
+pq_argument pq_text(const char *s);
 
 /* 1 for postgresql://… and postgres://… */
 int pq_is_url(const char *place);
@@ -59,6 +67,8 @@ size_t pq_rows(const pq_result *r);
 size_t pq_changed(const pq_result *r);
 /* The bytes of a field, which end with a 0 that does not count in *len. NULL for SQL's NULL. len may be NULL. */
 const char *pq_field(const pq_result *r, size_t row, int column, size_t *len);
+/* A field that came as a text, as a number; 0 for SQL's NULL. */
+int64_t pq_number_at(const pq_result *r, size_t row, int column);
 void pq_free(pq_result *r);
 
 /* COPY … FROM STDIN: begin, any number of puts, end. When one of them fails, which is told by 0 and the reason in why,

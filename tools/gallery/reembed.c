@@ -90,41 +90,23 @@ static int transact(reembed *w, step_fn step, void *user) {
     return good;
 }
 
-/* Arguments as texts. */
-typedef struct number {
-    char s[24];
-} number;
-
-static number number_of(int64_t value) {
-    number n;
-    snprintf(n.s, sizeof n.s, "%" PRId64, value);
-    return n;
-}
-
-static pq_argument text_argument(const char *s) { return (pq_argument){s, -1}; }
-
-static int64_t number_at(const pq_result *r, size_t row, int column) {
-    const char *s = pq_field(r, row, column, NULL);
-    return s ? strtoll(s, NULL, 10) : 0;
-}
-
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
 /* Numbers of the models, and the embedder that they make up. */
 static int register_models(reembed *w, text *why) {
-    number ids[STORE_MODELS] = {{""}, {""}};
+    pq_number ids[STORE_MODELS] = {{""}, {""}};
     for (int i = 0; i < w->makers.models; i++) {
         const store_model *m = &w->makers.model[i];
-        number dim = number_of(m->dim);
-        const pq_argument a[] = {text_argument(m->fingerprint), text_argument(m->network), text_argument(m->preset),
-                                 text_argument(m->precision), text_argument(dim.s),
-                                 text_argument(w->makers.halves ? "fp16" : "fp32")};
+        pq_number dim = pq_number_of(m->dim);
+        const pq_argument a[] = {pq_text(m->fingerprint), pq_text(m->network), pq_text(m->preset),
+                                 pq_text(m->precision), pq_text(dim.s),
+                                 pq_text(w->makers.halves ? "fp16" : "fp32")};
         pq_result *r = pq_ask(w->c, "SELECT reid.add_model($1, $2, $3, $4, $5, $6)", a, 6, 0, why);
         if (!r) return 0;
-        ids[i] = number_of(number_at(r, 0, 0));
+        ids[i] = pq_number_of(pq_number_at(r, 0, 0));
         pq_free(r);
     }
-    const pq_argument both[] = {text_argument(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
+    const pq_argument both[] = {pq_text(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
     const char *find = "SELECT embedder_id FROM reid.embedder WHERE model_a = $1::int "
                        "AND model_b IS NOT DISTINCT FROM $2::int";
     pq_result *r = pq_ask(w->c, find, both, 2, 0, why);
@@ -133,23 +115,23 @@ static int register_models(reembed *w, text *why) {
         r = pq_ask(w->c, "INSERT INTO reid.embedder (model_a, model_b) VALUES ($1::int, $2::int) "
                          "RETURNING embedder_id", both, 2, 0, why);
     }
-    w->embedder = r ? (int)number_at(r, 0, 0) : 0;
+    w->embedder = r ? (int)pq_number_at(r, 0, 0) : 0;
     pq_free(r);
     return w->embedder != 0;
 }
 
 static int insert_worker(reembed *w, void *user, text *why) {
-    number embedder = number_of(w->embedder), made = number_of((int64_t)w->made), failed;
+    pq_number embedder = pq_number_of(w->embedder), made = pq_number_of((int64_t)w->made), failed;
     char lease[32];
     (void)user;
-    failed = number_of((int64_t)w->failed);
+    failed = pq_number_of((int64_t)w->failed);
     snprintf(lease, sizeof lease, "%.3f", w->lease);
-    const pq_argument a[] = {text_argument(embedder.s), text_argument(w->name), text_argument(lease),
-                             text_argument(made.s), text_argument(failed.s)};
+    const pq_argument a[] = {pq_text(embedder.s), pq_text(w->name), pq_text(lease),
+                             pq_text(made.s), pq_text(failed.s)};
     pq_result *r = pq_ask(w->c, "INSERT INTO reid.worker (embedder_id, name, lease, made, failed) VALUES ($1::int, $2, "
                                 "make_interval(secs => $3::float8), $4::bigint, $5::bigint) RETURNING worker_id",
                           a, 5, 0, why);
-    w->worker = r ? number_at(r, 0, 0) : 0;
+    w->worker = r ? pq_number_at(r, 0, 0) : 0;
     w->beaten = clock_seconds();
     pq_free(r);
     return w->worker != 0;
@@ -215,11 +197,11 @@ reembed *reembed_open(const reembed_request *r) {
 static int take_task(const pq_result *r, size_t row, reembed_batch *b) {
     reembed_task *t = &b->at[b->count];
     const char *id = pq_field(r, row, 1, NULL), *source = pq_field(r, row, 2, NULL);
-    t->template_id = number_at(r, row, 0);
+    t->template_id = pq_number_at(r, row, 0);
     t->id = mem_copy(id, strlen(id));
     t->source = mem_copy(source, strlen(source));
-    t->size = (uint64_t)number_at(r, row, 3);
-    t->hash = (uint64_t)number_at(r, row, 4);
+    t->size = (uint64_t)pq_number_at(r, row, 3);
+    t->hash = (uint64_t)pq_number_at(r, row, 4);
     b->count++;
     return t->id && t->source;
 }
@@ -240,7 +222,7 @@ static int take_out_the_dead(reembed *w, text *why) {
                                 "beat + lease < now() FOR UPDATE SKIP LOCKED) RETURNING name, worker_id", NULL, 0, 0,
                           why);
     for (size_t i = 0; r && i < pq_rows(r); i++)
-        if (number_at(r, i, 1) != w->worker)
+        if (pq_number_at(r, i, 1) != w->worker)
             say_warning("the worker %s has not shown itself for too long; its templates are free again",
                         shown(pq_field(r, i, 0, NULL)));
     pq_free(r);
@@ -255,8 +237,8 @@ typedef struct claiming {
 
 /* 0 also when the worker itself is gone, then with *dead and no reason. */
 static int show_oneself(reembed *w, int *dead, text *why) {
-    number worker = number_of(w->worker);
-    const pq_argument a[] = {text_argument(worker.s)};
+    pq_number worker = pq_number_of(w->worker);
+    const pq_argument a[] = {pq_text(worker.s)};
     pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET beat = now() WHERE worker_id = $1::bigint", a, 1, 0, why);
     if (r) *dead = !pq_changed(r), w->beaten = clock_seconds();
     pq_free(r);
@@ -264,19 +246,19 @@ static int show_oneself(reembed *w, int *dead, text *why) {
 }
 
 static int count_others(reembed *w, reembed_batch *b, text *why) {
-    number embedder = number_of(w->embedder);
-    const pq_argument a[] = {text_argument(embedder.s)};
+    pq_number embedder = pq_number_of(w->embedder);
+    const pq_argument a[] = {pq_text(embedder.s)};
     pq_result *r = pq_ask(w->c, "SELECT count(*) FROM reid.claim WHERE embedder_id = $1::int", a, 1, 0, why);
-    if (r) b->others = (size_t)number_at(r, 0, 0);
+    if (r) b->others = (size_t)pq_number_at(r, 0, 0);
     pq_free(r);
     return r != NULL;
 }
 
 static int claim_from(reembed *w, claiming *k, text *why) {
-    number embedder = number_of(w->embedder), worker = number_of(w->worker), after = number_of(w->after);
-    number most = number_of((int64_t)k->most);
-    const pq_argument a[] = {text_argument(embedder.s), text_argument(worker.s), text_argument(after.s),
-                             text_argument(most.s)};
+    pq_number embedder = pq_number_of(w->embedder), worker = pq_number_of(w->worker), after = pq_number_of(w->after);
+    pq_number most = pq_number_of((int64_t)k->most);
+    const pq_argument a[] = {pq_text(embedder.s), pq_text(worker.s), pq_text(after.s),
+                             pq_text(most.s)};
     pq_result *r = pq_ask(w->c, w->claim.s, a, 4, 0, why);
     int good = r && take_tasks(w, r, k->b, why);
     pq_free(r);
@@ -286,8 +268,8 @@ static int claim_from(reembed *w, claiming *k, text *why) {
 /* Claims that it has from an earlier time are none of a running batch: a COMMIT whose answer was lost. */
 static int claim_step(reembed *w, void *user, text *why) {
     claiming *k = user;
-    number worker = number_of(w->worker);
-    const pq_argument a[] = {text_argument(worker.s)};
+    pq_number worker = pq_number_of(w->worker);
+    const pq_argument a[] = {pq_text(worker.s)};
     reembed_batch_free(k->b);
     k->dead = 0;
     if (!show_oneself(w, &k->dead, why)) return 0;
@@ -343,7 +325,7 @@ static int mark(const writing *k, const pq_result *r, unsigned char flag, text *
     size_t n = pq_rows(r);
     int64_t *ids = mem_array(n, sizeof *ids);
     if (!ids) return text_no_memory(why);
-    for (size_t i = 0; i < n; i++) ids[i] = number_at(r, i, 0);
+    for (size_t i = 0; i < n; i++) ids[i] = pq_number_at(r, i, 0);
     qsort(ids, n, sizeof *ids, by_number);
     for (size_t i = 0; i < k->b->count; i++)
         if (bsearch(&k->b->at[i].template_id, ids, n, sizeof *ids, by_number)) k->ours[i] = flag;
@@ -352,8 +334,8 @@ static int mark(const writing *k, const pq_result *r, unsigned char flag, text *
 }
 
 static int take_claims(reembed *w, writing *k, text *why) {
-    number worker = number_of(w->worker);
-    const pq_argument a[] = {text_argument(worker.s)};
+    pq_number worker = pq_number_of(w->worker);
+    const pq_argument a[] = {pq_text(worker.s)};
     pq_result *r = pq_ask(w->c, "DELETE FROM reid.claim WHERE worker_id = $1::bigint RETURNING template_id", a, 1, 0,
                           why);
     memset(k->ours, 0, k->b->count);
@@ -408,7 +390,7 @@ static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
 static int write_rows(reembed *w, writing *k, const char *ids, text *why) {
     size_t column = 0;
     for (int m = 0; m < w->makers.models; m++) {
-        const pq_argument a[] = {text_argument(ids)};
+        const pq_argument a[] = {pq_text(ids)};
         text sql = TEXT_INIT;
         for (size_t i = 0; i < k->b->count; i++) k->ours[i] = k->ours[i] != 0;
         text_printf(&sql, "SELECT template_id FROM reid.embedding_%s WHERE template_id = ANY ($1::bigint[])",
@@ -425,17 +407,17 @@ static int write_rows(reembed *w, writing *k, const char *ids, text *why) {
 
 /* The old failures of these tasks, then the new ones. */
 static int write_failures(reembed *w, const writing *k, const char *ids, size_t *failed, text *why) {
-    number embedder = number_of(w->embedder);
-    const pq_argument all[] = {text_argument(embedder.s), text_argument(ids)};
+    pq_number embedder = pq_number_of(w->embedder);
+    const pq_argument all[] = {pq_text(embedder.s), pq_text(ids)};
     int good = pq_do(w->c, "DELETE FROM reid.failure WHERE embedder_id = $1::int AND template_id = ANY ($2::bigint[])",
                      all, 2, why);
     for (size_t i = 0; good && i < k->b->count; i++) {
         if (!k->ours[i] || !k->b->at[i].failure) continue;
-        number id = number_of(k->b->at[i].template_id);
+        pq_number id = pq_number_of(k->b->at[i].template_id);
         text reason = TEXT_INIT;
         text_visible(&reason, k->b->at[i].failure); /* which may name a file whose name is no UTF-8 */
-        const pq_argument a[] = {text_argument(embedder.s), text_argument(id.s),
-                                 text_argument(reason.s ? reason.s : "")};
+        const pq_argument a[] = {pq_text(embedder.s), pq_text(id.s),
+                                 pq_text(reason.s ? reason.s : "")};
         good = pq_do(w->c, "INSERT INTO reid.failure (embedder_id, template_id, why) VALUES ($1::int, $2::bigint, $3)",
                      a, 3, why);
         text_free(&reason);
@@ -445,11 +427,12 @@ static int write_failures(reembed *w, const writing *k, const char *ids, size_t 
 }
 
 static int write_totals(reembed *w, size_t made, size_t failed, text *why) {
-    number worker = number_of(w->worker), more_made = number_of((int64_t)made), more = number_of((int64_t)failed);
-    const pq_argument a[] = {text_argument(worker.s), text_argument(more_made.s), text_argument(more.s)};
+    pq_number worker = pq_number_of(w->worker), more_made = pq_number_of((int64_t)made);
+    pq_number more = pq_number_of((int64_t)failed);
+    const pq_argument a[] = {pq_text(worker.s), pq_text(more_made.s), pq_text(more.s)};
     pq_result *r = pq_ask(w->c, "UPDATE reid.worker SET made = made + $2::bigint, failed = failed + $3::bigint "
                                 "WHERE worker_id = $1::bigint RETURNING made, failed", a, 3, 0, why);
-    if (r && pq_rows(r)) w->made = (size_t)number_at(r, 0, 0), w->failed = (size_t)number_at(r, 0, 1);
+    if (r && pq_rows(r)) w->made = (size_t)pq_number_at(r, 0, 0), w->failed = (size_t)pq_number_at(r, 0, 1);
     pq_free(r);
     return r != NULL;
 }
@@ -485,16 +468,16 @@ int reembed_write(reembed *w, const reembed_batch *b) {
 
 static int count_step(reembed *w, void *user, text *why) {
     reembed_counts *c = user;
-    number embedder = number_of(w->embedder);
-    const pq_argument a[] = {text_argument(embedder.s)};
+    pq_number embedder = pq_number_of(w->embedder);
+    const pq_argument a[] = {pq_text(embedder.s)};
     text sql = TEXT_INIT;
     text_printf(&sql, "SELECT (SELECT count(*) FROM reid.template), (SELECT count(*) FROM reid.template t WHERE %s), "
                       "(SELECT count(*) FROM reid.failure WHERE embedder_id = $1::int)", w->missing.s);
     pq_result *r = text_failed(&sql) ? text_no_memory(why), NULL : pq_ask(w->c, sql.s, a, 1, 0, why);
     if (r) {
-        c->templates = (size_t)number_at(r, 0, 0);
-        c->missing = (size_t)number_at(r, 0, 1);
-        c->failed = (size_t)number_at(r, 0, 2);
+        c->templates = (size_t)pq_number_at(r, 0, 0);
+        c->missing = (size_t)pq_number_at(r, 0, 1);
+        c->failed = (size_t)pq_number_at(r, 0, 2);
     }
     pq_free(r);
     text_free(&sql);
@@ -514,8 +497,8 @@ void reembed_batch_free(reembed_batch *b) {
 void reembed_close(reembed *w) {
     if (!w) return;
     text unused = TEXT_INIT;
-    number worker = number_of(w->worker);
-    const pq_argument a[] = {text_argument(worker.s)};
+    pq_number worker = pq_number_of(w->worker);
+    const pq_argument a[] = {pq_text(worker.s)};
     if (w->c && interrupted()) pq_steady(w->c, 1);
     if (w->c && w->worker) pq_do(w->c, "DELETE FROM reid.worker WHERE worker_id = $1::bigint", a, 1, &unused);
     database_close(w->d);
