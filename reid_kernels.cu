@@ -1826,7 +1826,9 @@ DEVICE float4 add4(float4 a, float4 b) {
 }
 
 #if SPREAD
-extern "C" __global__ void __launch_bounds__(256)
+/* At least one block on a multiprocessor: a small batch has no more blocks than that. Asked for nothing, the compiler
+   saves registers so that more fit, and puts one of them into local memory (CUDA 13.0). */
+extern "C" __global__ void __launch_bounds__(256, 1)
 reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
     const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
     float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */
