@@ -526,8 +526,8 @@ const option OPTIONS[] = {
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcgltjuf", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {0, "stats", NULL, "emg", set_flag, SHARED(stats), 0, 0,
+    {0, "json", NULL, "emibcgltjufk", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "stats", NULL, "emgk", set_flag, SHARED(stats), 0, 0,
      "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
      "would help; with --json as a line of JSON"},
     {0, "trace", "FILE.json", "emg", set_text, SHARED(trace), 0, 0,
