@@ -526,10 +526,13 @@ const option OPTIONS[] = {
     {0, "flip", NULL, "emibpgltswk", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcgltjuf", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {0, "stats", NULL, "emg", set_flag, SHARED(stats), 0, 0,
+    {0, "json", NULL, "emibcgltjufk", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "stats", NULL, "emgk", set_flag, SHARED(stats), 0, 0,
      "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
      "would help; with --json as a line of JSON"},
+    {0, "trace", "FILE.json", "emg", set_text, SHARED(trace), 0, 0,
+     "when each picture was read, decoded, computed and handed out, what each thread did, memory, and the operations "
+     "of the first 3 batches and of every 64th, for ui.perfetto.dev; about 2 KB for each picture"},
     {'q', "quiet", NULL, "emibpcgltsjwrufk", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwrufk", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
