@@ -6,7 +6,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib/check.sh
 
-rooms='base cli pictures weights embedding gallery identity report server review demo_program commands'
+rooms='base cli pictures weights embedding gallery identity machine report server review demo_program commands'
 alone='gpu load peers results'                  # not part of the command
 top='reid.c reid_impl.c demo demo.png gpu_check lint setup.sh README.md'
 top="$top reid.pc.in reid-config.cmake.in reid-config-version.cmake.in"
