@@ -217,8 +217,9 @@ const option OPTIONS[] = {
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
      "stdout"},
     {'o', "output", "FILE", "m", set_text, SHARED(output), 0, 0,
-     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture) or FILE.jsonl, "
-     "there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
+     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture), FILE.jsonl, or "
+     "FILE.html (a page with the pictures of queries and of their three best matches, to be filtered by doubtful and "
+     "wrong ones), there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "md", set_text, SHARED(gallery), 0, 0,
@@ -434,6 +435,9 @@ const option OPTIONS[] = {
      "an earlier output: groups keep the numbers and names of those with which they share most crops"},
     {0, "add", "FILE.csv", "u", set_text, SHARED(add), 0, 0,
      "an earlier output whose groups stay as they are: new crops join one, are suggested for one, or make new ones"},
+    {0, "labels", "FILE.csv", "m", set_text, SHARED(labels), 0, 0,
+     "for FILE.html: columns path and identity, who the queries show, so that the page tells what is right and wrong. "
+     "Who is not in the gallery is a stranger. Default: a query's folder, if it has the name of an individual there"},
     {0, "labels", "FILE.csv", "u", set_text, SHARED(labels), 0, 0,
      "columns path and identity: who the crops show, to tell how well the groups agree"},
     {0, "own-labels", NULL, "u", set_flag, SHARED(own_labels), 0, 0,
