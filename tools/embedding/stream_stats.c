@@ -64,6 +64,10 @@ void stream_stats_table(const stream_stats *s, const stream_setting *in, text *o
     }
     text_printf(out, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n", s->seconds,
                 s->decoders, in->threads, over((double)s->rows, (double)s->batches));
+    if (in->saturation.images)
+        text_printf(out, "%lld of %lld pictures left INT8's ranges, %lld were computed again in FP32\n",
+                    (long long)in->saturation.saturated, (long long)in->saturation.images,
+                    (long long)in->saturation.recomputed);
     text_printf(out, "The bottleneck is %s. What would help: %s.\n", at[bottleneck(s)].name, advice(s, in));
 }
 
@@ -82,5 +86,9 @@ void stream_stats_json(const stream_stats *s, const stream_setting *in, text *ou
     }
     text_printf(out, "], \"bottleneck\": \"%s\", \"advice\": ", at[bottleneck(s)].name);
     text_json(out, advice(s, in));
+    if (in->saturation.images)
+        text_printf(out, ", \"int8\": {\"pictures\": %lld, \"saturated\": %lld, \"recomputed\": %lld}",
+                    (long long)in->saturation.images, (long long)in->saturation.saturated,
+                    (long long)in->saturation.recomputed);
     text_puts(out, "}\n");
 }
