@@ -258,7 +258,13 @@
        bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
        All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
        on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
-       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.7.
+       networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.3. An
+       image has left the ranges when more than 30 of a million outputs of its convolutions with a ReLU to which nothing
+       is added are 255, of both passes with desc.flip. On a CPU reid_embed_saturated and reid_query_saturation tell
+       that. With desc.fallback such images get FP32's embedding, with the bits that a handle in FP32 gives them, by
+       FP32's weights and activations for one lane and batch, which take as much memory again and more; if
+       desc.memory_limit is given, activations of one image. What an image gets depends on it alone. A GPU does not
+       count: fallback with REID_DEVICE_CUDA is refused, and REID_DEVICE_AUTO takes the CPU.
 
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
@@ -266,7 +272,7 @@
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
            flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in
-           INT8: int8 / for every range in plan order: NAME X
+           INT8: int8 / fallback 1 (only if so) / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
        device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
@@ -669,8 +675,8 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became; the bytes behind a handle; how many images left INT8's ranges. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
-   answer is zeroed first. Thread safety: any thread. */
+/* What the zeros of the desc became; the bytes behind a handle; how many images left INT8's ranges. Errors:
+   REID_ERR_INVALID_ARG, REID_ERR_FORKED; the answer is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
 REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation);
@@ -4688,10 +4694,10 @@ static void reid__clipped_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* INT8: whether what an operation cuts off is counted: convolutions that nothing is added to, but the first. They store
-   a third of all bytes, and tell as much as all of them. */
-static int reid__counts_clipped(const reid__op *op) {
-    return op->element == REID__ELEMENT_INT8 && op->act == REID__RELU && op->residual == REID__NONE;
+/* INT8: whether what an operation cuts off is counted: convolutions with a ReLU that nothing is added to. They store
+   less than half of all bytes, and tell as much as all of them. */
+static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
+    return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
 
 /* One operation on the whole batch, on all threads. */
@@ -4768,7 +4774,7 @@ static void reid__run_ops(reid__job *j, int from, int to) {
     for (int i = from; i < to; i++) {
         j->op = &j->net->plan->ops[i];
         reid__run_op(j);
-        if (!j->clipped || !reid__counts_clipped(j->op)) continue;
+        if (!j->clipped || !reid__counts_clipped(j->net->plan, j->op)) continue;
         j->parts_m = reid__threads(j), j->parts_n = 1;
         reid__spread(j, reid__clipped_part, (ptrdiff_t)j->n * j->op->oh, 1);
     }
@@ -4818,7 +4824,7 @@ static void reid__run_batch(reid__job *j) {
 static void reid__find_beyond(const reid__plan *p, const reid__lane *lane, int n, int passes) {
     double values = 0;
     for (int i = 0; i < p->op_count; i++)
-        if (reid__counts_clipped(&p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
+        if (reid__counts_clipped(p, &p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
     for (int i = 0; i < n; i++) lane->beyond[i] = lane->clipped[i] > REID__CLIPPED * values * passes;
 }
 
@@ -10955,8 +10961,8 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16 and desc.fallback, and goes on with it when the GPU or
-   its kernels are at fault, never when the weights are. */
+/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16 and for desc.fallback, and goes on
+   with it when the GPU or its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_ctx *ctx = b->ctx;
@@ -11353,7 +11359,7 @@ REID_API size_t reid_size(const char *type) {
     static const struct { const char *name; size_t size; } types[] = {
         REID__SIZE(reid_error), REID__SIZE(reid_box), REID__SIZE(reid_image), REID__SIZE(reid_desc),
         REID__SIZE(reid_info), REID__SIZE(reid_op_info), REID__SIZE(reid_memory), REID__SIZE(reid_gpu_info),
-        REID__SIZE(reid_rows), REID__SIZE(reid_search_desc), REID__SIZE(reid_hit),
+        REID__SIZE(reid_saturation), REID__SIZE(reid_rows), REID__SIZE(reid_search_desc), REID__SIZE(reid_hit),
         REID__SIZE(reid_group_desc), REID__SIZE(reid_merge), REID__SIZE(reid_request), REID__SIZE(reid_queue_desc),
         REID__SIZE(reid_queue_stats)};
     for (size_t i = 0; type && i < sizeof types / sizeof types[0]; i++)

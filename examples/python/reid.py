@@ -103,7 +103,7 @@ class _Info(ctypes.Structure):
         ("batch", c_int), ("threads", c_int), ("lanes", c_int), ("parameters", c_int64), ("macs", c_int64),
         ("weight_bytes", c_size_t),
         ("arena_bytes", c_size_t), ("total_bytes", c_size_t), ("fingerprint", c_char * 33),
-        ("preprocessing", c_char * 256),
+        ("preprocessing", c_char * 256), ("fallback", c_int),
     ]
 
 
@@ -152,11 +152,11 @@ _CHOICES = {  # fields of reid_desc that are enums in C
 _KINDS: Dict[str, Any] = {  # all fields that are arguments here, which reid_set finds by their names
     **dict.fromkeys(("weights", "network", "preset", "ranges", "kernels_src", "kernels_path", "kernels_pack",
                      "nvrtc_path", "cache_dir"), c_char_p),
-    **dict.fromkeys(("height", "width", "last_stride", "flip", "raw", "latency", "allow_unused", "device_index",
-                     "batch", "threads", "lanes", *_CHOICES), c_int),
+    **dict.fromkeys(("height", "width", "last_stride", "flip", "raw", "latency", "allow_unused", "fallback",
+                     "device_index", "batch", "threads", "lanes", *_CHOICES), c_int),
     "weights_data": c_void_p, "log_fn": c_void_p, "head_seed": c_uint64, "memory_limit": c_size_t,
 }
-_FLAGS = ("flip", "raw", "latency", "allow_unused")
+_FLAGS = ("flip", "raw", "latency", "allow_unused", "fallback")
 _SCORINGS = ("rows", "max", "mean", "top")
 
 
@@ -540,6 +540,7 @@ class Reid(_Handle):
         device_index: int = 0,
         precision: str = "default",
         ranges: Optional[PathLike] = None,
+        fallback: bool = False,
         cpu_isa: str = "auto",
         batch: int = 0,
         threads: int = 0,

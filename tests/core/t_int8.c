@@ -325,7 +325,7 @@ static int is_beyond(const reid_desc *d, reid_image image) {
     seen s;
     long full = 0, all = 0;
     look(&s, d, image);
-    for (int i = 1; i < s.ctx->plan->op_count; i++) {
+    for (int i = 0; i < s.ctx->plan->op_count; i++) {
         const reid__op *op = &s.ctx->plan->ops[i];
         if (op->kind != REID__CONV || op->residual >= 0 || op->act != REID__RELU) continue;
         for (size_t k = 0; k < size_of(op); k++) full += s.bytes[i][k] == 255;

@@ -36,6 +36,15 @@ run 0 embed $one $small --precision int8 --ranges s.safetensors "$picture" -o e.
 check "int8 in its metadata" grep -q '"precision": "int8"' e.meta.json
 run 0 embed $one $small --precision int8 --ranges s.safetensors --isa avx2 --batch 1 "$picture" -o f.npy
 same e.npy f.npy
+run 0 embed $one $small --precision int8 --ranges s.safetensors --device cpu --stats --json crops -o g.npy
+prints '"saturated": [1-9][0-9]*, "recomputed": [1-9]'
+says 'pictures left INT8.s ranges; they were computed again in FP32'
+says '"int8": {"pictures": [0-9]*, "saturated": [1-9]'
+run 0 embed $one $small --precision int8 --ranges s.safetensors --no-fallback --json crops -o h.npy
+prints '"saturated": [1-9][0-9]*, "recomputed": 0}'
+says 'their embeddings may be far off'
+check "another fingerprint" [ "$(grep -o '"fingerprint": "[0-9a-f]*' g.meta.json)" != \
+    "$(grep -o '"fingerprint": "[0-9a-f]*' h.meta.json)" ]
 run 1 eval $one $small --precision int8 --ranges s.safetensors --compare fp32,int8 --limit 100 pictures
 prints 'limit 100, least cosine 0.98$'
 prints '^int8 .* 0\.[0-9]*  FAIL'

@@ -29,7 +29,7 @@ typedef struct options {
     int device, device_index, precision, isa, batch, threads, lanes, decoders; /* 0: automatic */
     size_t memory;
     long long max_pixels;
-    int flip, raw, latency, json, quiet, verbose, stats, jpeg; /* jpeg: a jpeg_decoder */
+    int flip, raw, latency, no_fallback, json, quiet, verbose, stats, jpeg; /* jpeg: a jpeg_decoder */
     const char *kernels, *pack, *chip, *trace;
 
     const char *output, *boxes, *category;

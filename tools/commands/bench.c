@@ -75,6 +75,7 @@ static int make_noise(bench *b) {
 static int start(bench *b) {
     reid_desc desc = model_desc(b->o, &b->o->model[0], NULL);
     model m;
+    desc.fallback = 0; /* noise may leave the ranges */
     if (!desc.batch) desc.batch = b->most;
     b->starts = need_array((size_t)b->o->starts + 1, sizeof *b->starts);
     if (!b->starts) return 0;

@@ -61,7 +61,7 @@ static int measure(tuner *t, int number, int large) {
     reid_desc desc = model_desc(t->o, &t->o->model[0], NULL);
     snprintf(digits, sizeof digits, "%d", number);
     setenv("REID_TILE", digits, 1);
-    desc.device = REID_DEVICE_CUDA, desc.lanes = 1;
+    desc.device = REID_DEVICE_CUDA, desc.lanes = 1, desc.fallback = 0;
     desc.batch = !large ? 1 : desc.batch ? desc.batch : LARGE;
     if (!model_open(&m, &desc)) return 0;
     t->info = m.info;

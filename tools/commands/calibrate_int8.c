@@ -159,7 +159,7 @@ static int write_ranges(const measuring *m, const reid_info *info) {
 static int open_as(models *all, const options *o, reid_precision precision, const char *ranges) {
     reid_desc desc = model_desc(o, &o->model[0], NULL);
     desc.precision = precision, desc.device = REID_DEVICE_CPU, desc.flip = desc.raw = 0;
-    desc.ranges = ranges;
+    desc.ranges = ranges, desc.fallback = 0; /* INT8 as it is by itself */
     return models_add(all, &desc);
 }
 

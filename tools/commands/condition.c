@@ -42,7 +42,7 @@ static void observe(const reid_op_info *op, const float *values, void *user) {
 /* Both in FP32 on the CPU. Dividing by another std changes every value by STEP of itself. */
 static int open_both(conditioning *c) {
     reid_desc desc = model_desc(c->o, &c->o->every, NULL);
-    desc.device = REID_DEVICE_CPU, desc.precision = REID_FP32, desc.flip = desc.raw = 0;
+    desc.device = REID_DEVICE_CPU, desc.precision = REID_FP32, desc.fallback = desc.flip = desc.raw = 0;
     if (!models_add(&c->both, &desc)) return 0;
     const reid_info *info = &c->both.at[0].info;
     int n = snprintf(c->moved, sizeof c->moved, "%s std=%.9f,%.9f,%.9f", info->preprocessing,

@@ -18,16 +18,20 @@ static int take_row(void *user, size_t index, const float *row, const char *why)
     return !e->strict_failure && output_failure(e->out, index, why);
 }
 
-static int print_summary(const options *o, size_t rows, size_t failed, int dim) {
+static int print_summary(const options *o, size_t rows, size_t failed, const models *all) {
+    const reid_saturation s = models_saturation(all);
     text line = TEXT_INIT;
     text_puts(&line, "{\"output\": ");
     text_json(&line, o->output);
-    text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu}\n", rows, dim, failed);
+    text_printf(&line, ", \"rows\": %zu, \"dim\": %d, \"failed\": %zu", rows, all->dim, failed);
+    if (s.images) text_printf(&line, ", \"saturated\": %lld, \"recomputed\": %lld", (long long)s.saturated,
+                              (long long)s.recomputed);
+    text_puts(&line, "}\n");
     return results_print(&line);
 }
 
 /* Ends the output as the rows in it deserve; the exit status. */
-static int finish(embedding *e, size_t wanted, int dim) {
+static int finish(embedding *e, size_t wanted, const models *all) {
     size_t rows = output_rows(e->out), failed = output_failures(e->out);
     int to_file = e->o->output && e->o->output[0] != '-';
     int a_part = to_file && e->o->shards; /* without its failures, the whole would have a hole */
@@ -39,8 +43,8 @@ static int finish(embedding *e, size_t wanted, int dim) {
     }
     if (!output_finish(e->out)) return 2;
     if (failed) say_warning("%zu of %zu inputs failed", failed, wanted);
-    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output), rows, dim);
-    if (to_file && e->o->json && !print_summary(e->o, rows, failed, dim)) return 2;
+    if (to_file) say_info("%s: %zu rows of %d floats", shown(e->o->output), rows, all->dim);
+    if (to_file && e->o->json && !print_summary(e->o, rows, failed, all)) return 2;
     return failed ? 1 : 0;
 }
 
@@ -62,7 +66,7 @@ static int run(embedding *e, models *all) {
     if (result == STREAM_INTERRUPTED) output_interrupt(e->out);
     else if (result == STREAM_FAILED) output_discard(e->out);
     else {
-        const int status = finish(e, end - first, all->dim);
+        const int status = finish(e, end - first, all);
         return traced ? status : 2;
     }
     return 2;

@@ -30,7 +30,7 @@ static int describe(const options *o, reid_desc *desc, reid_info *info, reid_err
     if (!o->models) return 1; /* --net says it all */
     reid_desc loaded = model_desc(o, m, NULL);
     loaded.device = REID_DEVICE_CPU;
-    loaded.precision = REID_PRECISION_DEFAULT;
+    loaded.precision = REID_PRECISION_DEFAULT, loaded.fallback = 0;
     if (!model_open(&own, &loaded)) return 0;
     *info = own.info;
     model_close(&own);

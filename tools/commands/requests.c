@@ -4,7 +4,19 @@
 #include "base/say.h"
 #include "base/threads.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* INT8 is safe unless that is declined, where the library can see to it: on a CPU. --device auto takes a GPU that
+   computes in INT8, as it does without. */
+static int falls_back(const options *o, const reid_desc *desc) {
+    reid_gpu_info gpu;
+    if (desc->precision != REID_INT8 || o->no_fallback || desc->device == REID_DEVICE_CUDA) return 0;
+    if (desc->device == REID_DEVICE_CPU) return 1;
+    reid_desc ask = *desc;
+    ask.error = NULL;
+    return reid_query_gpu(&ask, &gpu) != REID_OK || atoi(gpu.arch + 3) < 80; /* "sm_90" */
+}
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
     reid_desc desc = REID_INIT;
@@ -33,6 +45,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.kernels_pack = o->pack;
     desc.log_fn = say_log;
     desc.error = error;
+    desc.fallback = falls_back(o, &desc);
     return desc;
 }
 
@@ -57,7 +70,8 @@ static void say_stats(const options *o, const stream_job *job) {
     const reid_info *info = &job->all->at[0].info;
     const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = job->last,
                                .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
-                               .by_fp32 = strcmp(info->precision, "fp32") == 0};
+                               .by_fp32 = strcmp(info->precision, "fp32") == 0,
+                               .saturation = models_saturation(all)};
     if (!o->stats || s->rows == 0) return;
     (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
     say_text(&t);

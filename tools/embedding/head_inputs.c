@@ -102,7 +102,7 @@ int head_inputs_open(head_inputs *h, const reid_desc *desc) {
     d.device = REID_DEVICE_CPU;
     d.precision = REID_FP32;
     d.ranges = NULL;
-    d.flip = d.raw = d.latency = 0;
+    d.flip = d.raw = d.latency = d.fallback = 0;
     d.lanes = 1;
     if (!model_create(&h->m, &d) && d.head == REID_HEAD_AUTO && h->m.result == REID_ERR_TENSOR_MISSING) {
         model first = h->m;

@@ -62,6 +62,9 @@ int models_open(models *all, const reid_desc *descs, int count) {
         const model *m = &all->at[i];
         if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* not asked for by name */
             say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
+        if (strcmp(m->info.precision, "int8") == 0 && strcmp(m->info.device, "cpu") != 0)
+            say_warning("a GPU does not see which pictures leave INT8's ranges; --device cpu does, and computes them "
+                        "again in FP32");
         say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d threads, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
                  m->info.device, m->info.isa, m->info.threads, m->info.fingerprint);
@@ -69,9 +72,29 @@ int models_open(models *all, const reid_desc *descs, int count) {
     return 1;
 }
 
+reid_saturation models_saturation(const models *all) {
+    reid_saturation sum = {.images = 0}, one;
+    for (int i = 0; i < all->count; i++) {
+        if (reid_query_saturation(all->at[i].ctx, &one) != REID_OK) continue;
+        sum.images += one.images, sum.saturated += one.saturated, sum.recomputed += one.recomputed;
+    }
+    return sum;
+}
+
+static void say_saturation(const model *m) {
+    reid_saturation s;
+    if (!m->ctx || reid_query_saturation(m->ctx, &s) != REID_OK || !s.saturated) return;
+    say_warning("%s: %lld of %lld pictures left INT8's ranges; %s. reid calibrate --int8 with such pictures among the "
+                "others makes them fit", shown(m->weights), (long long)s.saturated, (long long)s.images,
+                m->info.fallback ? "they were computed again in FP32" : "their embeddings may be far off");
+}
+
 void models_close(models *all) {
     if (all->count) gpu_state_say(all->at[0].info.device);
-    for (int i = 0; i < all->count; i++) model_close(&all->at[i]);
+    for (int i = 0; i < all->count; i++) {
+        say_saturation(&all->at[i]);
+        model_close(&all->at[i]);
+    }
     all->count = 0;
 }
 

@@ -41,6 +41,9 @@ int models_open(models *all, const reid_desc *descs, int count);
 int models_add(models *all, const reid_desc *desc);
 void models_close(models *all);
 
+/* What all of them have seen of INT8's ranges; zeros where nothing is counted. models_close warns of it. */
+reid_saturation models_saturation(const models *all);
+
 /* n rows of all->dim floats, each model's part in its place. The error names the model when there are two. */
 int models_embed(models *all, const reid_image *images, int n, float *rows, text *why);
 

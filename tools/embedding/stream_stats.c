@@ -56,17 +56,28 @@ static stages stages_of(const stream_stats *s, const stream_setting *in, stage a
 void stream_stats_table(const stream_stats *s, const stream_setting *in, text *out) {
     stage at[STAGES];
     const stages all = stages_of(s, in, at);
-    char below[160];
-    snprintf(below, sizeof below, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n",
-             s->seconds, s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
+    char below[320];
+    int n = snprintf(below, sizeof below, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n",
+                     s->seconds, s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
+    if (in->saturation.images)
+        snprintf(below + n, sizeof below - (size_t)n,
+                 "%lld of %lld pictures left INT8's ranges, %lld were computed again in FP32\n",
+                 (long long)in->saturation.saturated, (long long)in->saturation.images,
+                 (long long)in->saturation.recomputed);
     stages_table(&all, below, out);
 }
 
 void stream_stats_json(const stream_stats *s, const stream_setting *in, text *out) {
     stage at[STAGES];
     const stages all = stages_of(s, in, at);
-    char more[160];
-    snprintf(more, sizeof more, "\"decoders\": %d, \"threads\": %d, \"rows_in_a_batch\": %.3f, \"jpeg\": \"%s\", ",
-             s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches), jpeg_decoder_name(in->jpeg));
+    char more[320];
+    int n = snprintf(more, sizeof more,
+                     "\"decoders\": %d, \"threads\": %d, \"rows_in_a_batch\": %.3f, \"jpeg\": \"%s\", ", s->decoders,
+                     in->threads, stages_ratio((double)s->rows, (double)s->batches), jpeg_decoder_name(in->jpeg));
+    if (in->saturation.images)
+        snprintf(more + n, sizeof more - (size_t)n,
+                 "\"int8\": {\"pictures\": %lld, \"saturated\": %lld, \"recomputed\": %lld}, ",
+                 (long long)in->saturation.images, (long long)in->saturation.saturated,
+                 (long long)in->saturation.recomputed);
     stages_json(&all, more, out);
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "pictures/turbojpeg.h"
+#include "reid.h"
 
 /* Counted by pipeline and stream, always: two looks at the clock for each step of a picture or batch. Seconds of
    threads that decode are those of all of them together. */
@@ -22,6 +23,7 @@ typedef struct stream_setting {
     int on_gpu, by_fp32;
     const char *last;  /* what is done with a row, in a word: write, search, store */
     jpeg_decoder jpeg;
+    reid_saturation saturation; /* zeros: not counted */
 } stream_setting;
 
 /* A table for people with the bottleneck below it, lines ended; or one line of JSON. */
