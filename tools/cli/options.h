@@ -135,6 +135,7 @@ int worker_main(options *o);
 int review_main(options *o);
 int cluster_main(options *o);
 int track_main(options *o);
+int doctor_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 
