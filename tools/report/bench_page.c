@@ -298,7 +298,8 @@ static void batch(const bench_page *p, const bench_batch *b, text *out) {
 }
 
 static void how_to_read(const bench_page *p, text *out) {
-    text_puts(out, "<h2>What the machine allows</h2>\n<p>Each circle is an operation, its area the time that it takes.\n");
+    text_puts(out, "<h2>What the machine allows</h2>\n<p>Each circle is an operation, its area the time that it takes. "
+                   "\n");
     if (has_roof(p))
         text_puts(out, "The line is the most that the machine's arithmetic and the bandwidth of its memory allow. What "
                        "lies above it finds its data in caches, or needs fewer multiply-adds than are counted "
