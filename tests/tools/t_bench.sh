@@ -61,6 +61,69 @@ prints '"batch": 4, .*"network_ms": null, "start_ms": \[\], "ops": \[\]}'
 run 0 bench -m w.safetensors $few --batches 4 --batch 2 --peak-gflops 1000 --peak-gbs 50.5
 prints '^0\.0[0-9]* GFLOP an image; ceilings: 1000 GFLOP/s, 50.5 GB/s, as given '
 prints '^ *4 .* -$'
+
+# The page: one file with nothing from elsewhere, whose circles and rectangles are the operations that have a time.
+# shellcheck disable=SC2086
+run 0 bench -m w.safetensors $few --batches 1,3,9 --batch 3 --report page.html -o figures.json --peak-gflops 100 \
+    --peak-gbs 10
+command -v python3 >/dev/null && check "the page fits its figures" python3 - page.html figures.json <<'END'
+import html.parser, json, re, sys
+page, figures = open(sys.argv[1]).read(), json.load(open(sys.argv[2]))
+
+class Reader(html.parser.HTMLParser):
+    single = {"meta", "path", "circle", "rect"}
+    def __init__(self):
+        super().__init__()
+        self.open, self.svgs, self.rows = [], [], 0
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        assert not {"src", "href", "onclick"} & set(attrs) and tag not in ("script", "link", "img"), (tag, attrs)
+        if tag == "svg":
+            width, height = map(float, attrs["viewbox"].split()[2:])
+            self.svgs.append({"class": attrs["class"], "label": attrs["aria-label"], "size": (width, height),
+                              "marks": []})
+        if tag in ("circle", "rect"):
+            at = {k: float(v) for k, v in attrs.items() if k in ("cx", "cy", "r", "x", "y", "width", "height")}
+            self.svgs[-1]["marks"].append(at)
+        self.rows += tag == "tr"
+        if tag != "meta":
+            self.open.append(tag)
+    def handle_startendtag(self, tag, attrs):
+        pass
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+reader = Reader()
+reader.feed(page)
+assert not reader.open and "http" not in page and "url(" not in page and "nan" not in page and "inf" not in page
+assert "prefers-color-scheme:dark" in page and page.count("<h2>Batch ") == 2 and "<h2>Batch 9" not in page
+ops = [[o for o in c["ops"]] for c in figures["cells"]]
+assert all(not o for o in ops), "no --ops, none in the JSON"
+lines = [s for s in reader.svgs if s["label"].startswith("Roofline")]
+bars = [s for s in reader.svgs if s["label"].startswith("Times")]
+assert [s["class"] for s in lines] == ["wide", "narrow"] * 2 and [s["class"] for s in bars] == ["wide", "narrow"]
+circles = {len(s["marks"]) for s in lines}
+parts = {len(s["marks"]) for s in bars}
+told = int(re.search(r"All (\d+) operations", page).group(1))
+assert len(circles) == len(parts) == 1 and parts == {2 * told} and 40 < circles.pop() <= told
+assert reader.rows == 2 * (told + 12 + 2), reader.rows
+for s in reader.svgs:
+    for m in s["marks"]:
+        x, y = m.get("cx", m.get("x")), m.get("cy", m.get("y"))
+        assert 0 <= x and x + m.get("width", 0) <= s["size"][0] and 0 <= y <= s["size"][1], (m, s["size"])
+for c, line in zip(figures["cells"], re.findall(r"<p>([0-9.]+) ms a call", page)):
+    assert abs(c["ours_ms"] - float(line)) < 0.001, (c["ours_ms"], line)
+END
+# shellcheck disable=SC2086
+{
+    bad 'none of --batches is computed at once by --batch 2' -m w.safetensors $few --batches 4 --batch 2 \
+        --report no.html
+    bad 'folder: is a folder' -m w.safetensors --report folder
+    bad 'o and --report cannot be the same file, same' -m w.safetensors -o same --report same
+    bad 'report shows what is measured without --tune' -m w.safetensors --tune --report no.html
+}
+absent no.html same
+no_leftovers
 for isa in scalar avx2 avx512 avx512_bf16 amx_bf16; do
     precision=fp32
     case $isa in *_bf16) precision=bf16 ;; esac

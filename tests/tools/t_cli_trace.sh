@@ -84,6 +84,17 @@ trace_is match.json 2 0 2 1 search
     says 'trace needs a model'
 }
 
+# Operations of a GPU are on a track of their own, by its events.
+if [ "${REID_ALL:-0}" = 1 ]; then
+    (cd "$repository" && make -s emulator) || exit 1
+    export REID_EMULATOR_SEED=0 LD_LIBRARY_PATH="$repository/build/emulator"
+    run 1 embed -m w.safetensors --size 32x32 --batch 2 --device cuda few/1.png few/2.png few/bad.png -o gpu.npy \
+        --trace gpu.json --decoders 1
+    unset REID_EMULATOR_SEED LD_LIBRARY_PATH
+    trace_is gpu.json 3 1 3 1 write
+    check 'operations of the GPU' [ "$(grep -c '"tid": 1000, .*"kernel": "reid_' gpu.json)" -gt 40 ]
+fi
+
 # What cannot be written is said, and leaves nothing; the embeddings are there all the same.
 mkdir folder
 for place in folder nowhere/x.json; do
@@ -95,6 +106,10 @@ done
 # shellcheck disable=SC2086
 run 2 embed -m w.safetensors $small few/1.png -o x.json.npy --trace x.json.npy
 says 'o and --trace cannot be the same file'
+# shellcheck disable=SC2086
+run 2 embed -m w.safetensors $small few/1.png -o x.npy --trace -
+says 'it cannot be stdout'
+absent x.npy ./-
 # shellcheck disable=SC2086
 ( trap '' XFSZ; ulimit -f 16; "$REID" embed -m w.safetensors $small few/1.png few/2.png few/3.png --trace full.json \
     2>"$err"; echo "exit $?" ) | cat >rows

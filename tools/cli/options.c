@@ -379,6 +379,8 @@ const option OPTIONS[] = {
     {0, "rounds", "N", "b", set_int, SHARED(rounds), 1, 1000, "timings of each, whose median is told. Default: 9"},
     {0, "ops", NULL, "b", set_flag, SHARED(ops), 0, 0,
      "also every operation, with its kernel and its share of the ceilings"},
+    {0, "report", "FILE.html", "b", set_text, SHARED(page), 0, 0,
+     "also draw them as a page for a browser: how near each operation comes to the ceilings, and what they take"},
     {0, "tune", NULL, "b", set_flag, SHARED(tune), 0, 0,
      "measure every tile of Hopper's convolutions instead, and leave the times in the cache, where every later start "
      "on this chip finds them"},

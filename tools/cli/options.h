@@ -56,6 +56,7 @@ typedef struct options {
     int plan, tensors, condition;
 
     int batch_list[MAX_BATCHES], batch_count, rounds, starts, ops, tune;
+    const char *page;             /* bench --report */
     double peak_gflops, peak_gbs; /* 0: not given */
 
     const char *key;

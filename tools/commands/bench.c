@@ -7,6 +7,7 @@
 #include "commands/bench_peak.h"
 #include "commands/bench_tune.h"
 #include "commands/requests.h"
+#include "report/bench_page.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,9 @@ typedef struct bench {
     int most;           /* the largest batch asked for */
     double peak_gflops, peak_gbs; /* 0: unknown */
     double *starts;     /* [o->starts] ms */
-    text table, cells;
+    text table, cells, head;
+    bench_batch page[MAX_BATCHES]; /* for --report: those whose operations were measured */
+    int pages;
 } bench;
 
 typedef struct timing { /* milliseconds a call */
@@ -160,6 +163,7 @@ static void row_of_call(bench *b, int n, const timing *t) {
 }
 
 typedef struct op_cost {
+    double flops, bytes;
     double gflops, gbs;     /* reached */
     double compute, memory; /* shares of the ceilings, in percent; 0: no ceiling is known */
     const char *bound;      /* what the roofline says: "compute", "memory", "" */
@@ -167,13 +171,14 @@ typedef struct op_cost {
 
 /* Activations are read and written once for each image, weights once for the batch. */
 static op_cost cost_of(const bench *b, const reid_op_info *op, int n, double microseconds) {
-    op_cost c = {0, 0, 0, 0, ""};
+    op_cost c = {.bound = ""};
     double narrow = strcmp(b->info.precision, "fp32") == 0 ? 1 : strcmp(b->info.precision, "int8") == 0 ? 0.25 : 0.5;
     double weights = 4 * (double)op->parameters;
-    double flops = 2 * (double)op->macs * n, bytes = narrow * (((double)op->bytes - weights) * n + weights);
+    c.flops = 2 * (double)op->macs * n;
+    c.bytes = narrow * (((double)op->bytes - weights) * n + weights);
     if (microseconds <= 0) return c;
-    c.gflops = 1e-3 * flops / microseconds;
-    c.gbs = 1e-3 * bytes / microseconds;
+    c.gflops = 1e-3 * c.flops / microseconds;
+    c.gbs = 1e-3 * c.bytes / microseconds;
     if (b->peak_gflops > 0) c.compute = 100 * c.gflops / b->peak_gflops;
     if (b->peak_gbs > 0) c.memory = 100 * c.gbs / b->peak_gbs;
     if (c.compute > 0 || c.memory > 0) c.bound = c.compute > c.memory ? "compute" : "memory";
@@ -215,6 +220,24 @@ static void rows_of_ops(bench *b, int n, const timing *t) {
         text_printf(&b->table, "%-23s %-10s %-30s %10.2f %9.1f %8.1f %6s %6s  %s\n", op.name, op.kind, op.kernel,
                     (double)t->ops[i], c.gflops, c.gbs, share(compute, c.compute), share(memory, c.memory), c.bound);
     }
+}
+
+/* For the page: the operations that have a time of their own. */
+static int keep_ops(bench *b, int n, const timing *t) {
+    const int count = reid_op_count(b->ctx);
+    bench_batch *to = &b->page[b->pages];
+    *to = (bench_batch){.images = n, .ms = t->median, .ops = need_array((size_t)count, sizeof *to->ops)};
+    if (!to->ops) return 0;
+    b->pages++;
+    for (int i = 0; i < count; i++) {
+        reid_op_info op;
+        query_op(b, i, &op);
+        const op_cost c = cost_of(b, &op, n, (double)t->ops[i]);
+        if (op.computed_by != i) continue;
+        to->ops[to->count++] = (bench_op){.name = op.name, .kind = op.kind, .kernel = op.kernel,
+                                          .us = (double)t->ops[i], .flops = c.flops, .bytes = c.bytes};
+    }
+    return 1;
 }
 
 /* One line, so that a script can put the cells of several files into one. */
@@ -311,11 +334,23 @@ static int run_batches(bench *b) {
         if (!good) break;
         row_of_call(b, n, &t);
         cell_of(b, n, &t);
+        if (b->o->page && t.network >= 0) good = keep_ops(b, n, &t);
         if (!b->o->ops || t.network < 0) continue;
         rows_of_ops(b, n, &t);
         if (i + 1 < b->o->batch_count) columns_of_calls(&b->table);
     }
     free(t.ops);
+    return good;
+}
+
+static int write_page(bench *b) {
+    const bench_page page = {.head = b->head.s, .gflops = b->peak_gflops, .gbs = b->peak_gbs, .at = b->page,
+                             .count = b->pages};
+    text html = TEXT_INIT;
+    if (!need_text(&b->head)) return 0;
+    bench_page_html(&page, &html);
+    int good = need_text(&html) && write_file(b->o->page, &html);
+    text_free(&html);
     return good;
 }
 
@@ -326,14 +361,41 @@ static int report(bench *b) {
     results_write(b->o->json ? &json : &b->table);
     int good = results_end(1);
     if (good && b->o->output) good = write_file(b->o->output, &json);
+    if (good && b->o->page) good = write_page(b);
     text_free(&json);
     return good;
+}
+
+/* Before minutes are spent. */
+static int check_files(const options *o) {
+    const char *const files[] = {o->output, o->page};
+    text why = TEXT_INIT;
+    if (o->output && o->page && strcmp(o->output, o->page) == 0) {
+        say_error("bench: -o and --report cannot be the same file, %s", shown(o->page));
+        return 0;
+    }
+    for (int i = 0; i < 2; i++) {
+        if (!files[i] || file_target(files[i], &why)) continue;
+        say_error("%s: %s", shown(files[i]), why.s);
+        text_free(&why);
+        return 0;
+    }
+    return 1;
+}
+
+/* A batch that is computed in pieces has no operations to show. */
+static int check_batches(const bench *b) {
+    int shown_ones = 0;
+    for (int i = 0; i < b->o->batch_count; i++) shown_ones += b->o->batch_list[i] <= b->info.batch;
+    if (!b->o->page || shown_ones) return 1;
+    say_error("bench: --report shows operations, and none of --batches is computed at once by --batch %d",
+              b->info.batch);
+    return 0;
 }
 
 int bench_main(options *o) {
     static const int usual[] = {1, 8, 32};
     bench b = {0};
-    text why = TEXT_INIT;
     if (o->operand_count) {
         say_error("bench: there is nothing to do with %s; weights go after -m", shown(o->operands[0]));
         return 2;
@@ -343,12 +405,12 @@ int bench_main(options *o) {
                             : "no model: give its weights with -m FILE");
         return 2;
     }
-    if (o->tune) return bench_tune(o);
-    if (o->output && !file_target(o->output, &why)) { /* before minutes are spent */
-        say_error("%s: %s", shown(o->output), why.s);
-        text_free(&why);
+    if (o->tune && o->page) {
+        say_error("bench: --report shows what is measured without --tune");
         return 2;
     }
+    if (o->tune) return bench_tune(o);
+    if (!check_files(o)) return 2;
     if (!o->batch_count) {
         o->batch_count = 3;
         memcpy(o->batch_list, usual, sizeof usual);
@@ -357,15 +419,18 @@ int bench_main(options *o) {
     b.weights = o->model[0].weights;
     for (int i = 0; i < o->batch_count; i++)
         if (o->batch_list[i] > b.most) b.most = o->batch_list[i];
-    int good = start(&b);
+    int good = start(&b) && check_batches(&b);
     if (good) {
         if (!b.info.optimized) say_warning("reid was compiled without optimisation; these times say nothing");
         head_of(&b, find_peaks(&b));
+        text_join(&b.head, &b.table);
         good = run_batches(&b) && report(&b);
     }
     reid_destroy(b.ctx);
     free(b.images), free(b.pixels), free(b.rows), free(b.starts);
     text_free(&b.table);
     text_free(&b.cells);
+    text_free(&b.head);
+    for (int i = 0; i < b.pages; i++) free(b.page[i].ops);
     return good ? 0 : 2;
 }

@@ -83,6 +83,10 @@ static int open_trace(const options *o, const char *label, trace **to) {
     text program = TEXT_INIT;
     *to = NULL;
     if (!o->trace) return 1;
+    if (strcmp(o->trace, "-") == 0) {
+        say_error("--trace writes a file, which appears when it is complete; it cannot be stdout");
+        return 0;
+    }
     if (o->output && strcmp(o->output, o->trace) == 0) {
         say_error("%s: -o and --trace cannot be the same file", shown(o->trace));
         return 0;

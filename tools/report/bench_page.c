@@ -1,0 +1,333 @@
+#include "report/bench_page.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Each kind of operation has its colour, by day and by night. */
+static const struct {
+    const char *name, *day, *night;
+} KINDS[] = {
+    {"conv", "#0b66a8", "#5aaee8"},    {"depthwise", "#c9510c", "#f0935a"}, {"linear", "#0a7f5a", "#4cc79b"},
+    {"squeeze", "#a8478a", "#de8fc3"}, {"pool", "#a87400", "#e0b040"},      {"maxpool", "#4a5bc0", "#98a6f5"},
+    {"normalise", "#6a6a6a", "#b0b0b0"},
+};
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS, WIDE = 900, NARROW = 360, TOP = 12 };
+
+static const char STYLE[] =
+    "*{box-sizing:border-box}body{margin:0 auto;max-width:60rem;padding:1.6rem 1rem 4rem;background:var(--paper);"
+    "color:var(--ink);font:16px/1.5 system-ui,sans-serif}h1{font-size:1.6rem;margin:0 0 .4rem}h2{margin:2.4rem 0 "
+    ".3rem;font-size:1.2rem}h3{margin:1.6rem 0 .2rem;font-size:1rem}p{margin:.2rem 0 .6rem;color:var(--soft)}"
+    "pre{white-space:pre-wrap;overflow-wrap:anywhere;font:14px/1.5 ui-monospace,monospace;background:var(--card);"
+    "border:1px solid var(--line);border-radius:8px;padding:.6rem .9rem;margin:.6rem 0}"
+    "svg{display:block;width:100%;height:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}"
+    "svg text{fill:var(--ink);font:13px system-ui,sans-serif;paint-order:stroke;stroke:var(--card);stroke-width:4px}"
+    "svg .soft{fill:var(--soft)}.grid{stroke:var(--line)}"
+    ".roof{stroke:var(--ink);stroke-width:2;fill:none}.call{stroke:var(--ink);stroke-width:2}.narrow{display:none}"
+    "circle{fill-opacity:.65;stroke:var(--card)}circle:hover,rect:hover{fill-opacity:1;stroke:var(--ink)}"
+    "rect.part{stroke:var(--card);stroke-width:.5}.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;padding:0;"
+    "margin:.5rem 0;list-style:none;font-size:.9rem}.legend i{display:inline-block;width:.8em;height:.8em;"
+    "border-radius:50%;margin-right:.4em}.scroll{overflow-x:auto}table{border-collapse:collapse;font-size:.9rem;"
+    "width:100%}td,th{padding:.25rem 0 .25rem 1rem;text-align:right;border-bottom:1px solid var(--line);"
+    "font-variant-numeric:tabular-nums;white-space:nowrap}td:first-child,th:first-child,td:nth-child(2),"
+    "th:nth-child(2){text-align:left}td:first-child,th:first-child{padding-left:0}summary{cursor:pointer;"
+    "margin:.8rem 0 .3rem}@media(max-width:700px){.wide{display:none}.narrow{display:block}}";
+
+static void style(text *out) {
+    static const char *const DAY = "--paper:#fafaf7;--ink:#22251f;--soft:#5f645b;--card:#fff;--line:#dcddd5";
+    static const char *const NIGHT = "--paper:#191b18;--ink:#e9eae4;--soft:#a8ada3;--card:#232622;--line:#3c403a";
+    text_printf(out, ":root{color-scheme:light dark;%s", DAY);
+    for (int i = 0; i < KIND_COUNT; i++) text_printf(out, ";--k%d:%s", i, KINDS[i].day);
+    text_printf(out, "}@media(prefers-color-scheme:dark){:root{%s", NIGHT);
+    for (int i = 0; i < KIND_COUNT; i++) text_printf(out, ";--k%d:%s", i, KINDS[i].night);
+    text_printf(out, "}}%s", STYLE);
+}
+
+/* The colour of a kind; one that is not in the table looks like the last. */
+static int kind_of(const bench_op *op) {
+    int i = 0;
+    while (i < KIND_COUNT - 1 && strcmp(KINDS[i].name, op->kind) != 0) i++;
+    return i;
+}
+
+static double network_us(const bench_batch *b) {
+    double sum = 0;
+    for (size_t i = 0; i < b->count; i++) sum += b->ops[i].us;
+    return sum;
+}
+
+static double gflops_of(const bench_op *op) { return op->us > 0 ? 1e-3 * op->flops / op->us : 0; }
+static double gbs_of(const bench_op *op) { return op->us > 0 ? 1e-3 * op->bytes / op->us : 0; }
+
+/* What the machine could do with so many operations for each byte. */
+static double roof_at(const bench_page *p, double intensity) {
+    const double by_memory = p->gbs * intensity;
+    return by_memory < p->gflops ? by_memory : p->gflops;
+}
+
+static int has_roof(const bench_page *p) { return p->gflops > 0 && p->gbs > 0; }
+static int has_point(const bench_op *op) { return op->us > 0 && op->flops > 0 && op->bytes > 0; }
+
+/* What the pointer shows of an operation. */
+static void title_of(const bench_page *p, const bench_op *op, double all, text *out) {
+    text_puts(out, "<title>");
+    text_html(out, op->name);
+    text_printf(out, " (%s", op->kind);
+    if (*op->kernel) text_puts(out, ", "), text_html(out, op->kernel);
+    text_printf(out, ")\n%.2f us, %.1f %% of the operations\n%.1f GFLOP/s, %.1f GB/s", op->us,
+                all > 0 ? 100 * op->us / all : 0, gflops_of(op), gbs_of(op));
+    if (has_roof(p) && has_point(op))
+        text_printf(out, "\n%.0f %% of the roof above it", 100 * gflops_of(op) / roof_at(p, op->flops / op->bytes));
+    text_puts(out, "</title>");
+}
+
+/* --- the roofline ------------------------------------------------------------------------------------------------- */
+
+/* Both axes are logarithms to the base of 10, over whole decades. */
+typedef struct plane {
+    double left, right, top, bottom;  /* of the plot in the picture */
+    int x_from, x_to, y_from, y_to;   /* decades */
+} plane;
+
+static double x_of(const plane *a, double value) {
+    return a->left + (a->right - a->left) * (log10(value) - a->x_from) / (a->x_to - a->x_from);
+}
+
+static double y_of(const plane *a, double value) {
+    return a->bottom - (a->bottom - a->top) * (log10(value) - a->y_from) / (a->y_to - a->y_from);
+}
+
+static void widen(int *from, int *to, double value) {
+    const double at = log10(value);
+    if (floor(at) < *from) *from = (int)floor(at);
+    if (ceil(at) > *to) *to = (int)ceil(at);
+}
+
+/* 0 when there is nothing to show. */
+static int span(const bench_page *p, const bench_batch *b, plane *a) {
+    a->x_from = a->y_from = 99, a->x_to = a->y_to = -99;
+    for (size_t i = 0; i < b->count; i++) {
+        if (!has_point(&b->ops[i])) continue;
+        widen(&a->x_from, &a->x_to, b->ops[i].flops / b->ops[i].bytes);
+        widen(&a->y_from, &a->y_to, gflops_of(&b->ops[i]));
+    }
+    if (a->x_to < a->x_from) return 0;
+    if (has_roof(p)) widen(&a->x_from, &a->x_to, p->gflops / p->gbs), widen(&a->y_from, &a->y_to, p->gflops);
+    a->x_to += a->x_to == a->x_from, a->y_to += a->y_to == a->y_from;
+    return 1;
+}
+
+static void decade(char label[32], int power) {
+    if (power >= 6) snprintf(label, 32, "1e%d", power);
+    else if (power >= 3) snprintf(label, 32, "%.0fk", pow(10, power - 3));
+    else snprintf(label, 32, "%g", pow(10, power));
+}
+
+static void draw_grid(const plane *a, text *out) {
+    char label[32];
+    for (int d = a->x_from; d <= a->x_to; d++) {
+        const double x = x_of(a, pow(10, d));
+        decade(label, d);
+        text_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text class=\"soft\" x=\"%.1f\" y=\"%.1f\" "
+                         "text-anchor=\"middle\">%s</text>\n", x, a->top, a->bottom, x, a->bottom + 18, label);
+    }
+    for (int d = a->y_from; d <= a->y_to; d++) {
+        const double y = y_of(a, pow(10, d));
+        decade(label, d);
+        text_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/><text class=\"soft\" x=\"%.1f\" y=\"%.1f\" "
+                         "text-anchor=\"end\">%s</text>\n", a->left, y, a->right, a->left - 7, y + 4, label);
+    }
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">operations for each byte (FLOP/byte)</text>"
+                     "\n", (a->left + a->right) / 2, a->bottom + 38);
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">GFLOP/s</text>\n", a->left - 40, a->top - 10);
+}
+
+/* Where the line begins, has its ridge, and how high that is. */
+typedef struct roof {
+    double x0, y0, x1, y1;
+} roof;
+
+static roof roof_on(const bench_page *p, const plane *a) {
+    const double low = pow(10, a->y_from) / p->gbs, edge = pow(10, a->x_from), begin = low > edge ? low : edge;
+    return (roof){x_of(a, begin), y_of(a, roof_at(p, begin)), x_of(a, p->gflops / p->gbs), y_of(a, p->gflops)};
+}
+
+/* Names of both parts, where there are hardly ever circles: below the slope, and before the ridge. */
+static void name_roof(const bench_page *p, const plane *a, text *out) {
+    const roof r = roof_on(p, a);
+    const double angle = atan2(r.y1 - r.y0, r.x1 - r.x0) * 180 / acos(-1.0), long_enough = 100, room = 90, at = 0.35;
+    if (hypot(r.x1 - r.x0, r.y1 - r.y0) > long_enough)
+        text_printf(out, "<text text-anchor=\"middle\" transform=\"translate(%.1f %.1f) rotate(%.1f)\" dy=\"17\">%.1f "
+                         "GB/s</text>\n", r.x0 + at * (r.x1 - r.x0), r.y0 + at * (r.y1 - r.y0), angle, p->gbs);
+    const int before = r.x1 - a->left > room;
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.0f GFLOP/s</text>\n", r.x1 - (before ? 14 : 0),
+                r.y1 - 7, before ? "end" : "start", p->gflops);
+}
+
+static void roofline(const bench_page *p, const bench_batch *b, const char *class, int width, text *out) {
+    const double height = width == WIDE ? 460 : 360, all = network_us(b);
+    plane a = {.left = 52, .right = width - 18, .top = 36, .bottom = height - 52};
+    if (!span(p, b, &a)) return;
+    text_printf(out, "<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"Roofline of %zu "
+                     "operations\">\n", class, width, height, b->count);
+    draw_grid(&a, out);
+    if (has_roof(p)) {
+        const roof r = roof_on(p, &a);
+        text_printf(out, "<path class=\"roof\" d=\"M%.1f %.1fL%.1f %.1fH%.1f\"/>\n", r.x0, r.y0, r.x1, r.y1, a.right);
+    }
+    for (size_t i = 0; i < b->count; i++) {
+        const bench_op *op = &b->ops[i];
+        if (!has_point(op)) continue;
+        const double radius = 3.5 + (width == WIDE ? 26 : 16) * sqrt(op->us / all);
+        text_printf(out, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%.1f\" style=\"fill:var(--k%d)\">",
+                    x_of(&a, op->flops / op->bytes), y_of(&a, gflops_of(op)), radius, kind_of(op));
+        title_of(p, op, all, out);
+        text_puts(out, "</circle>\n");
+    }
+    if (has_roof(p)) name_roof(p, &a, out);
+    text_puts(out, "</svg>\n");
+}
+
+/* --- times -------------------------------------------------------------------------------------------------------- */
+
+/* 1, 2 or 5 times a power of ten, so that there are at most `most` steps. */
+static double step_of(double largest, int most) {
+    double step = pow(10, floor(log10(largest / most)));
+    static const double times[] = {2, 2.5, 2};
+    for (int i = 0; largest / step > most; i++) step *= times[i % 3];
+    return step;
+}
+
+static double call_us(const bench_batch *b) { return 1e3 * b->ms / b->images; }
+
+/* One bar: the operations of a batch, one behind the other, for one image. */
+static void bar(const bench_page *p, const bench_batch *b, double left, double scale, double y, text *out) {
+    const double height = 30, all = network_us(b), name_up = 6;
+    double at = left;
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\">batch %d</text>\n", left, y - name_up, b->images);
+    for (size_t i = 0; i < b->count; i++) {
+        const double wide = scale * b->ops[i].us / b->images;
+        text_printf(out, "<rect class=\"part\" x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.0f\" "
+                         "style=\"fill:var(--k%d)\">", at, y, wide, height, kind_of(&b->ops[i]));
+        title_of(p, &b->ops[i], all, out);
+        text_puts(out, "</rect>\n");
+        at += wide;
+    }
+    text_printf(out, "<path class=\"call\" d=\"M%.1f %.1fv%.1f\"><title>the whole call: %.1f us an image</title>"
+                     "</path>\n", left + scale * call_us(b), y - 5, height + 10, call_us(b));
+}
+
+static void times(const bench_page *p, const char *class, int width, text *out) {
+    const double left = 16, right = width - 30, each = 62, top = 30, bottom = top + each * p->count;
+    double largest = 0;
+    for (int i = 0; i < p->count; i++) {
+        const double bars = network_us(&p->at[i]) / p->at[i].images, call = call_us(&p->at[i]);
+        if (bars > largest) largest = bars;
+        if (call > largest) largest = call;
+    }
+    if (!(largest > 0)) return;
+    const double step = step_of(largest, width == WIDE ? 10 : 5), scale = (right - left) / largest;
+    const double unit = largest < 10000 ? 1 : 1000; /* microseconds or milliseconds */
+    text_printf(out, "<svg class=\"%s\" viewBox=\"0 0 %d %.0f\" role=\"img\" aria-label=\"Times of operations\">\n",
+                class, width, bottom + 44);
+    for (int i = 0; i * step <= largest * 1.0001; i++) {
+        const double x = left + scale * i * step;
+        text_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/><text class=\"soft\" x=\"%.1f\" y=\"%.1f\" "
+                         "text-anchor=\"middle\">%g</text>\n", x, top - 14, bottom, x, bottom + 17, i * step / unit);
+    }
+    text_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s an image</text>\n", (left + right) / 2,
+                bottom + 36, unit > 1 ? "milliseconds" : "microseconds");
+    for (int i = 0; i < p->count; i++) bar(p, &p->at[i], left, scale, top + 8 + each * i, out);
+    text_puts(out, "</svg>\n");
+}
+
+/* --- words -------------------------------------------------------------------------------------------------------- */
+
+static void legend(const bench_page *p, text *out) {
+    int there[KIND_COUNT] = {0};
+    for (int k = 0; k < p->count; k++)
+        for (size_t i = 0; i < p->at[k].count; i++) there[kind_of(&p->at[k].ops[i])] = 1;
+    text_puts(out, "<ul class=\"legend\">");
+    for (int i = 0; i < KIND_COUNT; i++)
+        if (there[i]) text_printf(out, "<li><i style=\"background:var(--k%d)\"></i>%s</li>", i, KINDS[i].name);
+    text_puts(out, "</ul>\n");
+}
+
+static void row(const bench_page *p, const bench_op *op, double all, text *out) {
+    text_puts(out, "<tr><td>");
+    text_html(out, op->name);
+    text_printf(out, "</td><td>%s", op->kind);
+    if (*op->kernel) text_puts(out, ", "), text_html(out, op->kernel);
+    text_printf(out, "</td><td>%.2f</td><td>%.1f</td><td>%.1f</td><td>%.1f</td><td>", op->us,
+                all > 0 ? 100 * op->us / all : 0, gflops_of(op), gbs_of(op));
+    if (has_roof(p) && has_point(op))
+        text_printf(out, "%.0f", 100 * gflops_of(op) / roof_at(p, op->flops / op->bytes));
+    text_puts(out, "</td></tr>\n");
+}
+
+/* Is it among the TOP that take longest? Equal ones count by their order. */
+static int is_long(const bench_batch *b, size_t which) {
+    int longer = 0;
+    for (size_t i = 0; i < b->count; i++)
+        longer += b->ops[i].us > b->ops[which].us || (i < which && b->ops[i].us >= b->ops[which].us);
+    return longer < TOP;
+}
+
+static void table(const bench_page *p, const bench_batch *b, int only_long, text *out) {
+    const double all = network_us(b);
+    text_puts(out, "<div class=\"scroll\"><table><tr><th>operation</th><th>kind</th><th>us</th><th>%</th><th>GFLOP/s"
+                   "</th><th>GB/s</th><th>% of roof</th></tr>\n");
+    for (size_t i = 0; i < b->count; i++)
+        if (!only_long || is_long(b, i)) row(p, &b->ops[i], all, out);
+    text_puts(out, "</table></div>\n");
+}
+
+static void batch(const bench_page *p, const bench_batch *b, text *out) {
+    size_t without = 0;
+    for (size_t i = 0; i < b->count; i++) without += !has_point(&b->ops[i]);
+    text_printf(out, "<h2>Batch %d</h2>\n<p>%.3f ms a call, %.1f images/s.", b->images, b->ms, 1e3 * b->images / b->ms);
+    if (without) text_printf(out, " Without multiply-adds, and so without a place here, are %zu operations.", without);
+    text_puts(out, "</p>\n");
+    roofline(p, b, "wide", WIDE, out);
+    roofline(p, b, "narrow", NARROW, out);
+    text_printf(out, "<h3>The %d longest, in their order</h3>\n", b->count < TOP ? (int)b->count : TOP);
+    table(p, b, 1, out);
+    text_printf(out, "<details><summary>All %zu operations</summary>\n", b->count);
+    table(p, b, 0, out);
+    text_puts(out, "</details>\n");
+}
+
+static void how_to_read(const bench_page *p, text *out) {
+    text_puts(out, "<h2>What the machine allows</h2>\n<p>Each circle is an operation, its area the time that it takes. "
+                   "\n");
+    if (has_roof(p))
+        text_puts(out, "The line is the most that the machine's arithmetic and the bandwidth of its memory allow. What "
+                       "lies above it finds its data in caches, or needs fewer multiply-adds than are counted "
+                       "(winograd), or the machine was busy while its ceilings were measured.</p>\n");
+    else text_puts(out, "The machine's ceilings are not known: --peak-gflops and --peak-gbs give them.</p>\n");
+}
+
+void bench_page_html(const bench_page *p, text *out) {
+    text_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+                   "content=\"width=device-width, initial-scale=1\"><title>reid bench</title><style>");
+    style(out);
+    text_puts(out, "</style></head><body>\n<h1>Where the time goes</h1>\n<pre>");
+    for (const char *at = p->head; *at;) { /* text_html has no lines */
+        const size_t n = strcspn(at, "\n");
+        text line = TEXT_INIT;
+        text_add(&line, at, n);
+        if (text_failed(&line)) text_no_memory(out);
+        else if (line.s) text_html(out, line.s);
+        if (at[n]) text_putc(out, '\n');
+        text_free(&line);
+        at += n + (at[n] != 0);
+    }
+    text_puts(out, "</pre>\n<h2>Times</h2>\n<p>Operations in their order, measured one by one. The stroke is the whole "
+                   "call, with resizing, and with operations that overlap.</p>\n");
+    legend(p, out);
+    times(p, "wide", WIDE, out);
+    times(p, "narrow", NARROW, out);
+    how_to_read(p, out);
+    for (int i = 0; i < p->count; i++) batch(p, &p->at[i], out);
+    text_puts(out, "</body></html>\n");
+}
