@@ -12,7 +12,7 @@ LIBRARIES  = -lm -ldl $(MICROHTTPD) $(LDLIBS)
 VERSION := $(shell sed -n 's/^.define REID_VERSION_STRING "\(.*\)"/\1/p' reid.h)
 
 # A folder of tools/ is a room; tools/README.md has the drawing.
-ROOMS = base cli pictures weights embedding gallery identity report server review commands
+ROOMS = base cli pictures weights embedding gallery identity machine report server review commands
 OBJECTS = $(patsubst tools/%.c,build/%.o,$(wildcard $(ROOMS:%=tools/%/*.c))) build/reid_impl.o
 DEMO = build/demo_program
 

@@ -316,6 +316,18 @@ const command COMMANDS[] = {
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",
       "reid review --import saved.jsonl --decisions decisions.jsonl"},
      review_main},
+    {'d', "doctor", "[-m WEIGHTS]... [--gallery PATH] [OPTION]...", "what can this machine do, and what does it lack?",
+     "Looks at what reid uses and finds at run time, a line each: how bad it is, what it is about, what was found and "
+     "what helps. The processor and its fast kernels, by a self-test of about a second against an embedding of "
+     "PyTorch's; CPUs, affinity and the container's quota; memory; disk; GPU, driver, NVRTC, NVML and the folder that "
+     "keeps compiled kernels, which only you may write to; libturbojpeg, libpq, libmicrohttpd, ffmpeg.\n\n"
+     "With -m the models are opened as other commands would; with --gallery (a folder, a file or a database) and "
+     "--calibration also these, and whether they belong to the models.\n\n"
+     "\"good\" needs nothing, a \"note\" is about what only some work needs, a \"warning\" about what works worse "
+     "than it could, an \"error\" about what was asked for and cannot work. The exit status is 0 when there is nothing "
+     "worse than a note, 1 after warnings, 2 after errors.",
+     {"reid doctor", "reid doctor -m resnet50.safetensors --gallery crops.npy --threshold 0.9 --json", NULL},
+     doctor_main},
     {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
     {'v', "version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
     {0, NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},

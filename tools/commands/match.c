@@ -215,15 +215,14 @@ static void warn_of_strangers(const gallery *g) {
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_stats stats;
+    int traced;
     stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
-                      .label = "matching", .fn = take_query, .user = m, .stats = &stats};
+                      .label = "matching", .fn = take_query, .user = m, .last = "search"};
     if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
     if (m->form == TABLE) add_header(m);
     if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
     if (m->line.len && !send_line(m)) return 2;
-    stream_result end = stream_run(&job);
-    say_stats(m->o, &stats, all, "search");
+    stream_result end = run_stream(m->o, &job, &traced);
     if (end == STREAM_INTERRUPTED) {
         results_abandon();
         return 2;
@@ -235,7 +234,7 @@ static int match_all(matching *m, models *all) {
         say_error("stopped at the first failed query (--strict)");
         return 1;
     }
-    if (!end_file(m) || m->failed == total) return 2;
+    if (!end_file(m) || m->failed == total || !traced) return 2;
     return m->failed || m->g->failed ? 1 : 0;
 }
 

@@ -419,10 +419,10 @@ static void seeded_fill(const seeded_tensor *t, uint64_t seed, seeded_dtype dtyp
 }
 
 /* Writes the JSON header, padded with spaces to a multiple of 8, and returns its length. */
-static size_t seeded_header(const seeded_net *net, uint64_t seed, seeded_dtype dtype, char *text, size_t size) {
+static size_t seeded_header(const seeded_net *net, uint64_t seed, seeded_dtype dtype, char *header, size_t size) {
     static const char *const names[] = {"F32", "F16", "BF16", "F64"};
     size_t at = 0, offset = 0;
-    at += (size_t)snprintf(text, size,
+    at += (size_t)snprintf(header, size,
                            "{\"__metadata__\":{\"reid.note\":\"synthetic: made from seed %llu, trained on nothing\","
                            "\"reid.preset\":\"%s\"%s%s%s}",
                            (unsigned long long)seed, net->preset, net->network ? ",\"reid.network\":\"" : "",
@@ -430,14 +430,15 @@ static size_t seeded_header(const seeded_net *net, uint64_t seed, seeded_dtype d
     for (int i = 0; i < net->count; i++) {
         const seeded_tensor *t = &net->tensors[i];
         size_t end = offset + seeded_bytes(t, dtype);
-        at += (size_t)snprintf(text + at, size - at, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
+        at += (size_t)snprintf(header + at, size - at, ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
                                t->rule == SEEDED_COUNT ? "I64" : names[dtype]);
-        for (int d = 0; d < t->ndim; d++) at += (size_t)snprintf(text + at, size - at, d ? ",%zu" : "%zu", t->shape[d]);
-        at += (size_t)snprintf(text + at, size - at, "],\"data_offsets\":[%zu,%zu]}", offset, end);
+        for (int d = 0; d < t->ndim; d++)
+            at += (size_t)snprintf(header + at, size - at, d ? ",%zu" : "%zu", t->shape[d]);
+        at += (size_t)snprintf(header + at, size - at, "],\"data_offsets\":[%zu,%zu]}", offset, end);
         offset = end;
     }
-    at += (size_t)snprintf(text + at, size - at, "}");
-    while (at % 8) text[at++] = ' ';
+    at += (size_t)snprintf(header + at, size - at, "}");
+    while (at % 8) header[at++] = ' ';
     return at;
 }
 
@@ -446,19 +447,19 @@ static unsigned char *seeded_file(const char *name, uint64_t seed, seeded_dtype 
     seeded_net net;
     if (!seeded_list(&net, name, options)) return NULL;
     size_t room = 512 + (size_t)net.count * 192, at;
-    char *text = (char *)seeded_memory(NULL, room);
-    size_t length = seeded_header(&net, seed, dtype, text, room);
+    char *header = (char *)seeded_memory(NULL, room);
+    size_t length = seeded_header(&net, seed, dtype, header, room);
     *size = 8 + length;
     for (int i = 0; i < net.count; i++) *size += seeded_bytes(&net.tensors[i], dtype);
     unsigned char *file = (unsigned char *)seeded_memory(NULL, *size);
     for (int i = 0; i < 8; i++) file[i] = (unsigned char)((uint64_t)length >> 8 * i);
-    memcpy(file + 8, text, length);
+    memcpy(file + 8, header, length);
     at = 8 + length;
     for (int i = 0; i < net.count; i++) {
         seeded_fill(&net.tensors[i], seed, dtype, file + at);
         at += seeded_bytes(&net.tensors[i], dtype);
     }
-    free(text);
+    free(header);
     free(net.tensors);
     return file;
 }

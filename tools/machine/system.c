@@ -1,0 +1,147 @@
+#include "machine/system.h"
+
+#include "base/files.h"
+#include "base/say.h"
+#include "base/threads.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static const double GIB = 1073741824.0;
+
+/* The first line of a small file of the system; 0 when it cannot be read. */
+static int first_line(const char *path, char *line, size_t size) {
+    FILE *f = fopen(path, "re");
+    int good = f && fgets(line, (int)size, f);
+    if (f) fclose(f);
+    if (good) line[strcspn(line, "\n")] = 0;
+    return good;
+}
+
+/* --- CPUs --------------------------------------------------------------------------------------------------------- */
+
+/* CPUs that the container's quota pays for, also parts of one; 0: there is no quota. The first version of cgroups has
+   its numbers in two files. */
+static double quota_of_cpus(void) {
+    char line[128], period[64];
+    double quota = 0, every = 0;
+    if (first_line("/sys/fs/cgroup/cpu.max", line, sizeof line)) {
+        if (sscanf(line, "%lf %lf", &quota, &every) != 2) return 0; /* "max 100000" */
+    } else if (first_line("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", line, sizeof line) &&
+               first_line("/sys/fs/cgroup/cpu/cpu.cfs_period_us", period, sizeof period)) {
+        if (sscanf(line, "%lf", &quota) != 1 || sscanf(period, "%lf", &every) != 1) return 0;
+    }
+    return quota > 0 && every > 0 ? quota / every : 0;
+}
+
+void system_cpus(findings *f) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    int may = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)online, used = threads_here();
+    double quota = quota_of_cpus();
+    char paid[64] = "no quota";
+    if (quota > 0) snprintf(paid, sizeof paid, "a quota of %.2f", quota);
+    if (quota > 0 && quota < 1)
+        findings_add(f, FOUND_WARNING, "cpus", "a larger quota (--cpus of docker, limits.cpu of Kubernetes)",
+                     "%ld online, %d allowed, %s: less than one CPU, so that every thread is stopped now and then",
+                     online, may, paid);
+    else if (quota > 0 && quota < may && quota - used > 0.01)
+        findings_add(f, FOUND_NOTE, "cpus", "a quota that is a whole number",
+                     "%ld online, %d allowed, %s: %d threads, the rest of the quota is not used", online, may, paid,
+                     used);
+    else findings_add(f, FOUND_GOOD, "cpus", NULL, "%ld online, %d allowed, %s: %d threads", online, may, paid, used);
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------------- */
+
+/* Bytes in a file of the container with one number; 0: no such file, or no limit. */
+static double bytes_in(const char *path) {
+    char line[64];
+    long long n;
+    return first_line(path, line, sizeof line) && parse_int(line, 1, INT64_MAX, &n) ? (double)n : 0;
+}
+
+/* What the kernel thinks can be taken without swapping. */
+static double available(void) {
+    char line[256];
+    long long kib = 0;
+    FILE *f = fopen("/proc/meminfo", "re");
+    while (f && !kib && fgets(line, sizeof line, f)) sscanf(line, "MemAvailable: %lld kB", &kib);
+    if (f) fclose(f);
+    return kib ? (double)kib * 1024 : (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+}
+
+/* What the container may hold, and what is left of that. */
+static double container_limit(double *left) {
+    double limit = bytes_in("/sys/fs/cgroup/memory.max"), used = bytes_in("/sys/fs/cgroup/memory.current");
+    if (!limit) {
+        limit = bytes_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
+        used = bytes_in("/sys/fs/cgroup/memory/memory.usage_in_bytes");
+    }
+    *left = limit > used ? limit - used : 0;
+    return limit;
+}
+
+static double free_memory(double *limit) {
+    double left, can = available();
+    *limit = container_limit(&left);
+    return *limit > 0 && left < can ? left : can;
+}
+
+size_t system_memory_free(void) {
+    double limit, can = free_memory(&limit);
+    return can > 0 && can < (double)(SIZE_MAX / 2) ? (size_t)can : 0;
+}
+
+void system_memory(findings *f) {
+    const double all = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    double limit, can = free_memory(&limit);
+    char allowed[64] = "no limit";
+    int little = can < 0.5 * GIB;
+    if (limit > 0 && limit < all) snprintf(allowed, sizeof allowed, "%.1f GiB allowed to this container", limit / GIB);
+    findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "memory",
+                 little ? "other programs ended, a higher limit, or --template low-memory" : NULL,
+                 "%.1f GiB, %s, %.1f GiB free%s", all / GIB, allowed, can / GIB,
+                 little ? ": a ResNet-50 takes about 0.3 GiB, and a large photograph as much again" : "");
+}
+
+/* --- disk --------------------------------------------------------------------------------------------------------- */
+
+/* The folder that a file would be in, or the folder itself. */
+static void folder_of(const char *output, text *folder) {
+    struct stat st;
+    const char *slash = strrchr(output, '/');
+    if (stat(output, &st) == 0 && S_ISDIR(st.st_mode)) text_puts(folder, output);
+    else if (!slash) text_puts(folder, ".");
+    else text_add(folder, output, slash == output ? 1 : (size_t)(slash - output));
+}
+
+void system_disk(findings *f, const char *output) {
+    struct statvfs disk;
+    text folder = TEXT_INIT;
+    folder_of(output ? output : ".", &folder);
+    const char *name = text_failed(&folder) ? "." : folder.s;
+    if (statvfs(name, &disk) != 0) {
+        findings_add(f, FOUND_ERROR, "disk", "make the folder", "%s: %s", shown(name), strerror(errno));
+    } else if (access(name, W_OK | X_OK) != 0) {
+        findings_add(f, output ? FOUND_ERROR : FOUND_WARNING, "disk", "another folder for what is written",
+                     "%s: cannot be written to: %s", shown(name), strerror(errno));
+    } else {
+        const double room = (double)disk.f_bavail * (double)disk.f_frsize;
+        int none = disk.f_files > 0 && disk.f_favail == 0, little = room < GIB;
+        findings_add(f, none || little ? FOUND_WARNING : FOUND_GOOD, "disk",
+                     none || little ? "free some, or write elsewhere" : NULL,
+                     "%s: %.1f GiB free%s; 100,000 embeddings of 2,048 floats take 0.8 GiB", shown(name), room / GIB,
+                     none ? ", but no file can be made any more (inodes)" : "");
+    }
+    text_free(&folder);
+}
