@@ -97,9 +97,10 @@
        minutes and 2.2 GB.
 
    AT RUN TIME
-       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8 forces an instruction set (desc.cpu_isa
-       comes before it); the first three compute in FP32, those with bf16 in bf16, the last two and scalar and avx2 in
-       INT8. AMX is a permission that Linux gives to a whole process: it is asked for when such a handle is created.
+       REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set
+       (desc.cpu_isa comes before it); the first three and neon compute in FP32, those with bf16 in bf16, vnni, int8,
+       scalar and avx2 in INT8. A CPU that has none but scalar is named in a warning, REID_WARN_SCALAR. AMX is a
+       permission that Linux gives to a whole process: it is asked for when such a handle is created.
        REID_CACHE_DIR, REID_NVRTC: see CUDA; desc.cache_dir and desc.nvrtc_path come before them.
        REID_WGMMA=0       on Hopper: convolutions with the instructions of older chips, for comparison
        REID_CLUSTERS=0    on Hopper: no blocks that share the weights that they load
@@ -300,9 +301,9 @@
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
-       batch it came in, its place, the number of threads, lanes or calls. AVX2 and AVX-512 give the same bits; scalar
-       code lacks the fused multiply-add and differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their
-       own; in INT8 all have the same.
+       batch it came in, its place, the number of threads, lanes or calls. AVX2, AVX-512 and NEON give the same bits
+       (but for the generalised mean, which takes powf from the C library); scalar code lacks the fused multiply-add and
+       differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their own; in INT8 all have the same.
        On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
        the chip busy: from Hopper on blocks share a convolution's sums, and add their parts in one order, whatever the
        batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
@@ -394,6 +395,7 @@ extern "C" {
     X(REID_ERR_STOPPING, -60, "the queue is stopping")                                                                 \
     X(REID_ERR_TICKET, -61, "no request has this ticket, or it is over already")                                       \
     X(REID_WARN_NOT_OPTIMISED, -63, "reid.h was compiled without -O and is many times slower")                         \
+    X(REID_WARN_SCALAR, -64, "no fast kernels for this CPU and precision: plain C computes, many times slower")        \
     X(REID_ERR_CONTRADICTION, -62, "rows that cannot be linked have to be")                                            \
     X(REID_ERR_FILE_OPEN, -10, "cannot open the file")                                                                 \
     X(REID_ERR_FILE_READ, -11, "cannot read the file")                                                                 \
@@ -448,7 +450,8 @@ typedef enum reid_isa {
     REID_ISA_AVX512_BF16, /* for REID_BF16: its inner products */
     REID_ISA_AMX_BF16,    /* for REID_BF16: tiles of them */
     REID_ISA_AVX512_VNNI, /* for REID_INT8: its inner products */
-    REID_ISA_AMX_INT8     /* for REID_INT8: tiles of them */
+    REID_ISA_AMX_INT8,    /* for REID_INT8: tiles of them */
+    REID_ISA_NEON         /* what every 64-bit ARM has */
 } reid_isa;
 typedef enum reid_format { REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8 } reid_format;
 typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
@@ -1056,6 +1059,9 @@ REID_API void reid_image_free(reid_image *image);
 #ifndef REID_NO_VECTORS
 #define REID__VECTORS /* AVX2 and AVX-512 are compiled, and chosen at run time */
 #endif
+#elif defined(__aarch64__) && !defined(REID_NO_VECTORS)
+#include <arm_neon.h>
+#define REID__NEON /* which every such CPU has */
 #endif
 
 #define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
@@ -1086,14 +1092,18 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps. */
-typedef struct reid__caller { int error; unsigned fp; } reid__caller;
+   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps; so
+   does ARM, with 0. */
+typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
     reid__caller caller = {errno, 0};
 #if defined(__x86_64__)
     caller.fp = _mm_getcsr();
     _mm_setcsr(0x1f80);
+#elif defined(__aarch64__)
+    __asm__ volatile("mrs %0, fpcr" : "=r"(caller.fp));
+    __asm__ volatile("msr fpcr, %0" ::"r"((uint64_t)0));
 #endif
     return caller;
 }
@@ -1101,7 +1111,9 @@ static reid__caller reid__enter(void) {
 static void reid__leave(reid__caller caller) {
     errno = caller.error;
 #if defined(__x86_64__)
-    _mm_setcsr(caller.fp);
+    _mm_setcsr((unsigned)caller.fp);
+#elif defined(__aarch64__)
+    __asm__ volatile("msr fpcr, %0" ::"r"(caller.fp));
 #endif
 }
 
@@ -3190,6 +3202,8 @@ static int64_t reid__op_bytes(const reid__plan *p, const reid__op *op) {
 
 #if defined(__x86_64__)
 #define REID__PAUSE() _mm_pause()
+#elif defined(__aarch64__)
+#define REID__PAUSE() __asm__ volatile("isb" ::: "memory") /* about as long; "yield" does nothing on most */
 #else
 #define REID__PAUSE() sched_yield()
 #endif
@@ -3526,13 +3540,13 @@ static uint16_t reid__to_half(float x) {
 }
 
 /* What a pass of >>kernels needs: these macros are defined, and REID_SELF is included, which undefines them after the
-   pass, or after the last one of its instruction set. "vectors": avx2 and avx512; "narrow": bf16 and INT8.
+   pass, or after the last one of its instruction set. "vectors": avx2, avx512 and neon; "narrow": bf16 and INT8.
 
        REID__PASS            all       the end of the names that the pass defines, reid__tile_avx2
        REID__BASE            all       the FP32 pass of the same vectors, whose functions are shared
        REID__PREFIX          all       the beginning of the intrinsics' names, _mm256
        REID__V, REID__I      all       a vector of floats, and of int32_t (not scalar, but scalar_int8)
-       REID__W               all       floats in a vector
+       REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
        REID__NV              all       vectors in a row of a panel
        REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
@@ -3542,12 +3556,13 @@ static uint16_t reid__to_half(float x) {
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
        REID__EXP2_EIGHTHS    scalar    2^t for eighths; vectors have it from REID__LOOKUP
-       REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND
+       REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
+                                       (NEON has an INPUT of its own)
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
@@ -3604,7 +3619,11 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #endif
 
+/* Of four words of a picture's bytes the first three bytes each, and nothing. */
+static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #ifdef REID__VECTORS
+#define REID__TRIPLES(to, from)                                                                                        \
+    _mm_storeu_si128((__m128i *)(void *)(to), _mm_shuffle_epi8(REID__ILOAD4(from), REID__ILOAD4(reid__three_of_four)))
 #define REID__ILOAD4(p) _mm_loadu_si128((const __m128i *)(const void *)(p))
 /* Code for CPUs that have these extensions. */
 #define REID__PRAGMA(text) _Pragma(#text)
@@ -3751,6 +3770,77 @@ REID__TARGET_END
 #endif
 #endif
 
+#ifdef REID__NEON
+/* x86's names, so that the kernels need no others. Unlike vmaxq, max and min give b where one is NaN or both are 0. */
+REID__INLINE float32x4_t reid__neon_loadu_ps(const float *p) { return vld1q_f32(p); }
+REID__INLINE void reid__neon_storeu_ps(float *p, float32x4_t v) { vst1q_f32(p, v); }
+REID__INLINE float32x4_t reid__neon_set1_ps(float x) { return vdupq_n_f32(x); }
+REID__INLINE float32x4_t reid__neon_fmadd_ps(float32x4_t a, float32x4_t b, float32x4_t c) { return vfmaq_f32(c, a, b); }
+REID__INLINE float32x4_t reid__neon_max_ps(float32x4_t a, float32x4_t b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+REID__INLINE float32x4_t reid__neon_min_ps(float32x4_t a, float32x4_t b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
+REID__INLINE int32x4_t reid__neon_set1_epi32(int32_t x) { return vdupq_n_s32(x); }
+REID__INLINE int32x4_t reid__neon_add_epi32(int32x4_t a, int32x4_t b) { return vaddq_s32(a, b); }
+REID__INLINE int32x4_t reid__neon_mullo_epi32(int32x4_t a, int32x4_t b) { return vmulq_s32(a, b); }
+REID__INLINE int32x4_t reid__neon_slli_epi32(int32x4_t a, int n) { return vshlq_s32(a, vdupq_n_s32(n)); }
+REID__INLINE int32x4_t reid__neon_cvtepu8_epi32(int32_t four) {
+    uint8x8_t bytes = vreinterpret_u8_s32(vdup_n_s32(four));
+    return vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(vmovl_u8(bytes))));
+}
+REID__INLINE int32x4_t reid__neon_shuffle_epi8(int32x4_t from, int32x4_t which) {
+    return vreinterpretq_s32_u8(vqtbl1q_u8(vreinterpretq_u8_s32(from), vreinterpretq_u8_s32(which)));
+}
+REID__INLINE int32x4_t reid__neon_madd_epi16(int32x4_t a, int32x4_t b) {
+    int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
+    return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
+}
+/* Multiply-adds take it from the one lane that is loaded. In their order: gcc would load all of a tile's inputs first,
+   and spill. */
+REID__INLINE float32x4_t reid__neon_input(const float *p) {
+    float x = *p;
+    __asm__ volatile("" : "+w"(x));
+    return vdupq_n_f32(x);
+}
+/* The words of a table of 8 by the low 3 bits: their bytes, from two registers. */
+REID__INLINE int32x4_t reid__neon_lookup(const uint32_t *table, int32x4_t i) {
+    uint8x16x2_t both = {{vreinterpretq_u8_u32(vld1q_u32(table)), vreinterpretq_u8_u32(vld1q_u32(table + 4))}};
+    int32x4_t at = vmlaq_s32(vdupq_n_s32(0x03020100), vandq_s32(i, vdupq_n_s32(7)), vdupq_n_s32(0x04040404));
+    return vreinterpretq_s32_u8(vqtbl2q_u8(both, vreinterpretq_u8_s32(at)));
+}
+/* Eight sums to 16 bits, cut off. */
+REID__INLINE int16x8_t reid__neon_round(const int32_t *sums) {
+    return vcombine_s16(vqmovn_s32(vshrq_n_s32(vld1q_s32(sums), REID__TAP_BITS)),
+                        vqmovn_s32(vshrq_n_s32(vld1q_s32(sums + 4), REID__TAP_BITS)));
+}
+
+#define REID__PASS neon
+#define REID__BASE neon
+#define REID__PREFIX reid__neon
+#define REID__V float32x4_t
+#define REID__I int32x4_t
+#define REID__W 4
+#define REID__MR 6
+#define REID__ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
+#define REID__NV 4
+#define REID__POINT_VECTORS 2
+#define REID__RUN 7
+#define REID__UNROLL REID__UNROLLED
+#define REID__IN_REGISTER(v) __asm__("" : "+w"(v))
+#define REID__INPUT(p) reid__neon_input(p)
+#define REID__CLAMP(x, limit) vminq_f32(limit, vmaxq_f32(vnegq_f32(limit), x))
+#define REID__ILOAD(p) vld1q_s32((const int32_t *)(const void *)(p))
+#define REID__ISTORE(p, v) vst1q_s32(p, v)
+#define REID__LOOKUP(table, i) reid__neon_lookup(table, i)
+#define REID__OCTETS(p) reid__group(p)
+#define REID__IBLOCKS(from, at) REID__ILOAD((from)[0] + (at))
+#define REID__IREPEAT(p) REID__ILOAD(p)
+#define REID__ISPREAD(p) vdupq_n_s32(reid__group(p))
+#define REID__ROUND(line, sums)                                                                                        \
+    vst1q_u8(line, vcombine_u8(vqmovun_s16(reid__neon_round(sums)), vqmovun_s16(reid__neon_round((sums) + 8))))
+#define REID__TRIPLES(to, from) vst1q_u8(to, vqtbl1q_u8(vld1q_u8(from), vld1q_u8(reid__three_of_four)))
+#define REID__HALVES(p) vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p)))
+#include REID_SELF
+#endif
+
 #if defined(__x86_64__)
 /* eax, ebx, ecx, edx */
 static void reid__cpuid(unsigned leaf, unsigned subleaf, unsigned r[4]) {
@@ -3793,6 +3883,8 @@ static const reid__kernels *reid__kernels_for(reid_isa isa) {
 #endif
     if (isa == REID_ISA_AVX512) return avx512 ? &reid__kernels_avx512 : NULL;
     if (isa == REID_ISA_AVX2) return avx2 ? &reid__kernels_avx2 : NULL;
+#elif defined(REID__NEON)
+    if (isa == REID_ISA_NEON) return &reid__kernels_neon;
 #endif
     return isa == REID_ISA_SCALAR ? &reid__kernels_scalar : NULL;
 }
@@ -3814,7 +3906,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                                         reid_error *e) {
     static const struct { char name[12]; int fp32, bf16, int8; } rows[] = {
         {"scalar", 1, 0, 1},   {"avx2", 1, 0, 1},        {"avx512", 1, 0, 0}, {"avx512_bf16", 0, 1, 0},
-        {"amx_bf16", 0, 1, 0}, {"avx512_vnni", 0, 0, 1}, {"amx_int8", 0, 0, 1}};
+        {"amx_bf16", 0, 1, 0}, {"avx512_vnni", 0, 0, 1}, {"amx_int8", 0, 0, 1}, {"neon", 1, 0, 0}};
     const int bf16 = precision == REID_BF16, int8 = precision == REID_INT8, count = sizeof rows / sizeof rows[0];
     const char *forced = getenv("REID_CPU_ISA"), *kind = int8 ? "INT8" : bf16 ? "bf16" : "FP32";
     if (isa == REID_ISA_AUTO && forced && *forced) {
@@ -3822,7 +3914,7 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
             if (strcmp(forced, rows[i].name) == 0) isa = (reid_isa)(REID_ISA_SCALAR + i);
         if (isa == REID_ISA_AUTO)
             return reid__fail(e, REID_ERR_ISA, "REID_CPU_ISA is \"%.40s\"; it can be scalar, avx2, avx512, "
-                              "avx512_bf16, amx_bf16, avx512_vnni or amx_int8", forced);
+                              "avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon", forced);
     }
     if (isa < REID_ISA_AUTO || (int)isa > count)
         return reid__fail(e, REID_ERR_INVALID_ARG, "desc.cpu_isa is %d, which is no reid_isa", (int)isa);
@@ -4129,8 +4221,8 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
-   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2 and AVX-512 use the
-   same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
+   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2, AVX-512 and NEON
+   use the same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
@@ -5140,7 +5232,9 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__PUT(p, v) REID__STORE(p, v)
 #define REID__ELEMENT REID__ELEMENT_FP32
 #define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
+#ifndef REID__INPUT
 #define REID__INPUT(p) REID__SET1(*(p))
+#endif
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
 #define REID__QUOTIENT(a, b) ((a) / (b))
 #endif
@@ -5330,11 +5424,12 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
     REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* The same of all vectors of a panel, or one after the other in the half of one. */
+/* The same of all vectors of a panel, or one after the other in the half of one; and in NEON, where gcc would spill. */
 REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
                                           const float *weight, const float *bias, REID__T *out, float *sums,
                                           const int k, const int stride) {
-    if (width == REID__PANEL) REID__F(depthwise_row)(op, c, rows, 0, weight, bias, out, sums, REID__NV, k, stride);
+    if (width == REID__PANEL && REID__W != 4)
+        REID__F(depthwise_row)(op, c, rows, 0, weight, bias, out, sums, REID__NV, k, stride);
     else
         for (int v = 0; v < width; v += REID__W)
             REID__F(depthwise_row)(op, c, rows, v, weight + v, bias + v, out + v, sums + v, 1, k, stride);
@@ -5508,7 +5603,7 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
                 REID__F(winograd_taps)(g, u[j]); /* the compiler leaves out the other three points */
             }
             REID__EACH(p, 3) REID__EACH(r, rows) {
-                REID__V x = REID__SET1(in[(p * REID__TILES + r) * REID__W]);
+                REID__V x = REID__INPUT(in + (p * REID__TILES + r) * REID__W);
                 REID__EACH(j, nv) sum[p][r][j] = REID__FMA(x, u[j][last ? p + 3 : p], sum[p][r][j]);
             }
         }
@@ -5600,7 +5695,6 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
     int32_t sums[REID__LANES];
     uint8_t rounded[REID__LANES];
     REID__I picks[REID__LOADED / 2];
-    const __m128i three_of_four = _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1);
     int i = 0;
     REID__EACH(t, REID__LOADED / 2) picks[t] = REID__IREPEAT(x->picks[t]);
     for (; i + REID__GROUP <= x->count; i += REID__GROUP, out += 3 * REID__GROUP) {
@@ -5622,7 +5716,7 @@ REID__INLINE int REID__F(columns_of)(const reid__axis *x, const uint8_t *row, pt
             REID__ISTORE(sums + 4 * k, REID__OF(add_epi32)(low, REID__OF(slli_epi32)(high, REID__LOW)));
         }
         REID__ROUND(rounded, sums);
-        _mm_storeu_si128((__m128i *)(void *)out, _mm_shuffle_epi8(REID__ILOAD4(rounded), three_of_four));
+        REID__TRIPLES(out, rounded);
     }
     return i;
 }
@@ -5946,7 +6040,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #endif
 
 /* Macros that have the same text in all passes stay defined. */
-#if defined(REID__INT8) || defined(REID_NO_NARROW) /* the last pass of an instruction set */
+#if defined(REID__INT8) || defined(REID_NO_NARROW) || REID__W == 4 /* the last pass of an instruction set */
 #undef REID__BASE
 #undef REID__PREFIX
 #undef REID__V
@@ -7268,8 +7362,8 @@ static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__
 
 /* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
 static int reid__usual_processors(int arch) {
-    static const struct { int arch, count; } rows[] = {{75, 40},  {80, 108},  {86, 82}, {89, 128},
-                                                       {90, 132}, {100, 148}, {120, 170}};
+    static const struct { int arch, count; } rows[] = { /* 87: Jetson Orin, 110: Thor */
+        {75, 40}, {80, 108}, {86, 82}, {87, 16}, {89, 128}, {90, 132}, {100, 148}, {110, 20}, {120, 170}};
     int count = 100;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (rows[i].arch <= arch) count = rows[i].count;
@@ -10732,6 +10826,8 @@ static void reid__chip_name(char *out, size_t size) {
     for (unsigned i = 0; i < 3; i++) reid__cpuid(0x80000002u + i, 0, r + 4 * i);
     const char *name = (const char *)r + strspn((const char *)r, " ");
     if (*name) snprintf(out, size, "%s", name);
+#elif defined(__aarch64__)
+    if (!reid__read_text("/proc/device-tree/model", out, size)) snprintf(out, size, "ARM CPU"); /* a board's, or none */
 #endif
 }
 
@@ -10774,6 +10870,12 @@ static void reid__fill_info(reid__build *b) {
         info->weight_bytes = g->plan.weights;
         info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
     }
+#endif
+#ifndef REID_NO_VECTORS
+    const char *forced = getenv("REID_CPU_ISA");
+    if (strcmp(info->isa, "scalar") == 0 && b->desc->cpu_isa == REID_ISA_AUTO && !(forced && *forced))
+        reid__log(b->desc, REID_LOG_WARNING, REID_WARN_SCALAR, "%s: %s, %s", reid_result_string(REID_WARN_SCALAR),
+                  info->chip, info->precision);
 #endif
     for (int i = 0; i < p->op_count; i++) {
         info->macs += reid__op_macs(&p->ops[i]);
@@ -11296,8 +11398,8 @@ REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation 
     NUMBER(width) NUMBER(last_stride) WORDS(head, "auto none file seeded") SEED(head_seed) NUMBER(flip) NUMBER(raw)    \
     NUMBER(latency) NUMBER(allow_unused) WORDS(device, "auto cpu cuda") NUMBER(device_index)                           \
     WORDS(precision, "default fp32 fp16 bf16 int8") POINTER(ranges) NUMBER(fallback)                                   \
-    WORDS(cpu_isa, "auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8") NUMBER(batch) NUMBER(threads)  \
-    NUMBER(lanes) COUNT(memory_limit) POINTER(kernels_src) POINTER(kernels_path) POINTER(kernels_pack)                 \
+    WORDS(cpu_isa, "auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8 neon") NUMBER(batch)             \
+    NUMBER(threads) NUMBER(lanes) COUNT(memory_limit) POINTER(kernels_src) POINTER(kernels_path) POINTER(kernels_pack) \
     POINTER(nvrtc_path) POINTER(cache_dir) POINTER(alloc_fn) POINTER(free_fn) POINTER(alloc_user) POINTER(log_fn)      \
     POINTER(log_user) POINTER(parallel_fn) POINTER(parallel_user) POINTER(error)
 

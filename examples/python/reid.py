@@ -147,7 +147,7 @@ _CHOICES = {  # fields of reid_desc that are enums in C
     "head": ("auto", "none", "file", "seeded"),
     "device": ("auto", "cpu", "cuda"),
     "precision": ("default", "fp32", "fp16", "bf16", "int8"),
-    "cpu_isa": ("auto", "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8"),
+    "cpu_isa": ("auto", "scalar", "avx2", "avx512", "avx512_bf16", "amx_bf16", "avx512_vnni", "amx_int8", "neon"),
 }
 _KINDS: Dict[str, Any] = {  # all fields that are arguments here, which reid_set finds by their names
     **dict.fromkeys(("weights", "network", "preset", "ranges", "kernels_src", "kernels_path", "kernels_pack",

@@ -10,7 +10,7 @@
 
 static net_file file; /* a good EfficientNet-B0 */
 static reid_error error;
-static int produced[64]; /* [-code]: how often it was the result */
+static int produced[128]; /* [-code]: how often it was the result */
 
 static void expect(reid_result have, reid_result want, const char *in_text) {
     if (have != want) fail_msg("%s (%s) instead of %s", reid_result_name(have), error.text, reid_result_name(want));
@@ -80,7 +80,7 @@ static void test_desc(void **state) {
     REFUSE(d.precision = REID_FP16, REID_ERR_PRECISION, "FP32");
     REFUSE((d.precision = REID_BF16, d.cpu_isa = REID_ISA_AVX2), REID_ERR_PRECISION, "avx2");
     REFUSE(d.cpu_isa = REID_ISA_AMX_BF16, REID_ERR_PRECISION, "amx_bf16");
-    REFUSE(d.cpu_isa = (reid_isa)8, REID_ERR_INVALID_ARG, "cpu_isa is 8");
+    REFUSE(d.cpu_isa = (reid_isa)9, REID_ERR_INVALID_ARG, "cpu_isa is 9");
     REFUSE(d.cpu_isa = REID_ISA_AMX_INT8, REID_ERR_PRECISION, "amx_int8 was asked for, which does not compute in FP32");
     REFUSE(d.precision = REID_INT8, REID_ERR_RANGES, "reid calibrate --int8");
     REFUSE(d.precision = (reid_precision)5, REID_ERR_INVALID_ARG, "precision is 5");
@@ -263,6 +263,7 @@ static const struct {
     {REID_ERR_FULL, "core/t_queue"},                      {REID_ERR_EXPIRED, "core/t_queue"},
     {REID_ERR_CANCELLED, "core/t_queue"},                 {REID_ERR_STOPPING, "core/t_queue"},
     {REID_ERR_CONTRADICTION, "core/t_group"},             {REID_WARN_NOT_OPTIMISED, "shown/t_library"},
+    {REID_WARN_SCALAR, "core/t_neon"},
     {REID_ERR_TICKET, "core/t_queue"},
 };
 

@@ -8,11 +8,9 @@
 #include "reid.h"
 #include "../lib/test_net.h"
 #include <errno.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 #include <setjmp.h>
 #include <cmocka.h>
+#include "../lib/fp.h"
 
 /* With a sanitizer, where everything takes ten times as long: fewer pictures, one network. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -30,17 +28,6 @@ typedef struct config {
 } config;
 
 static reid_image images[IMAGES];
-
-static unsigned set_fp(unsigned value) {
-#if defined(__x86_64__)
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(value);
-    return before;
-#else
-    return value;
-#endif
-}
-#define ROUND_UP_AND_FLUSH 0xdfc0u /* everything that could change a result: round up, denormals are zero and flushed */
 
 /* A thread pool as bad as is allowed: last task first, every other one on a thread with odd floating-point settings. */
 typedef struct pool_task {

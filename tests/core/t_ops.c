@@ -38,8 +38,8 @@ static void run(rig *r) {
         net_values(&wants[i], OPS_SEED, NULL, r->tensors[i]);
     }
     expect(r);
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++)
-        if (reid__kernels_for((reid_isa)isa)) run_one(r, reid__kernels_for((reid_isa)isa));
+    for (int i = 0; i < FP32_ISAS; i++)
+        if (reid__kernels_for(fp32_isas[i])) run_one(r, reid__kernels_for(fp32_isas[i]));
     reid__plan_narrow(&r->plan, REID__ELEMENT_BF16);
     fill_arena(r);
     if (reid__kernels_for(REID_ISA_AVX512_BF16)) expect(r);
@@ -70,6 +70,9 @@ static void conv(reid__kind kind, const conv_case *t, int same, reid__act act, i
 static const int channels[] = {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 70};
 #define CHANNELS ((int)(sizeof channels / sizeof channels[0]))
 
+/* OPS_EVERY=3: a third of the cases that take long, for a processor that is emulated. */
+static int every(void) { return getenv("OPS_EVERY") ? atoi(getenv("OPS_EVERY")) : 1; }
+
 static void test_conv_1x1(void **state) {
     (void)state;
     for (int i = 0; i < CHANNELS; i++) /* every count of channels, in and out; heights of 1 to 12 rows in a tile */
@@ -85,7 +88,7 @@ static void test_conv_1x1(void **state) {
 
 static void test_conv_windows(void **state) {
     (void)state;
-    for (int i = 0; i < CHANNELS; i++)
+    for (int i = 0; i < CHANNELS; i += every())
         for (int k = 3; k <= 5; k += 2)
             for (int same = 0; same < 2; same++) {
                 int oc = channels[(i * 7 + 2) % CHANNELS], h = k - 1 + i % 6, w = k - 2 + i % 5;
@@ -100,14 +103,14 @@ static void test_conv_windows(void **state) {
 static void test_winograd(void **state) {
     static const int sizes[][2] = {{7, 7}, {14, 14}, {13, 9}, {1, 1}, {3, 2}, {4, 4}, {5, 8}, {2, 17}};
     (void)state;
-    for (int i = 0; i < CHANNELS; i++)
+    for (int i = 0; i < CHANNELS; i += every())
         for (int k = 0; k < 8; k++) {
             int oc = channels[(i * 5 + k) % CHANNELS];
             conv_case t = {3, 1, channels[i], oc, sizes[k][0], sizes[k][1], 1 + (i + k) % 3, 1 + (i + k) % 5};
             conv(REID__CONV, &t, k & 1, (reid__act)((i + k) % 3), 4);
         }
     const conv_case many = {3, 1, 17, 33, 56, 56, 1, 2};
-    conv(REID__CONV, &many, 0, REID__RELU, 4);
+    if (every() == 1) conv(REID__CONV, &many, 0, REID__RELU, 4);
 }
 
 /* What AMX reads from copies with a zero border: odd and even sizes, parts that begin and end anywhere, images that
@@ -136,8 +139,8 @@ static void test_last_block(void **state) {
     (void)state;
     assert_string_equal(resnet->name, "resnet50");
     assert_true(reid__plan_build(&plan, resnet, 224, 224, 2, REID_HEAD_NONE));
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
-        const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+    for (int isa = 0; isa < FP32_ISAS; isa++) {
+        const reid__kernels *kernels = reid__kernels_for(fp32_isas[isa]);
         if (!kernels) continue;
         memset(&net, 0, sizeof net), memset(&j, 0, sizeof j);
         net.plan = &plan, net.kernels = kernels, j.net = &net, j.n = 1;
@@ -161,8 +164,8 @@ static void test_parts(void **state) {
     reid__job j;
     (void)state;
     assert_true(reid__plan_build(&plan, &reid__archs[0], 224, 224, 2, REID_HEAD_NONE));
-    for (int isa = REID_ISA_AVX2; isa <= REID_ISA_AVX512; isa++) {
-        const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+    for (int isa = 1; isa < FP32_ISAS; isa++) { /* vectors */
+        const reid__kernels *kernels = reid__kernels_for(fp32_isas[isa]);
         if (!kernels) continue;
         memset(&net, 0, sizeof net), memset(&j, 0, sizeof j);
         net.plan = &plan, net.kernels = kernels, team.size = 2;
@@ -337,8 +340,9 @@ static void test_fused(void **state) {
         pair_case alone = t;
         alone.threads = 1;
         rig *r = new_rig(t.n, 1, t.same);
-        for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AMX_BF16; isa++) {
+        for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_NEON; isa++) {
             const reid__kernels *kernels = reid__kernels_for((reid_isa)isa);
+            if (kernels && kernels->element == REID__ELEMENT_INT8) continue;
             size_t floats, again;
             if (!kernels) continue;
             pair_plan(r, &t, 0, kernels->element == REID__ELEMENT_BF16);
@@ -373,20 +377,28 @@ __attribute__((target("avx512f,avx512dq,avx512bw,avx2,fma,f16c"))) static float 
 #define silu_avx2 silu_scalar
 #define silu_avx512 silu_scalar
 #endif
+#ifdef REID__NEON
+static float silu_neon(float x) {
+    float32x4_t v = vdupq_n_f32(x);
+    return vgetq_lane_f32(reid__over_sigmoid_neon(v, v), 0);
+}
+#else
+#define silu_neon silu_scalar
+#endif
 
 static void test_silu(void **state) {
-    static const silu_fn functions[] = {silu_scalar, silu_avx2, silu_avx512};
+    static const silu_fn functions[FP32_ISAS] = {silu_scalar, silu_avx2, silu_avx512, silu_neon};
     (void)state;
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
-        silu_fn f = functions[isa - REID_ISA_SCALAR];
+    for (int isa = 0; isa < FP32_ISAS; isa++) {
+        silu_fn f = functions[isa];
         double worst = 0;
-        if (!reid__kernels_for((reid_isa)isa)) continue;
+        if (!reid__kernels_for(fp32_isas[isa])) continue;
         for (int i = -1000000; i <= 1000000; i++) {
             float x = (float)(i * 1e-4);
             double want = x / (1 + exp(-(double)x));
             worst = fmax(worst, fabs(f(x) - want) / fmax(1, fabs((double)x)));
         }
-        print_message("SiLU %s: %.2e times max(1, |x|)\n", reid__kernels_for((reid_isa)isa)->name, worst);
+        print_message("SiLU %s: %.2e times max(1, |x|)\n", reid__kernels_for(fp32_isas[isa])->name, worst);
         assert_true(worst <= 1.2e-7);
         assert_true(f(0) == 0 && f(1000) == 1000 && f(3e38f) == 3e38f && isnan(f(NAN)));
         assert_true(f(-1000) <= 0 && f(-1000) > -1e-30f && f(-3e38f) <= 0 && f(-3e38f) > -10);

@@ -6,13 +6,11 @@
       -lpthread */
 #include "reid.h"
 #include "../lib/test_net.h"
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 #include <setjmp.h>
 #include <cmocka.h>
 #include <sys/wait.h>
 #include "../lib/test_util.h"
+#include "../lib/fp.h"
 
 typedef struct search_case {
     int dim;
@@ -51,6 +49,7 @@ static reid_desc new_desc(void) {
 }
 
 /* Every instruction set that the CPU has; one is enough beside a GPU. */
+static const int isas[] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512, REID_ISA_NEON};
 static int is_tried(int isa) { return on_gpu() ? isa == REID_ISA_AVX2 : net_isa(isa) != NULL; }
 
 static void *block(size_t size) {
@@ -199,7 +198,8 @@ static void run_case(const search_case *c) {
     bed b = make_bed(c);
     reid_hit *hits = block((size_t)(c->n * c->k) * sizeof *hits);
     int *found = block((size_t)c->n * sizeof *found);
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+    for (int i = 0; i < 4; i++) {
+        int isa = isas[i];
         reid_desc desc = new_desc();
         reid_error error = {REID_OK, ""};
         if (!is_tried(isa)) continue;
@@ -258,9 +258,9 @@ static void test_close(void **unused) {
         for (int k = 0; k < DIM; k++)
             b.rows[i * DIM + k] = k == i % DIM ? 1.0f + (float)(i * 37 % ROWS) * 1.1920929e-7f : k % 2 ? 1.0f : -1.0f;
     reference(&b);
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+    for (int i = 0; i < 4; i++) {
         reid_hit hits[6 * 20];
-        int found[6];
+        int found[6], isa = isas[i];
         reid_desc desc = new_desc();
         if (!is_tried(isa)) continue;
         desc.cpu_isa = (reid_isa)isa;
@@ -530,7 +530,8 @@ static void run_mutual(const search_case *c) {
     int n = (int)c->count, *found = block(c->count * sizeof *found);
     bed b = make_bed(c);
     reid_hit *have = block(c->count * (size_t)c->k * sizeof *have);
-    for (int isa = REID_ISA_SCALAR; isa <= REID_ISA_AVX512; isa++) {
+    for (int i = 0; i < 4; i++) {
+        int isa = isas[i];
         reid_desc desc = new_desc();
         if (!is_tried(isa) || (isa == REID_ISA_SCALAR && is_tried(REID_ISA_AVX2))) continue;
         desc.cpu_isa = (reid_isa)isa, desc.threads = c->threads;
@@ -621,11 +622,9 @@ static void test_threads(void **unused) {
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_int_equal(status, 0);
-    unsigned before = _mm_getcsr();
-    _mm_setcsr(before | 0xe040); /* flush to zero, towards zero */
+    unsigned before = set_fp(ROUND_UP_AND_FLUSH);
     assert_int_equal(reid_search(index, b.queries, c.n, &b.desc, hits, found, NULL), REID_OK);
-    assert_int_equal(_mm_getcsr() & 0xe040, 0xe040);
-    _mm_setcsr(before);
+    assert_int_equal(set_fp(before) & ~0x3fu, ROUND_UP_AND_FLUSH & ~0x3fu); /* the lowest bits are flags */
     compare(&b, hits, found, "rounding");
     reid_index_destroy(index);
     desc.parallel_fn = pool, desc.parallel_user = &jobs;

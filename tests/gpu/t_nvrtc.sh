@@ -100,7 +100,7 @@ line() {
 echo "network              prec. chip     input   programs  new  CPU s   registers    KB  fences"
 line resnet50 fp16 sm_90 224 224
 REID_SHARE=40
-for arch in sm_90 sm_75 sm_80 sm_86 sm_89 sm_100 sm_120; do
+for arch in sm_90 sm_75 sm_80 sm_86 sm_87 sm_89 sm_100 sm_110 sm_120; do
     for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
         for precision in fp16 fp32 int8 fp16-latency fp32-latency; do
             case $network-$precision-$arch in

@@ -5,6 +5,8 @@
 #include "test_net.h"
 
 #define OPS_SEED 7
+#define FP32_ISAS 4
+static const reid_isa fp32_isas[FP32_ISAS] = {REID_ISA_SCALAR, REID_ISA_AVX2, REID_ISA_AVX512, REID_ISA_NEON};
 
 /* One operation: its tensors, and the arena as it finds it. */
 typedef struct rig {
@@ -285,6 +287,16 @@ static void bench_stop(bench *b) {
     assert_int_equal(b->mem.used, 0);
 }
 
+/* With OPS_BITS in the environment: a line of what came out, which t_neon.sh compares between machines. */
+static void say_bits(const rig *r, const float *arena, size_t bytes) {
+    const unsigned char *at = (const unsigned char *)arena;
+    uint64_t hash = 0xcbf29ce484222325u;
+    if (!getenv("OPS_BITS")) return;
+    for (size_t i = 0; i < bytes; i++) hash = (hash ^ at[i]) * 0x100000001b3u;
+    printf("BITS %s k%d s%d %dx%dx%d -> %dx%dx%d, %d images: %016llx\n", r->op->name, r->op->kh, r->op->stride,
+           r->op->ih, r->op->iw, r->op->ic, r->op->oh, r->op->ow, r->op->oc, r->n, (unsigned long long)hash);
+}
+
 static void run_one(rig *r, const reid__kernels *kernels) {
     reid__mem mem;
     reid_desc desc = REID_INIT;
@@ -302,6 +314,7 @@ static void run_one(rig *r, const reid__kernels *kernels) {
         memcpy(r->avx2, arena, bytes);
     }
     if (strcmp(kernels->name, "avx512") == 0) assert_memory_equal(arena, r->avx2, bytes);
+    if (strcmp(kernels->name, "avx2") == 0 || strcmp(kernels->name, "neon") == 0) say_bits(r, arena, bytes);
     bench_stop(&b);
     free(arena), free(packed);
     assert_int_equal(mem.used, 0);

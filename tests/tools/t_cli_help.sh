@@ -4,7 +4,7 @@ b0 w.safetensors
 top=$OLDPWD
 
 # Every value of an option is in the help, in the man page and in the completion.
-for value in auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8; do
+for value in auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8 neon; do
     "$REID" help embed >"$out" 2>"$err"
     prints "[ |]$value\\(|\\|\$\\)"
     "$REID" help --completion bash >"$out"

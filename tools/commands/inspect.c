@@ -206,9 +206,10 @@ static void describe_machine(inspection *in) {
     add_label(t, "fingerprint");
     text_printf(t, "%s\n", info->fingerprint);
     add_label(t, "device");
-    text_printf(t, "%s (%s), %s, %s%s, %d thread%s, batch %d%s\n", info->device, info->chip, info->isa,
+    text_printf(t, "%s (%s), %s, %s%s, %d thread%s, batch %d%s%s\n", info->device, info->chip, info->isa,
                 info->precision, info->latency ? ", for latency" : "", info->threads, info->threads == 1 ? "" : "s",
-                info->batch, info->optimized ? "" : ", COMPILED WITHOUT -O2: many times slower");
+                info->batch, strcmp(info->isa, "scalar") == 0 ? ", NO VECTOR INSTRUCTIONS: many times slower" : "",
+                info->optimized ? "" : ", COMPILED WITHOUT -O2: many times slower");
     add_label(t, "memory");
     add_short(t, (long long)info->total_bytes, 0);
     text_puts(t, "B in all: weights ");
