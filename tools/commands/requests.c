@@ -71,7 +71,7 @@ static void say_stats(const options *o, const stream_job *job) {
     const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = job->last,
                                .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
                                .by_fp32 = strcmp(info->precision, "fp32") == 0,
-                               .saturation = models_saturation(all)};
+                               .saturation = models_saturation(job->all)};
     if (!o->stats || s->rows == 0) return;
     (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
     say_text(&t);
