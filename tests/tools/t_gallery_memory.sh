@@ -63,7 +63,10 @@ complain() { # complain WHAT: of the call that was refused
     sed 's/^/    stderr: /' "$err" | head -3
     failed=$((failed + 1))
 }
-lacks_memory() { grep -q -i memory "$err" || complain 'it does not say that memory is lacking'; }
+lacks_memory() {
+    grep -q -i memory "$err" || complain 'it does not say that memory is lacking'
+    ! grep -q damaged "$err" || complain 'it says that something is damaged'
+}
 
 # counted NAME ARGUMENT...: $calls, the allocations of the call, which prints what it has to into the file wanted
 counted() {
@@ -119,7 +122,7 @@ pull_one() {
     if [ $got = 0 ]; then cmp -s got.gallery pulled || complain 'the file is another one'
     else
         lacks_memory
-        [ -z "$(ls got.gallery* 2> none)" ] || complain 'a file is left'
+        [ -z "$(ls got.gallery* 2> none)" ] || cmp -s got.gallery pulled || complain 'a part of a file is left'
     fi
 }
 "$REID" gallery pull "$url" pulled > made
@@ -191,6 +194,7 @@ reembed_one() {
     shift 2
     [ $got = 0 ] || lacks_memory
     [ $got != 0 ] || [ "$(done_by)" = "$after" ] || complain 'it says that all is done'
+    [ "$(sql x 'SELECT count(*) FROM reid.worker' 2> none)" != 1 ] || complain 'it has not signed off'
     "$REID" "$@" > again 2>&1 || complain "and the next one fails: $(cat again)"
     [ "$(done_by)" = "$after" ] || complain 'and the next one does not do it all'
     fresh models

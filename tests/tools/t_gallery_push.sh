@@ -166,6 +166,10 @@ g 2 pull "$url" bytes.gallery
 says 'bytes.gallery: exists already'
 g 2 pull "$url" no/such/folder.gallery
 says 'no/such/folder.gallery: cannot write here'
+sql postgres 'CREATE ROLE reader LOGIN'
+base bare > bare.url
+g 2 push bytes.gallery "$(sed s/postgres@/reader@/ bare.url)"
+says 'permission'
 g 2 pull "$(pg_url nowhere)" new.gallery
 says 'database "nowhere" does not exist'
 absent new.gallery

@@ -209,8 +209,8 @@ int database_each(database *d, read_what what, template_fn fn, void *user, text 
     r.floats = mem_array(dim, sizeof *r.floats);
     r.halves = mem_array(dim, sizeof *r.halves);
     int columns = write_statement(&r, &sql);
-    int good = r.row && r.floats && r.halves && !text_failed(&sql) ? 1 : text_no_memory(why);
     text_clear(why);
+    int good = r.row && r.floats && r.halves && !text_failed(&sql) ? 1 : text_no_memory(why);
     good = good && pq_copy_out(database_connection(d), sql.s, why) && read_all(&r, columns, fn, user, why);
     free(r.row), free(r.floats), free(r.halves);
     text_free(&sql), text_free(&r.buffer), text_free(&r.strings), text_free(&r.damage);
@@ -223,7 +223,8 @@ static int keep(void *user, const store_item *item, const void *row, const char 
     char reason[STORE_WHY] = "";
     if (!damage && store_add(user, item, row, reason)) return 1;
     text_clear(why);
-    text_printf(why, "template \"%.70s\" is damaged: %s", shown(item->id), damage ? damage : reason);
+    text_printf(why, "template \"%.70s\"%s: %s", shown(item->id), damage ? " is damaged" : "",
+                damage ? damage : reason);
     return 0;
 }
 

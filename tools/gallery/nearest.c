@@ -130,14 +130,16 @@ static int take_row(nearest *n, const pq_result *r, size_t at, char why[STORE_WH
     return good;
 }
 
-static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, char why[STORE_WHY]) {
+/* damaged: the reason in why is what is wrong with it. */
+static int take_template(nearest *n, gallery_store *s, const pq_result *r, size_t at, int *damaged,
+                         char why[STORE_WHY]) {
     const char *seen = pq_field(r, at, 3, NULL);
     store_item item = {pq_field(r, at, 0, NULL), pq_field(r, at, 1, NULL), pq_field(r, at, 2, NULL),
                        pq_field(r, at, 4, NULL), seen ? binary_to_milliseconds(seen) : STORE_NO_TIME,
                        (uint64_t)binary_to_bigint(pq_field(r, at, 5, NULL)),
                        (uint64_t)binary_to_bigint(pq_field(r, at, 6, NULL))};
-    if (!take_row(n, r, at, why)) return 0;
-    return store_add(s, &item, n->row, why);
+    *damaged = !take_row(n, r, at, why);
+    return !*damaged && store_add(s, &item, n->row, why);
 }
 
 /* A gallery of the templates of an answer; NULL with the reason in n->why. */
@@ -145,11 +147,13 @@ static gallery_store *take_all(nearest *n, const pq_result *r) {
     char why[STORE_WHY] = "";
     gallery_store *s = store_in_memory(n->meta, why);
     size_t at = 0;
-    int good = s != NULL;
-    for (; good && at < pq_rows(r); at++) good = take_template(n, s, r, at, why);
+    int good = s != NULL, damaged = 0;
+    for (; good && at < pq_rows(r); at++) good = take_template(n, s, r, at, &damaged, why);
     text_clear(&n->why);
     if (good) good = store_settle(s, why);
-    else if (s) text_printf(&n->why, "template \"%.70s\" is damaged: ", shown(pq_field(r, at - 1, 0, NULL)));
+    else if (s)
+        text_printf(&n->why, "template \"%.70s\"%s: ", shown(pq_field(r, at - 1, 0, NULL)),
+                    damaged ? " is damaged" : "");
     if (good) return s;
     text_puts(&n->why, why);
     store_close(s);

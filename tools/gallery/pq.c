@@ -269,11 +269,10 @@ static int prepared(pq *c, const char *sql, text *why) {
     for (int i = 0; i < c->statements; i++)
         if (strcmp(c->statement[i], sql) == 0) return i;
     char *copy = c->statements < STATEMENTS ? mem_copy(sql, strlen(sql)) : NULL;
-    text name = TEXT_INIT;
-    text_printf(&name, "s%d", c->statements);
-    void *result = copy && !text_failed(&name) ? lib.PQprepare(c->connection, name.s, sql, 0, NULL) : NULL;
+    char name[16];
+    snprintf(name, sizeof name, "s%d", c->statements);
+    void *result = copy ? lib.PQprepare(c->connection, name, sql, 0, NULL) : NULL;
     int good = result && lib.PQresultStatus(result) == COMMAND_DONE;
-    text_free(&name);
     if (good) {
         lib.PQclear(result);
         c->statement[c->statements] = copy;

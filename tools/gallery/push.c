@@ -455,12 +455,15 @@ static void say_failure(const pushing *p) {
                   p->why.s ? shown(p->why.s) : "out of memory", p->report->pushed + p->report->equal);
 }
 
-/* A database without a gallery gets one like the file. Another program may be making one now, which is as good. */
+/* A database without a gallery gets one like the file. Another program may be making one now, which is as good; if not,
+   the reason that counts is why none could be made. */
 static int create_where_none_is(pushing *p) {
+    text unused = TEXT_INIT;
     int is_free = database_is_free(p->r->url, &p->why);
     if (is_free > 0) {
         p->report->created = database_create(p->r->url, p->meta, &p->why);
-        if (!p->report->created) is_free = database_is_free(p->r->url, &p->why);
+        if (!p->report->created) is_free = database_is_free(p->r->url, &unused);
+        text_free(&unused);
     }
     if (is_free == 0 || p->report->created) return 1;
     if (!interrupted()) say_error("%s: %s", shown(p->r->url), p->why.s ? shown(p->why.s) : "cannot be reached");

@@ -497,10 +497,10 @@ void reembed_batch_free(reembed_batch *b) {
 void reembed_close(reembed *w) {
     if (!w) return;
     text unused = TEXT_INIT;
-    pq_number worker = pq_number_of(w->worker);
-    const pq_argument a[] = {pq_text(worker.s)};
+    char leave[80]; /* not prepared, so that it needs no memory, the lack of which may be why it ends */
+    snprintf(leave, sizeof leave, "DELETE FROM reid.worker WHERE worker_id = %lld", (long long)w->worker);
     if (w->c && interrupted()) pq_steady(w->c, 1);
-    if (w->c && w->worker) pq_do(w->c, "DELETE FROM reid.worker WHERE worker_id = $1::bigint", a, 1, &unused);
+    if (w->c && w->worker) pq_script(w->c, leave, &unused);
     database_close(w->d);
     text_free(&unused), text_free(&w->missing), text_free(&w->claim);
     free(w->url);
