@@ -277,4 +277,30 @@ check "a signal ends it (was $status)" [ $status = 143 ]
 check "soon" [ $(($(date +%s) - start)) -le 3 ]
 silent
 
+# --- strangers: two pictures of one folder are no pair, no queries, and wrong answers to others ---
+for i in 1 2; do few who/ann/$i.png && few who/bob/$i.png && few who/unknown/$i.png; done
+evaluate 0 $one who
+says '"unknown" is one individual like all others'
+figure genuine 6
+evaluate 0 $one --unknown unknown who
+check "no warning" [ "$(grep -c individual "$err")" = 0 ]
+figure queries 4
+figure gallery 6
+figure distractors 2
+figure genuine 4
+figure impostor 16
+run 0 embed $one -q who -o who.npy
+evaluate 0 --unknown unknown who.npy
+figure distractors 2
+figure genuine 4
+printf 'path,identity\nann/1.png,a\nann/2.png,a\nunknown/1.png,nobody\nunknown/2.png,nobody\n' >who.csv
+evaluate 0 $one --labels who.csv --unknown nobody who
+figure distractors 2
+evaluate 2 $one --unknown Unknown who
+says '[-]-unknown Unknown: no picture is called that'
+run 0 calibrate -q --json --fmr 0.5 --unknown unknown who.npy
+cp "$out" without
+run 0 calibrate -q --json --fmr 0.5 who.npy
+check "strangers are no genuine pair" sh -c '! cmp -s without "$1"' sh "$out"
+
 finish

@@ -366,4 +366,23 @@ g 0 list both.gallery
 lines "$out" 2
 
 check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
+
+# --- strangers are not added ---
+if [ $kind = file ]; then
+    mkdir -p herd/ann herd/unknown
+    cp near.png herd/ann/1.png && cp near.png herd/unknown/2.png
+    g 0 create strangers.gallery $one
+    g 0 add strangers.gallery $one --unknown unknown herd
+    prints '^added 1$'
+    prints '^left out 1 of strangers$'
+    g 0 add strangers.gallery $one herd/unknown/2.png
+    g 0 list --identity strangers.gallery
+    check "nobody is called unknown" [ "$(grep -c unknown "$out")" = 0 ]
+    g 2 list strangers.gallery --unknown unknown
+    says '[-]-unknown'
+    g 0 create warned.gallery $one
+    g 0 add warned.gallery $one herd
+    says '"unknown" is one individual like all others'
+fi
+
 finish

@@ -199,7 +199,18 @@ match 1 --gallery gal --strict -o strict.csv nothing.png ann.png
 absent strict.csv
 mkdir -p herd/ann herd/Unknown && cp ann.png herd/ann && cp ann.png herd/Unknown/two.png
 match 0 --gallery herd ann.png
-says 'the gallery.s "Unknown" is one individual like all others'
+says '"Unknown" is one individual like all others'
+match 0 -k 9 --gallery herd --unknown Unknown gal/bob/1.png
+check "no warning" [ "$(grep -c individual "$err")" = 0 ]
+check "strangers are not in the gallery" [ "$(grep -c Unknown "$out")" = 0 ]
+prints 'herd/ann'
+mkdir -p all/ann && cp ann.png all/ann
+match 2 --gallery all --unknown ann ann.png
+says 'all: the gallery is empty'
+mkdir -p asked/Unknown && cp gal/bob/1.png asked/Unknown/
+match 0 --gallery herd --unknown Unknown --threshold 0.99999 -o found.html asked
+check "a stranger on the page" grep -q 'class="card new"' found.html
+rm found.html
 match 2 --gallery gal -o found.txt ann.png
 says 'must end in .csv, .jsonl or .html'
 

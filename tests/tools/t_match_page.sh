@@ -13,7 +13,8 @@ ${MAKE:-make} -s build/demo_run >/dev/null || exit 1
 . tests/tools/cli_lib.sh
 b0 w.safetensors
 
-# Eight individuals of three pictures and one of an odd name; queries that are them, that are called somebody else, and that nobody knows.
+# Eight individuals of three pictures and one of an odd name; queries that are them, that
+# are called somebody else, and that nobody knows.
 odd='x<script>alert(1)<b>'
 for i in 1 2 3 4 5 6 7 8; do
     mkdir -p "gal/id$i"

@@ -220,7 +220,7 @@ static int open_rows(reid_index **index, const reid_rows *rows) {
 }
 
 static int match(text *answer) {
-    const gallery_request request = {folder, 1, one_thread};
+    const gallery_request request = {.path = folder, .strict = 1, .decode = one_thread};
     gallery g;
     inputs list = {0};
     matching m = {&g, NULL, 0.5, answer, 0};

@@ -309,6 +309,14 @@ const option OPTIONS[] = {
     {0, "labels", "FILE.csv", "ltf", set_text, SHARED(labels), 0, 0,
      "who is where: columns path,identity and perhaps camera,role (query, gallery or both). Paths start from FOLDER. "
      "Default: from the layout of FOLDER or from the ids"},
+    {0, "unknown", "NAME", "lt", set_text, SHARED(unknown), 0, 0,
+     "pictures that are called NAME show strangers, each perhaps another one: they are wrong answers to every query, "
+     "no pair of one individual, and queries only where the others are the gallery"},
+    {0, "unknown", "NAME", "m", set_text, SHARED(unknown), 0, 0,
+     "pictures that are called NAME show strangers: they are no part of the gallery, and for FILE.html the right "
+     "answer to them is unknown"},
+    {0, "unknown", "NAME", "g", set_text, SHARED(unknown), 0, 0,
+     "add: pictures that are called NAME show strangers, and are not added"},
     {0, "leave-out", "auto|camera|picture", "ltf", set_choice, SHARED(leave_out), 0, 0,
      "what is never compared with a query: itself (picture), or also what its camera took of its identity (camera). "
      "Default: camera where all cameras are known"},

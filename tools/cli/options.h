@@ -47,6 +47,7 @@ typedef struct options {
     double lease; /* seconds */
     const char *only, *in_camera, *from, *until;
     int exact, candidates; /* candidates: 0 when not given */
+    const char *unknown; /* what strangers are called */
     const char *labels, *compare, *calibration, *pairs;
     double limit; /* percent */
     double least_cosine; /* NAN: not given */

@@ -11,6 +11,7 @@
 #include "commands/requests.h"
 #include "gallery/gallery_file.h"
 #include "gallery/templates.h"
+#include "identity/eval_labels.h"
 #include "pictures/box_text.h"
 
 #include <stdio.h>
@@ -44,9 +45,10 @@ typedef struct adding {
     text said;                 /* about what is not yet stored, a line each */
     text source;               /* of the last picture */
     said_line *lines;          /* [waiting], with --json */
-    size_t line_cap, waiting, late, added, failed; /* late: of those that wait, what a commit has refused */
+    size_t line_cap, waiting, late, added, failed, strangers; /* late: of those that wait, what a commit has refused */
     double saved;
     int broken, untraced;      /* untraced: --trace could not be written */
+    int warned;                /* of an individual called "unknown" */
 } adding;
 
 static int refuse(adding *a, const char *id, const char *why) {
@@ -118,6 +120,11 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     char why[STORE_WHY] = "";
     const char *identity;
     const store_meta *meta = templates_info(a->to);
+    if (a->o->unknown && strcmp(item->identity, a->o->unknown) == 0) {
+        a->strangers++;
+        return 1;
+    }
+    if (!a->o->unknown && !a->warned) a->warned = warn_of_strangers(item->identity);
     if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
     templates_result result = templates_add(a->to, item, meta->halves ? (const void *)a->half_row : row, why);
     if (result == TEMPLATES_DONE) {
@@ -287,6 +294,7 @@ static int finish(adding *a, int begun) {
     if (strict_failure) say_error("stopped at the first failed input: nothing is added (--strict)");
     if (begun && !a->o->json && !strict_failure) {
         text_printf(&t, "added %zu\n", a->added);
+        if (a->strangers) text_printf(&t, "left out %zu of strangers\n", a->strangers);
         results_write(&t);
     }
     text_free(&t);
@@ -298,6 +306,10 @@ static int finish(adding *a, int begun) {
 
 int gallery_add(options *o, const char *path) {
     adding a;
+    if (o->groups && o->unknown) {
+        say_error("gallery add: --groups leaves out crops without a name; --unknown is for pictures and files");
+        return 2;
+    }
     if (o->groups) return gallery_add_groups(o, path);
     memset(&a, 0, sizeof a);
     a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = clock_seconds();

@@ -333,6 +333,7 @@ static int check_options(const options *o, const char *name) {
         {!isnan(o->threshold), "--threshold", " create set search reembed "},
         {o->list != NULL, "--list", " add "},
         {o->groups != NULL, "--groups", " add "},
+        {o->unknown != NULL, "--unknown", " add "},
         {o->camera != NULL, "--camera", " add search "},
         {o->time != NULL, "--time", " add "},
         {o->identity, "--identity", " remove list "},

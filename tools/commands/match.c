@@ -7,12 +7,14 @@
 #include "commands/requests.h"
 #include "gallery/makers.h"
 #include "identity/ask.h"
+#include "identity/eval_labels.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
+
+typedef enum form { TABLE, JSON_LINES, CSV, HTML } form;
 
 typedef struct matching {
     const options *o;
@@ -26,7 +28,7 @@ typedef struct matching {
     struct stat file;
     size_t failed;
     int query_width, identity_width;       /* of the table's columns */
-    enum { TABLE, JSON_LINES, CSV, HTML } form;
+    form form;
     match_html *page;                      /* of HTML */
     text line;
     pending file_out;                      /* of --output; zeroed without */
@@ -217,13 +219,9 @@ static int end_file(matching *m) {
 }
 
 /* A folder of strangers is an individual like all others, which hardly anybody means. */
-static void warn_of_strangers(const gallery *g) {
-    for (size_t i = 0; i < g->count; i++)
-        if (strcasecmp(g->at[i].identity, "unknown") == 0) {
-            say_warning("the gallery's \"%s\" is one individual like all others, although strangers are many; leave "
-                        "them out: who matches nobody is said to be unknown", shown(g->at[i].identity));
-            return;
-        }
+static void look_for_strangers(const gallery *g, const options *o) {
+    for (size_t i = 0; i < g->count && !o->unknown; i++)
+        if (warn_of_strangers(g->at[i].identity)) return;
 }
 
 /* The exit status. */
@@ -254,7 +252,7 @@ static int match_all(matching *m, models *all) {
 }
 
 /* Which file --output asks for; TABLE: none that there is. */
-static int form_of(const char *path) {
+static form form_of(const char *path) {
     if (text_ends_with(path, ".csv")) return CSV;
     if (text_ends_with(path, ".jsonl")) return JSON_LINES;
     return text_ends_with(path, ".html") ? HTML : TABLE;
@@ -287,7 +285,7 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         memset(&m, 0, sizeof m);
         m.o = o, m.g = &g, m.queries = queries, m.asked = &a;
         m.form = o->output ? form_of(o->output) : o->json ? JSON_LINES : TABLE;
-        warn_of_strangers(&g);
+        look_for_strangers(&g, o);
         if (ask_open(&a, &asked) && prepare(&m) && open_page(&m)) status = match_all(&m, all);
         match_html_close(m.page);
         ask_close(&a);

@@ -68,12 +68,12 @@ static int read_labels(match_html *h) {
 }
 
 /* Whom a query shows, as far as somebody has said so: --labels, where an identity that is not in the gallery is a
-   stranger; else the folder that it lies in, if it has the name of an individual of the gallery. */
+   stranger; else the folder that it lies in, if that has the name of an individual of the gallery or of --unknown. */
 static void find_truth(const match_html *h, const input *in, page_query *q) {
     const labelled *l = label_of(h, in->id);
     q->who = l ? l->identity : in->identity;
     if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
-    else if (l) q->truth = PAGE_STRANGER;
+    else if (l || (h->r.o->unknown && strcmp(q->who, h->r.o->unknown) == 0)) q->truth = PAGE_STRANGER;
     else q->truth = PAGE_UNLABELLED;
 }
 

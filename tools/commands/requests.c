@@ -122,13 +122,13 @@ output_request output_of(const options *o) {
 }
 
 gallery_request gallery_of(const options *o) {
-    gallery_request r = {o->gallery, o->strict, decoding(o)};
-    return r;
+    return (gallery_request){.path = o->gallery, .strict = o->strict, .decode = decoding(o), .unknown = o->unknown};
 }
 
 void labelled_of(labelled_request *to, const options *o) {
-    const eval_request r = {o->operands, o->operand_count, o->labels, o->strict, to->models, o->models, decoding(o),
-                            NULL, 0};
+    const eval_request r = {.operands = o->operands, .operand_count = o->operand_count, .labels = o->labels,
+                            .unknown = o->unknown, .strict = o->strict, .models = to->models,
+                            .model_count = o->models, .decode = decoding(o)};
     to->r = r;
     model_descs(o, to->models);
 }

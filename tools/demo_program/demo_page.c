@@ -92,7 +92,8 @@ static void add_histogram(const demo *d, text *out) {
     if (high - low < 0.01) low = high - 0.01;
     count_bins(h->own, h->count, low, high, own, &most);
     count_bins(h->other, h->count, low, high, other, &most);
-    double unit = (double)(BOTTOM - TOP) / (double)most, at = LEFT + (RIGHT - LEFT) * (d->threshold - low) / (high - low);
+    double unit = (double)(BOTTOM - TOP) / (double)most;
+    double at = LEFT + (RIGHT - LEFT) * (d->threshold - low) / (high - low);
     text_printf(out, "<figure><figcaption><span><span class=\"key own\"></span>with its own individual</span><span>"
                      "<span class=\"key other\"></span>with everybody else</span><span><span class=\"key at\"></span>"
                      "threshold %.3f</span></figcaption>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"How "
@@ -208,7 +209,8 @@ static void add_gallery(const demo *d, text *out) {
 }
 
 static void add_networks(const demo *d, text *out) {
-    text_puts(out, "<h2>The networks</h2>\n<div class=\"wide\"><table>\n<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
+    text_puts(out, "<h2>The networks</h2>\n<div class=\"wide\"><table>\n"
+                   "<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
                    "<th>best match right, alone</th><th>mean cosine, same</th><th>others</th><th>ms a picture</th>"
                    "</tr>\n");
     for (int i = 0; i < d->models; i++) {
@@ -220,7 +222,8 @@ static void add_networks(const demo *d, text *out) {
         text_printf(out, "</td><td>%d / %zu</td><td>%.2f</td><td>%.2f</td><td>%.1f</td></tr>\n", m->first_right,
                     d->unseen, m->own, m->other, m->ms);
     }
-    text_puts(out, "</table></div>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
+    text_puts(out, "</table></div>\n"
+                   "<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
                    "the highest over the individual's enrolled pictures.</p>\n");
 }
 

@@ -162,6 +162,21 @@ static int open_store(gallery *g, const gallery_request *r, const models *all) {
     return good;
 }
 
+/* Takes the strangers out again. Returns 0 after saying that nobody is left. */
+static int leave_out_strangers(gallery *g, const gallery_request *r) {
+    size_t kept = 0, dim = (size_t)g->dim;
+    for (size_t i = 0; i < g->count; i++) {
+        if (strcmp(g->at[i].identity, r->unknown) == 0) {
+            free_image(&g->at[i]);
+            continue;
+        }
+        if (kept < i) memcpy(g->rows + kept * dim, g->rows + i * dim, dim * sizeof *g->rows);
+        g->at[kept++] = g->at[i];
+    }
+    g->count = kept;
+    return is_filled(g, r);
+}
+
 int gallery_open(gallery *g, const gallery_request *r, models *all) {
     struct stat st;
     int good = 0;
@@ -173,6 +188,7 @@ int gallery_open(gallery *g, const gallery_request *r, models *all) {
     else if (gallery_file_is_one(r->path)) good = open_file(g, r, all);
     else say_error("%s: a gallery is a folder or a .npy file written by reid embed, or a file of reid gallery",
                    shown(r->path));
+    if (good && r->unknown) good = leave_out_strangers(g, r);
     return good && index_identities(g);
 }
 

@@ -27,6 +27,7 @@ typedef struct gallery_request {
     const char *path;
     int strict;             /* the first picture of a folder that fails ends it */
     decode_settings decode; /* of a folder's pictures */
+    const char *unknown;    /* what strangers are called, who are left out; NULL: nobody is one */
 } gallery_request;
 
 /* Returns 0 after saying what is wrong, or without a word when interrupted(). Close it in any case: `failed` is told

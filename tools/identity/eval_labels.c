@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 static const size_t MAX_LABEL_FILE = (size_t)1 << 32;
@@ -92,6 +93,29 @@ static void sort_out(label_set *set) {
         set->at[kept++] = *l;
     }
     set->count = kept;
+}
+
+int warn_of_strangers(const char *identity) {
+    if (strcasecmp(identity, "unknown") != 0) return 0;
+    say_warning("\"%s\" is one individual like all others, although strangers are many: with --unknown %s its pictures "
+                "are theirs", shown(identity), shown(identity));
+    return 1;
+}
+
+int labels_strangers(label_set *set, const char *unknown) {
+    size_t strangers = 0, warned = 0;
+    for (size_t i = 0; i < set->count; i++) {
+        labelled *l = &set->at[i];
+        if (!unknown && !warned) warned = (size_t)warn_of_strangers(l->identity);
+        if (!unknown || strcmp(l->identity, unknown) != 0) continue;
+        l->distractor = 1;
+        if (l->gallery) l->query = 0;
+        strangers++;
+    }
+    if (unknown && !strangers) say_error("--unknown %s: no picture is called that", shown(unknown));
+    else if (unknown && strangers == set->count) say_error("--unknown %s: all pictures are", shown(unknown));
+    else return 1;
+    return 0;
 }
 
 /* ---- pictures whose path is all we know -------------------------------------------------------------------------- */

@@ -49,6 +49,15 @@ int labels_any_left(const label_set *set, const char *where);
    NULL, without a word, when there is no memory. */
 char *label_path(const char *path, const char *root);
 
+/* Warns where an identity is called as people call a folder of strangers: it is one individual like all others,
+   unless --unknown says otherwise. Returns 1 when it has warned. */
+int warn_of_strangers(const char *identity);
+
+/* Whoever has this identity is a stranger, and no query where it is also part of the gallery; unknown NULL: nobody is,
+   and an identity that is called "unknown" is warned about. Returns 0 after saying that nobody has it, or that all
+   have. */
+int labels_strangers(label_set *set, const char *unknown);
+
 /* Pictures that are only queries first, then those that are both, then those of the gallery alone; else in their order.
    Queries and gallery are then one stretch each. Returns 0 after saying that there is no memory. */
 int labels_order_by_role(label_set *set);

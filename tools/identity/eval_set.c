@@ -225,7 +225,7 @@ static int ids_are_unique(const gallery_file *f, const char *path) {
 }
 
 /* Labels from the ids of one file, or of two whose order says which is the gallery. */
-static int label_by_ids(eval_set *set, const gallery_file *file, int files) {
+static int label_by_ids(eval_set *set, const eval_request *r, const gallery_file *file, int files) {
     size_t first = file[0].count, total = first + (files == 2 ? file[1].count : 0);
     known_row *rows = need_array(total + 1, sizeof *rows);
     if (!rows) return 0;
@@ -237,7 +237,7 @@ static int label_by_ids(eval_set *set, const gallery_file *file, int files) {
     }
     int good = files == 2 ? labels_of_two(&set->labels, rows, first, total) : labels_of_ids(&set->labels, rows, total);
     free(rows);
-    return good;
+    return good && labels_strangers(&set->labels, r->unknown);
 }
 
 typedef struct sources {
@@ -252,8 +252,9 @@ static int label_by_request(eval_set *set, const eval_request *r, sources *from)
         memset(from->labels, 0, sizeof *from->labels);
         return 1;
     }
-    return r->labels ? labels_of_table(&set->labels, r->labels, from->folder)
-                     : labels_of_folder(&set->labels, from->folder);
+    return (r->labels ? labels_of_table(&set->labels, r->labels, from->folder)
+                      : labels_of_folder(&set->labels, from->folder)) &&
+           labels_strangers(&set->labels, r->unknown);
 }
 
 static int open_files(eval_set *set, const eval_request *r, sources *from) {
@@ -268,7 +269,7 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
     if (good && from->files == 2)
         makers_note_decoders(file[0].jpeg, from->embeddings[0], file[1].jpeg, from->embeddings[1]);
     if (good) good = r->labels || from->folder || from->labels ? label_by_request(set, r, from)
-                                               : label_by_ids(set, file, from->files);
+                                               : label_by_ids(set, r, file, from->files);
     if (good && ids_differ(&set->labels)) {
         good = take_rows(set, r->strict, file, from->files);
         set->makers = file[0].makers;

@@ -40,6 +40,7 @@ typedef struct eval_request {
     char *const *operands;   /* at most one folder; files of embeddings: one, or two (queries, gallery) */
     int operand_count;
     const char *labels;      /* a table of labels, or NULL */
+    const char *unknown;     /* what strangers are called; NULL: nobody is one */
     int strict;              /* the first picture that fails ends it */
     const reid_desc *models; /* when there is no file of embeddings */
     int model_count;

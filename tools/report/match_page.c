@@ -132,8 +132,10 @@ static void add_query_picture(text *out, const page_query *q) {
     text alt = TEXT_INIT;
     text_printf(&alt, "The query %s", q->path);
     if (q->truth == PAGE_STRANGER) text_puts(&alt, ", somebody who is not in the gallery");
-    if (q->truth != PAGE_UNLABELLED && *q->who) text_printf(&alt, "%s %s", q->truth == PAGE_KNOWN ? ", which shows" : ":",
-                                                            q->who);
+    if (q->truth != PAGE_UNLABELLED && *q->who) {
+        text_puts(&alt, q->truth == PAGE_KNOWN ? ", which shows " : ": ");
+        text_puts(&alt, q->who);
+    }
     if (text_failed(&alt)) text_no_memory(out);
     else page_picture(out, q->jpeg, alt.s);
     text_free(&alt);
@@ -145,8 +147,7 @@ static void add_answer(const match_page *p, text *out, const page_query *q, int 
     if (!q->found) text_puts(out, "nothing to compare with");
     else if (!isnan(p->threshold) && !accepts(p, q)) text_puts(out, "unknown");
     else page_text(out, q->best[0].who);
-    if (right >= 0) text_puts(out, right ? " <span class=\"mark\">&#10003;</span>" : " <span class=\"mark\">&#10007;"
-                                                                                     "</span>");
+    if (right >= 0) text_printf(out, " <span class=\"mark\">%s</span>", right ? "&#10003;" : "&#10007;");
     text_puts(out, "</h3><p class=\"soft\">");
     page_text(out, q->path);
     text_puts(out, "</p>");
@@ -206,7 +207,8 @@ void match_page_tiles(const match_page *p, text *out) {
     const page_counts *n = &p->n;
     char threshold[32];
     snprintf(threshold, sizeof threshold, "%.3f", p->threshold);
-    if (n->known) add_count_tile(out, n->first_right, &n->known, "of the individuals here: best match is right (rank-1)");
+    if (n->known)
+        add_count_tile(out, n->first_right, &n->known, "of the individuals here: best match is right (rank-1)");
     if (n->known && !isnan(p->threshold))
         add_count_tile(out, n->accepted_right, &n->known, "of them: accepted as the right one");
     if (n->strangers && !isnan(p->threshold))

@@ -20,6 +20,17 @@ typedef struct signature {
 #define UNPACK "; unpack it first"
 #define OTHER ", not a PyTorch checkpoint; save the network's state_dict with PyTorch"
 
+/* Names are kept by the exporter unless it has joined batch norms with convolutions, for which there is no way back. */
+#define ONNX \
+    "an ONNX file, not a PyTorch checkpoint; convert the checkpoint that it was exported from. If that is lost and " \
+    "the names of the tensors were kept, in Python: safetensors.numpy.save_file({t.name: onnx.numpy_helper.to_array(t) " \
+    "for t in onnx.load(FILE).graph.initializer}, \"x.safetensors\"), and convert that; where batch norms were " \
+    "joined with convolutions they are missing, and only the checkpoint helps"
+/* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
+#define KERAS \
+    "an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that its " \
+    "weights make other embeddings here under any names: take weights that were trained with PyTorch"
+
 static const signature SIGNATURES[] = {
     {0, 4, "PK\3\4", read_torch_zip, NULL},
     {257, 5, "ustar", read_torch_tar, NULL},
@@ -33,11 +44,11 @@ static const signature SIGNATURES[] = {
     {0, 2, "\x1f\x8b", NULL, "gzip data" UNPACK}, {0, 6, "7z\xbc\xaf\x27\x1c", NULL, "a 7z archive" UNPACK},
     {0, 6, "\xfd" "7zXZ", NULL, "xz data" UNPACK}, {0, 3, "BZh", NULL, "bzip2 data" UNPACK},
     {0, 4, "\x28\xb5\x2f\xfd", NULL, "zstd data" UNPACK}, {0, 4, "Rar!", NULL, "a RAR archive" UNPACK},
-    {0, 4, "\x89HDF", NULL, "an HDF5 file (Keras)" OTHER}, {0, 6, "\x93NUMPY", NULL, "a NumPy array" OTHER},
+    {0, 4, "\x89HDF", NULL, KERAS}, {0, 6, "\x93NUMPY", NULL, "a NumPy array" OTHER},
     {0, 4, "GGUF", NULL, "a GGUF file" OTHER}, {4, 4, "TFL3", NULL, "a TensorFlow Lite file" OTHER},
-    {0, 3, "\x08\x06\x12", NULL, "an ONNX file" OTHER}, {0, 3, "\x08\x07\x12", NULL, "an ONNX file" OTHER},
-    {0, 3, "\x08\x08\x12", NULL, "an ONNX file" OTHER}, {0, 3, "\x08\x09\x12", NULL, "an ONNX file" OTHER},
-    {0, 3, "\x08\x0a\x12", NULL, "an ONNX file" OTHER}, {0, 3, "\x08\x0b\x12", NULL, "an ONNX file" OTHER},
+    {0, 3, "\x08\x06\x12", NULL, ONNX}, {0, 3, "\x08\x07\x12", NULL, ONNX},
+    {0, 3, "\x08\x08\x12", NULL, ONNX}, {0, 3, "\x08\x09\x12", NULL, ONNX},
+    {0, 3, "\x08\x0a\x12", NULL, ONNX}, {0, 3, "\x08\x0b\x12", NULL, ONNX},
     {0, 4, "\x89PNG", NULL, "a picture; give the file with the network's weights"},
     {0, 3, "\xff\xd8\xff", NULL, "a picture; give the file with the network's weights"},
     {0, 4, "\x7f" "ELF", NULL, "a program or library, or a compiled engine" OTHER},
