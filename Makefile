@@ -23,8 +23,8 @@ build/reid: build/reid.o $(OBJECTS)
 	$(CC) $(ALL_CFLAGS) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # What the demo is made of; build/seeded also makes the weights of tests.
-build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(DEMO)/demo_style.o $(OBJECTS)
-build/demo_film: $(DEMO)/demo_film.o $(DEMO)/demo_style.o $(OBJECTS)
+build/demo_run: $(DEMO)/demo_run.o $(DEMO)/demo_page.o $(OBJECTS)
+build/demo_film: $(DEMO)/demo_film.o $(OBJECTS)
 build/demo_images: $(DEMO)/demo_images.o $(DEMO)/herd.o
 build/seeded: $(DEMO)/seeded.o
 build/demo_video: $(DEMO)/demo_video.o $(DEMO)/walks.o $(DEMO)/herd.o

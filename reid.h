@@ -516,6 +516,8 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: a CPU's that has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
+    int fallback;             /* for REID_INT8 on a CPU: 1: an image whose activations leave the ranges is computed
+                                 again in FP32, with weights of its own (in the fingerprint), see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
                                  changes the bits */
@@ -569,7 +571,15 @@ typedef struct reid_info {
     size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
     char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
     char preprocessing[256]; /* a text that makes the same network input when it is given as desc.preset */
+    int fallback;
 } reid_info;
+
+/* INT8 on a CPU: what a handle has seen in all calls so far. Elsewhere nothing is counted, and all are 0. */
+typedef struct reid_saturation {
+    int64_t images;     /* that were computed in INT8 */
+    int64_t saturated;  /* of these, whose activations have left the ranges: see INT8 */
+    int64_t recomputed; /* of these, by desc.fallback */
+} reid_saturation;
 
 typedef struct reid_ctx reid_ctx;
 
@@ -643,6 +653,11 @@ REID_API void reid_destroy(reid_ctx *ctx);
 REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out);
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
+/* The same, and which images' activations have left INT8's ranges: saturated[i] is 1 for these, recomputed or not, else
+   0, as it always is but for INT8 on a CPU. saturated: n bytes, zeroed on failure; NULL: not asked. */
+REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
+                                          unsigned char *saturated, reid_error *error);
+
 /* The pixels that the network would see: cropped to the box, resized, centre-cropped, before normalisation.
 
    Parameters      out: (height, width, 3) uint8 RGB, the input size of reid_query_desc.
@@ -654,10 +669,11 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
 REID_API int reid_dim(const reid_ctx *ctx);
 
-/* What the zeros of the desc became; the bytes behind a handle. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
+/* What the zeros of the desc became; the bytes behind a handle; how many images left INT8's ranges. Errors: REID_ERR_INVALID_ARG, REID_ERR_FORKED; the
    answer is zeroed first. Thread safety: any thread. */
 REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info);
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory);
+REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation);
 
 /* Which GPU, driver, NVRTC and cache folder reid_create would use.
 
@@ -4149,6 +4165,8 @@ typedef struct reid__lane {
     reid__team team;
     float *arena;
     reid__thread_memory *scratch; /* [threads] */
+    uint32_t *clipped;     /* INT8: [batch] values that were cut off, of each image; NULL: not counted */
+    unsigned char *beyond; /* INT8: [batch] whether an image's activations have left the ranges */
     int busy;
 } reid__lane;
 
@@ -4187,6 +4205,7 @@ struct reid__job {
     reid__part_fn part;
     ptrdiff_t count, panels;
     int *begun;            /* images that members have begun with */
+    uint32_t *clipped;     /* the lane's, by number in the late arena */
 };
 
 /* Parts of other sections that the loops below call: described there. */
@@ -4215,6 +4234,7 @@ static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     memset(&j, 0, sizeof j);
     j.net = net, j.team = &lane->team, j.scratch = lane->scratch, j.room = net->batch;
     j.early = lane->arena, j.late = lane->arena + net->plan->early_floats * (size_t)net->slots;
+    j.clipped = lane->clipped;
     return j;
 }
 
@@ -4642,6 +4662,38 @@ static void reid__squeeze_part(const reid__job *j, const reid__part *p) {
                                  j->scratch[p->thread].block, reid__at(j, op->out, i));
 }
 
+/* INT8: of `count` bytes, a multiple of 8, those that are 255: eight at a time, and sums of up to 255 in each byte. */
+static uint32_t reid__count_full(const void *bytes, ptrdiff_t count) {
+    const uint64_t ones = 0x0101010101010101u, low = 0x7f * ones;
+    const char *from = (const char *)bytes, *end = from + count;
+    uint32_t sum = 0;
+    while (from < end) {
+        uint64_t eight, sums = 0;
+        for (const char *stop = end - from < 2040 ? end : from + 2040; from < stop; from += 8) {
+            memcpy(&eight, from, 8);
+            sums += ((eight & low) + ones) >> 7 & eight >> 7 & ones;
+        }
+        for (int i = 0; i < 64; i += 8) sum += (uint32_t)(sums >> i & 255);
+    }
+    return sum;
+}
+
+static void reid__clipped_part(const reid__job *j, const reid__part *p) {
+    const reid__op *op = j->op;
+    ptrdiff_t line = (ptrdiff_t)op->ow * j->net->plan->buffers[op->out].c;
+    for (ptrdiff_t row = p->from; row < p->to; row++) {
+        int image = (int)(row / op->oh);
+        uint32_t full = reid__count_full(reid__value_at(j, op->out, image, row % op->oh * line), line);
+        if (full) __atomic_fetch_add(&j->clipped[j->at + image], full, __ATOMIC_RELAXED);
+    }
+}
+
+/* INT8: whether what an operation cuts off is counted: convolutions that nothing is added to, but the first. They store
+   a third of all bytes, and tell as much as all of them. */
+static int reid__counts_clipped(const reid__op *op) {
+    return op->element == REID__ELEMENT_INT8 && op->act == REID__RELU && op->residual == REID__NONE;
+}
+
 /* One operation on the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
@@ -4716,6 +4768,9 @@ static void reid__run_ops(reid__job *j, int from, int to) {
     for (int i = from; i < to; i++) {
         j->op = &j->net->plan->ops[i];
         reid__run_op(j);
+        if (!j->clipped || !reid__counts_clipped(j->op)) continue;
+        j->parts_m = reid__threads(j), j->parts_n = 1;
+        reid__spread(j, reid__clipped_part, (ptrdiff_t)j->n * j->op->oh, 1);
     }
 }
 
@@ -4757,21 +4812,32 @@ static void reid__run_batch(reid__job *j) {
     reid__run_ops(j, j->net->plan->split, j->net->plan->op_count);
 }
 
-/* n images to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored images. */
+#define REID__CLIPPED 3e-5 /* by experiment: tools/results/NOTES.md */
+
+/* INT8: which of n images have left the ranges, after one or two passes: see INT8. */
+static void reid__find_beyond(const reid__plan *p, const reid__lane *lane, int n, int passes) {
+    double values = 0;
+    for (int i = 0; i < p->op_count; i++)
+        if (reid__counts_clipped(&p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
+    for (int i = 0; i < n; i++) lane->beyond[i] = lane->clipped[i] > REID__CLIPPED * values * passes;
+}
+
+/* n images, a batch at most, to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored
+   images. */
 static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
     const reid__plan *p = net->plan;
     reid__job j = reid__job_init(net, lane);
-    for (int at = 0; at < n; at += net->batch) {
-        j.images = images + at, j.first = at, j.n = reid__min(net->batch, n - at);
-        for (j.flip = 0; j.flip <= both; j.flip++) {
-            reid__run_batch(&j);
-            for (int i = 0; i < j.n; i++) {
-                const float *from = reid__at(&j, p->embedding, i);
-                float *to = out + (size_t)(at + i) * (size_t)p->dim;
-                for (int c = 0; c < p->dim; c++) to[c] = j.flip ? 0.5f * (to[c] + from[c]) : from[c];
-            }
+    j.images = images, j.n = n;
+    if (j.clipped) memset(j.clipped, 0, (size_t)n * sizeof *j.clipped);
+    for (j.flip = 0; j.flip <= both; j.flip++) {
+        reid__run_batch(&j);
+        for (int i = 0; i < n; i++) {
+            const float *from = reid__at(&j, p->embedding, i);
+            float *to = out + (size_t)i * (size_t)p->dim;
+            for (int c = 0; c < p->dim; c++) to[c] = j.flip ? 0.5f * (to[c] + from[c]) : from[c];
         }
     }
+    if (j.clipped) reid__find_beyond(p, lane, n, 1 + both);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -10056,7 +10122,9 @@ struct reid_ctx {
     int lane_count, lane_threads;
     size_t lane_bytes, arena_bytes;
     struct reid__gpu *gpu;     /* NULL: the CPU computes */
-    pthread_mutex_t mutex;     /* guards the queue for lanes */
+    reid_ctx *again;           /* desc.fallback: the same in FP32 */
+    reid_saturation saturation;
+    pthread_mutex_t mutex;     /* guards the queue for lanes, and `saturation` */
     pthread_cond_t turn;
     int has_locks;
     unsigned next_ticket, now_serving;
@@ -10338,7 +10406,7 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
                                (unsigned long long)b->digests[i][k][0], (unsigned long long)b->digests[i][k][1]);
         }
     }
-    if (int8) reid__print_digest(&d, "int8\n");
+    if (int8) reid__print_digest(&d, ctx->info.fallback ? "int8\nfallback 1\n" : "int8\n");
     for (int i = 0; i < p->op_count && int8; i++)
         if (reid__is_ranged(p, &p->ops[i]))
             reid__print_digest(&d, "%s %016llx\n", p->ops[i].name,
@@ -10642,6 +10710,9 @@ static reid_result reid__choose_device(reid__build *b) {
                           "crops of yours");
     if (desc->precision != REID_INT8 && desc->ranges)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
+    if (desc->fallback && (desc->precision != REID_INT8 || desc->device == REID_DEVICE_CUDA))
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 on a CPU: a GPU does not count "
+                          "what leaves the ranges");
     r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
@@ -10717,6 +10788,12 @@ static reid_result reid__create_lanes(reid__build *b) {
         lane->scratch = (reid__thread_memory *)reid__alloc_zero(&ctx->mem, (size_t)threads * sizeof *lane->scratch);
         if (!lane->arena || !c.base || !lane->scratch)
             return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
+        if (!ctx->gpu && b->desc->precision == REID_INT8) {
+            size_t batch = (size_t)ctx->net.batch;
+            lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, batch * (sizeof *lane->clipped + 1));
+            if (!lane->clipped) return reid__no_memory(b->e, "counters", batch * (sizeof *lane->clipped + 1));
+            lane->beyond = (unsigned char *)(lane->clipped + batch);
+        }
         for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
         reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
         if (r != REID_OK) return reid__fail(b->e, r, "cannot set up the threads of a lane: %s", reid_result_string(r));
@@ -10878,13 +10955,14 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
+/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16 and desc.fallback, and goes on with it when the GPU or
    its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_ctx *ctx = b->ctx;
     reid_error why, *e = b->e;
-    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16 || b->desc->fallback)
+        return reid__create_cpu(b);
     const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
@@ -10937,13 +11015,11 @@ static reid_result reid__create(reid__build *b) {
     return r == REID_OK ? reid__create_on_device(b) : r;
 }
 
-REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
+static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
     reid__mem mem;
     reid__build b;
     reid_memory memory;
-    if (out) *out = NULL;
-    if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid__caller caller = reid__enter();
+    *out = NULL;
     memset(&b, 0, sizeof b);
     b.desc = desc, b.e = desc->error;
     reid__clear_error(b.e);
@@ -10956,7 +11032,7 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     if (b.ctx) {
         b.ctx->mem = mem, b.ctx->pid = getpid();
         b.ctx->info.flip = desc->flip != 0, b.ctx->info.raw = desc->raw != 0;
-        b.ctx->info.latency = desc->latency != 0;
+        b.ctx->info.latency = desc->latency != 0, b.ctx->info.fallback = desc->fallback != 0;
         r = reid__create(&b);
         reid__jit_free(&b.jit);
         reid__weights_close(&b.file, &b.mem);
@@ -10965,12 +11041,47 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         if (r == REID_OK) *out = b.ctx;
         else reid_destroy(b.ctx);
     }
+    return r;
+}
+
+/* What goes with INT8's instruction set in FP32; REID_CPU_ISA may name one that FP32 has not. */
+static reid_isa reid__fallback_isa(reid_isa isa) {
+    const reid__kernels *k;
+    if (reid__kernels_choose(isa, REID_INT8, &k, NULL) != REID_OK) return isa; /* refused later, with its name */
+    return strcmp(k->name, "scalar") == 0 ? REID_ISA_SCALAR : strcmp(k->name, "avx2") == 0 ? REID_ISA_AVX2
+                                                                                           : REID_ISA_AVX512;
+}
+
+/* desc.fallback: a second handle, in FP32, whose one lane serves all of the first. What it takes is not there for the
+   first one, which is why it comes before that. */
+REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
+    reid_ctx *again = NULL;
+    if (out) *out = NULL;
+    if (!desc || !out) return REID_ERR_INVALID_ARG;
+    reid__caller caller = reid__enter();
+    reid_desc own = *desc;
+    reid_result r = REID_OK;
+    if (desc->fallback && desc->precision == REID_INT8 && desc->device != REID_DEVICE_CUDA && desc->ranges) {
+        own.device = REID_DEVICE_CPU, own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
+        own.lanes = 1, own.log_fn = NULL;
+        own.cpu_isa = reid__fallback_isa(own.cpu_isa);
+        if (own.memory_limit) own.batch = 1;
+        r = reid__create_handle(&own, &again);
+        own = *desc;
+        if (r == REID_OK && own.memory_limit) own.memory_limit -= again->info.total_bytes - 1; /* 0 would be no limit */
+    }
+    if (r == REID_OK) r = reid__create_handle(&own, out);
+    if (r == REID_OK) {
+        (*out)->again = again;
+        if (again) (*out)->info.total_bytes += again->info.total_bytes;
+    } else reid_destroy(again);
     reid__leave(caller);
     return r;
 }
 
 REID_API void reid_destroy(reid_ctx *ctx) {
     if (!ctx) return;
+    reid_destroy(ctx->again);
     int saved_errno = errno, forked = ctx->pid != getpid();
     reid__stop_lanes(ctx, forked);
     if (ctx->gpu) reid__gpu_close(ctx->gpu, forked);
@@ -11023,13 +11134,48 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
-                                   reid_error *e) {
+/* What the lane has seen of INT8's ranges in its last n images. */
+static void reid__count_saturated(reid_ctx *ctx, const reid__lane *lane, int n, unsigned char *saturated) {
+    int64_t count = 0;
+    if (!lane->beyond) return;
+    for (int i = 0; i < n; i++) count += lane->beyond[i];
+    if (saturated) memcpy(saturated, lane->beyond, (size_t)n);
+    pthread_mutex_lock(&ctx->mutex);
+    ctx->saturation.images += n, ctx->saturation.saturated += count;
+    if (ctx->again) ctx->saturation.recomputed += count;
+    pthread_mutex_unlock(&ctx->mutex);
+}
+
+/* Images first … first + n - 1 of a call, a batch at most. Those beyond INT8's ranges are computed again, neighbours
+   together. */
+static reid_result reid__cpu_batch(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int first, int n,
+                                   float *out, reid_error *e) {
+    const size_t dim = (size_t)ctx->plan->dim;
+    int run;
     reid__run(&ctx->net, lane, images, n, ctx->info.flip, out);
-    for (int i = 0; i < n; i++)
-        if (!reid__normalise(out + (size_t)i * (size_t)ctx->plan->dim, ctx->plan->dim, ctx->info.raw))
-            return reid__fail(e, REID_ERR_EMBEDDING, "image %d: %s", i, reid_result_string(REID_ERR_EMBEDDING));
+    for (int i = 0; i < n; i += run) {
+        reid_result r = REID_ERR_EMBEDDING;
+        run = 1;
+        if (ctx->again && lane->beyond[i]) {
+            while (i + run < n && lane->beyond[i + run]) run++;
+            r = reid_embed(ctx->again, images + i, run, out + (size_t)i * dim);
+            while (r == REID_ERR_EMBEDDING && run > 1) /* which one is it? */
+                r = reid_embed(ctx->again, images + i, --run, out + (size_t)i * dim);
+        } else if (reid__normalise(out + (size_t)i * dim, ctx->plan->dim, ctx->info.raw)) r = REID_OK;
+        if (r != REID_OK) return reid__fail(e, r, "image %d: %s", first + i, reid_result_string(r));
+    }
     return REID_OK;
+}
+
+static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
+                                   unsigned char *saturated, reid_error *e) {
+    reid_result r = REID_OK;
+    for (int at = 0; at < n && r == REID_OK; at += ctx->net.batch) {
+        int count = reid__min(ctx->net.batch, n - at);
+        r = reid__cpu_batch(ctx, lane, images + at, at, count, out + (size_t)at * (size_t)ctx->plan->dim, e);
+        reid__count_saturated(ctx, lane, count, saturated ? saturated + at : NULL);
+    }
+    return r;
 }
 
 static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *images, int n, const void *out,
@@ -11047,23 +11193,29 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
     return REID_OK;
 }
 
-REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
+REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
+                                          unsigned char *saturated, reid_error *error) {
     reid__caller caller = reid__enter();
     reid__clear_error(error);
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
         reid__lane *lane = reid__lane_take(ctx);
         if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
-        else r = reid__cpu_embed(ctx, lane, images, n, out, error);
+        else r = reid__cpu_embed(ctx, lane, images, n, out, saturated, error);
         reid__lane_give(ctx, lane);
     }
+    if (saturated && n > 0 && (r != REID_OK || !ctx->lanes->beyond)) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
     reid__leave(caller);
     return r;
 }
 
+REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
+    return reid_embed_saturated(ctx, images, n, out, NULL, error);
+}
+
 REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, float *out) {
-    return reid_embed_ex(ctx, images, n, out, NULL);
+    return reid_embed_saturated(ctx, images, n, out, NULL, NULL);
 }
 
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
@@ -11102,7 +11254,8 @@ REID_API reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) {
 REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory) {
     reid_result r = reid__ask(ctx, memory, sizeof *memory);
     if (r != REID_OK) return r;
-    memory->host = ctx->mem.used;
+    if (ctx->again) reid_memory_report(ctx->again, memory);
+    memory->host += ctx->mem.used;
 #ifndef REID_NO_CUDA
     const reid__gpu *g = ctx->gpu;
     if (g) {
@@ -11118,6 +11271,16 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
     return REID_OK;
 }
 
+REID_API reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *saturation) {
+    reid_result r = reid__ask(ctx, saturation, sizeof *saturation);
+    if (r != REID_OK) return r;
+    pthread_mutex_t *mutex = (pthread_mutex_t *)(uintptr_t)&ctx->mutex; /* a question that waits for a moment */
+    pthread_mutex_lock(mutex);
+    *saturation = ctx->saturation;
+    pthread_mutex_unlock(mutex);
+    return r;
+}
+
 /* --- descriptions by name ----------------------------------------------------------------------------------------- */
 
 /* What the value of a field is: a whole number of one of three types, the pointer itself, or one of several words in
@@ -11126,7 +11289,7 @@ REID_API reid_result reid_memory_report(const reid_ctx *ctx, reid_memory *memory
     POINTER(weights) POINTER(weights_data) COUNT(weights_size) POINTER(network) POINTER(preset) NUMBER(height)         \
     NUMBER(width) NUMBER(last_stride) WORDS(head, "auto none file seeded") SEED(head_seed) NUMBER(flip) NUMBER(raw)    \
     NUMBER(latency) NUMBER(allow_unused) WORDS(device, "auto cpu cuda") NUMBER(device_index)                           \
-    WORDS(precision, "default fp32 fp16 bf16 int8") POINTER(ranges)                                                    \
+    WORDS(precision, "default fp32 fp16 bf16 int8") POINTER(ranges) NUMBER(fallback)                                   \
     WORDS(cpu_isa, "auto scalar avx2 avx512 avx512_bf16 amx_bf16 avx512_vnni amx_int8") NUMBER(batch) NUMBER(threads)  \
     NUMBER(lanes) COUNT(memory_limit) POINTER(kernels_src) POINTER(kernels_path) POINTER(kernels_pack)                 \
     POINTER(nvrtc_path) POINTER(cache_dir) POINTER(alloc_fn) POINTER(free_fn) POINTER(alloc_user) POINTER(log_fn)      \

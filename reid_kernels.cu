@@ -718,11 +718,12 @@ extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *wei
 #ifdef REID_CONV_F32
 /* A block computes BM pixels times BN channels, a thread 4 x 4 of them. While one BK-deep slice of A and B is
    multiplied the next one is on its way from memory to registers; shared memory holds A as (BK, BM) so that a thread's
-   four pixels are one 16-byte load. */
+   four pixels are one 16-byte load. Where the input is scaled, one block on a multiprocessor is asked for, here and in
+   FP16: asked for nothing, the compiler (CUDA 13.0) saves registers until one of them lies in local memory. */
 #define THREADS (BM * BN / 16)
 #define A_LOADS (BM * BK / 4 / THREADS)
 #define B_LOADS (BN * BK / 4 / THREADS)
-extern "C" __global__ void __launch_bounds__(THREADS, SPLIT > 1)
+extern "C" __global__ void __launch_bounds__(THREADS, SPLIT > 1 || SCALE)
 reid_conv_f32(const float *in, const float *weights, const float *bias, const float *residual, const float *scale,
               float *out, int pixels) {
     float(*a_tile)[BK][BM] = (float(*)[BK][BM])shared;                       /* [2] */
@@ -915,7 +916,7 @@ DEVICE const value_t *find_more(const value_t *more, int m) {
 }
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS)
+extern "C" __global__ void __launch_bounds__(THREADS, SCALE)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
               value_t *out, int pixels) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
@@ -1826,7 +1827,9 @@ DEVICE float4 add4(float4 a, float4 b) {
 }
 
 #if SPREAD
-extern "C" __global__ void __launch_bounds__(256)
+/* At least one block on a multiprocessor: a small batch has no more blocks than that. Asked for nothing, the compiler
+   saves registers so that more fit, and puts one of them into local memory (CUDA 13.0). */
+extern "C" __global__ void __launch_bounds__(256, 1)
 reid_depthwise(const value_t *in, const float *weights, const float *bias, value_t *out, float *sums, int rows) {
     const int across = (C / 4 + SPREAD - 1) / SPREAD; /* blocks that share a row */
     float4 *w = (float4 *)shared, *values = w + KH * KW * SPREAD; /* [KH * KW][SPREAD], [OW][SPREAD] */

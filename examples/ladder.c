@@ -8,7 +8,7 @@
    activations are larger than the cache. Prints for every rung: error, milliseconds (median), TFLOP/s, and the share
    of what the unit it uses does at best, measured by the last two kernels of ladder.cu.
    It needs nothing but the driver and NVRTC (REID_NVRTC names a libnvrtc that is not on the usual paths). On the
-   emulator of tests/ it checks and times nothing. */
+   emulator of tests/ it checks every rung and times none. */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <math.h>

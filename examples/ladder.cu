@@ -1,4 +1,4 @@
-/* ladder.cu - one 3x3 convolution six times, each time faster. ladder.c checks and times every rung.
+/* ladder.cu - one 3x3 convolution six times, each time with one idea more. ladder.c checks and times every rung.
 
    NHWC, stride 1, padding 1. As a matrix product: M = images * SIDE * SIDE output pixels, N = OUTPUTS channels,
    K = 9 * INPUTS; row m of A is the 3x3 neighbourhood of pixel m, gathered while it is loaded, never stored ("implicit

@@ -1,5 +1,5 @@
 /* t_int8.c: INT8 of the ResNets on the CPU: every stored byte against a plain restatement of the definition, the same
-   bits whatever computes, the ranges file, and how near the embeddings are to FP32's.
+   bits whatever computes, the ranges file, and which pictures leave the ranges and what becomes of them.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_int8.c -o t_int8 -lcmocka -lm -lpthread */
 #include <stdarg.h>
@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <limits.h>
 
 #define REID_STATIC
 #define REID_IMPLEMENTATION
@@ -308,9 +309,143 @@ static void test_fingerprint(void **state) {
     assert_string_not_equal(prints[2], measured.ctx->info.fingerprint);
 }
 
+/* --- pictures beyond the ranges ----------------------------------------------------------------------------------- */
+
+/* Picture 0 is what the ranges were measured on. Of the others every second one is squares of black and white. */
+static void draw(reid_image *images) {
+    for (int i = 0; i < IMAGES; i++) {
+        images[i] = net_image(pixels, i, H, W);
+        uint8_t *p = pixels + (ptrdiff_t)i * H * W * 3;
+        for (int k = 0; i % 2 && k < H * W * 3; k++) p[k] = (k / 3 % W / 8 + k / 3 / W / 8) % 2 ? 255 : 0;
+    }
+}
+
+/* By what every operation has stored: more than 30 of a million of those outputs are 255. */
+static int is_beyond(const reid_desc *d, reid_image image) {
+    seen s;
+    long full = 0, all = 0;
+    look(&s, d, image);
+    for (int i = 1; i < s.ctx->plan->op_count; i++) {
+        const reid__op *op = &s.ctx->plan->ops[i];
+        if (op->kind != REID__CONV || op->residual >= 0 || op->act != REID__RELU) continue;
+        for (size_t k = 0; k < size_of(op); k++) full += s.bytes[i][k] == 255;
+        all += (long)size_of(op);
+    }
+    forget(&s);
+    return (double)full > 30e-6 * (double)all;
+}
+
+static void check_fallback(const reid_desc *d, const reid_image *images, const unsigned char *want, const float *fp32,
+                           const float *int8) {
+    static float out[IMAGES * 512];
+    unsigned char told[IMAGES];
+    reid_saturation count;
+    reid_ctx *ctx = create(d);
+    int beyond = 0;
+    for (int i = 0; i < IMAGES; i++) beyond += want[i];
+    memset(told, 7, sizeof told);
+    assert_int_equal(reid_embed_saturated(ctx, images, IMAGES, out, told, NULL), REID_OK);
+    assert_memory_equal(told, want, sizeof told);
+    for (int i = 0; i < IMAGES; i++)
+        assert_memory_equal(out + i * 512, (d->fallback && want[i] ? fp32 : int8) + i * 512, 512 * sizeof *out);
+    assert_int_equal(reid_embed(ctx, images + 1, 1, out), REID_OK); /* in another place */
+    assert_memory_equal(out, (d->fallback ? fp32 : int8) + 512, 512 * sizeof *out);
+    assert_int_equal(reid_query_saturation(ctx, &count), REID_OK);
+    assert_int_equal(count.images, IMAGES + 1);
+    assert_int_equal(count.saturated, beyond + 1);
+    assert_int_equal(count.recomputed, d->fallback ? beyond + 1 : 0);
+    reid_destroy(ctx);
+}
+
+static void embed_with(const reid_desc *d, const reid_image *images, float *out, unsigned char *told) {
+    reid_ctx *ctx = create(d);
+    reid_saturation count;
+    assert_int_equal(reid_embed_saturated(ctx, images, IMAGES, out, told, NULL), REID_OK);
+    assert_int_equal(reid_query_saturation(ctx, &count), REID_OK);
+    if (d->precision == REID_FP32)
+        for (int i = 0; i < IMAGES; i++) assert_int_equal(told[i] + count.images + count.saturated, 0);
+    reid_destroy(ctx);
+}
+
+static void test_beyond(void **state) {
+    static const odd wide = {.share = 1.02f};
+    static const struct { int batch, threads, lanes; } ways[] = {{1, 1, 1}, {3, 2, 2}, {8, 5, 1}};
+    static float fp32[IMAGES * 512], int8[IMAGES * 512];
+    unsigned char want[IMAGES], told[IMAGES];
+    reid_image images[IMAGES];
+    reid_error error;
+    (void)state;
+    draw(images);
+    measure(&wide);
+    reid_desc d = desc_for(REID_INT8, &error), plain = desc_for(REID_FP32, &error);
+    for (int i = 0; i < IMAGES; i++) want[i] = (unsigned char)is_beyond(&d, images[i]);
+    assert_int_equal(want[0], 0);
+    assert_int_equal(want[1], 1);
+    for (int flip = 0; flip < 2; flip++) {
+        d.flip = plain.flip = flip;
+        embed_with(&plain, images, fp32, told), embed_with(&d, images, int8, told);
+        if (flip) memcpy(want, told, sizeof want); /* the mirrored picture may leave the ranges, too */
+        for (int way = flip; way < 3 - flip; way++) {
+            d.batch = ways[way].batch, d.threads = ways[way].threads, d.lanes = ways[way].lanes;
+            for (d.fallback = 0; d.fallback < 2; d.fallback++)
+                check_fallback(&d, images, want, fp32, int8);
+        }
+        d.batch = d.threads = d.lanes = d.fallback = 0;
+    }
+}
+
+/* Every allocation in turn is refused; whatever there is at the end has gone back. */
+static void *counted_alloc(size_t size, void *user) {
+    int *left = (int *)user;
+    if (left[0]-- == 0) return NULL;
+    left[1]++;
+    return malloc(size);
+}
+static void counted_free(void *p, size_t size, void *user) {
+    (void)size;
+    ((int *)user)[1]--;
+    free(p);
+}
+
+static void test_fallback_refused(void **state) {
+    reid_error error;
+    reid_ctx *ctx, *again;
+    int counts[2] = {INT_MAX, 0};
+    (void)state;
+    measure(NULL);
+    reid_desc d = desc_for(REID_FP32, &error);
+    d.fallback = 1;
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 on a CPU");
+    d = desc_for(REID_INT8, &error), d.fallback = 1, d.device = REID_DEVICE_CUDA;
+    refuse(&d, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 on a CPU");
+    d.device = REID_DEVICE_AUTO, d.threads = 1; /* takes the CPU */
+    d.alloc_fn = counted_alloc, d.free_fn = counted_free, d.alloc_user = counts;
+    ctx = create(&d);
+    assert_string_equal(ctx->info.device, "cpu");
+    d.fallback = 0, again = create(&d);
+    assert_string_not_equal(ctx->info.fingerprint, again->info.fingerprint);
+    assert_true(ctx->info.total_bytes > again->info.total_bytes + again->info.weight_bytes * 3);
+    d.fallback = 1, d.memory_limit = again->info.total_bytes;
+    reid_destroy(ctx), reid_destroy(again);
+    refuse(&d, REID_ERR_MEMORY_LIMIT, "memory_limit");
+    d.memory_limit *= 8;
+    ctx = create(&d);
+    assert_true(ctx->info.total_bytes <= d.memory_limit);
+    reid_destroy(ctx);
+    int taken = INT_MAX - counts[0], step = 1 + taken / 12;
+    for (int k = 0; k < taken; k += step) {
+        counts[0] = k;
+        reid_result r = reid_create(&d, &ctx);
+        if (r == REID_OK) reid_destroy(ctx);
+        else assert_int_equal(r, REID_ERR_OUT_OF_MEMORY);
+        assert_int_equal(counts[1], 0);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_same_bits),
-                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_fingerprint),
+                                       cmocka_unit_test(test_beyond), cmocka_unit_test(test_fallback_refused)};
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%.400s/int8.XXXXXX", folder ? folder : "/tmp");
     int fd = mkstemp(path);

@@ -59,13 +59,14 @@ static void look(seen *s, const reid_desc *d, reid_image image) {
 typedef struct odd {
     const char *leave_out, *extra, *retype, *poke;
     float value; /* of what `poke` names */
+    float share; /* of the largest value that was seen; 0: nine tenths */
     const char *made_for;
     int no_metadata, in_vector;
 } odd;
 
 static size_t size_of(const reid__op *op) { return (size_t)op->oh * (size_t)op->ow * (size_t)op->oc; }
 
-/* Ranges for `s`, what was seen in FP32: nine tenths of the largest value. */
+/* Ranges for `s`, what was seen in FP32. */
 static void write_ranges(const char *path, const seen *s, const odd *o) {
     static char text[16384];
     float values[REID__MAX_OPS];
@@ -82,7 +83,7 @@ static void write_ranges(const char *path, const seen *s, const odd *o) {
         if (o->leave_out && strcmp(name, o->leave_out) == 0) continue;
         if (o->retype && strcmp(name, o->retype) == 0) type = "I32";
         for (size_t k = 0; i < p->op_count && k < size_of(&p->ops[i]); k++)
-            most = fmaxf(most, 0.9f * fabsf(s->values[i][k]));
+            most = fmaxf(most, (o->share > 0 ? o->share : 0.9f) * fabsf(s->values[i][k]));
         if (o->poke && strcmp(name, o->poke) == 0) most = o->value;
         at += (size_t)sprintf(text + at, "\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],\"data_offsets\":[%zu,%zu]},", name,
                               type, o->in_vector ? "1" : "", 4 * count, 4 * count + 4);

@@ -200,8 +200,47 @@ absent strict.csv
 mkdir -p herd/ann herd/Unknown && cp ann.png herd/ann && cp ann.png herd/Unknown/two.png
 match 0 --gallery herd ann.png
 says 'the gallery.s "Unknown" is one individual like all others'
-match 2 --gallery gal -o found.html ann.png
-says 'must end in .csv or .jsonl'
+match 2 --gallery gal -o found.txt ann.png
+says 'must end in .csv, .jsonl or .html'
+
+# --- the page: pictures of queries and of their three best matches, and what is right where that is known ---
+pictures() { grep -o 'src="data:image/jpeg;base64,/9j/' found.html | wc -l; }
+cards() { grep -c "class=\"card $1\|class=\"card$1\"" found.html; }
+mkdir -p ask/ann ask/bob
+cp gal/ann/2024/2.png ask/ann/1.png
+cp gal/ann/2024/2.png ask/bob/2.png
+picture ask/other.png 50 50 77
+match 0 --gallery gal --threshold 0.9999 -o found.html ask
+silent
+check "a picture for each query and three matches" [ "$(pictures)" = 12 ]
+check "one is right" [ "$(cards yes)" = 1 ]
+check "one is wrong" [ "$(cards no)" = 1 ]
+check "one is neither" [ "$(grep -c 'class="card doubt"\|class="card"' found.html)" = 1 ]
+check "no script" [ "$(grep -ci '<script' found.html)" = 0 ]
+check "what the alt text says" grep -q 'alt="The query ask/bob/2.png, which shows bob"' found.html
+check "well-formed" sh -c '! command -v python3 >/dev/null ||
+    python3 -c "import xml.dom.minidom as x; x.parse(\"found.html\")"'
+printf 'path,identity\nask/other.png,somebody\nask/bob/2.png,ann\n' >who.csv
+match 0 --gallery gal --threshold 0.9999 --labels who.csv -o found.html ask
+check "a stranger who is unknown" grep -q 'class="card new' found.html
+check "two are right by the table" [ "$(cards yes)" = 2 ]
+check "nothing is wrong" grep -q 'disabled="disabled"/><label for="wrong">Only wrong (0)' found.html
+match 0 --gallery gal -o found.html ask
+check "without a threshold nothing is decided" grep -q 'Nothing is decided' found.html
+match 1 --gallery gal -o found.html ann.png nothing.png
+check "what could not be read" grep -q '<h2>Not compared: 1</h2>' found.html
+printf 'path,identity\nann.png,ann\nann.png,bob\n' >who.csv
+rm found.html
+match 2 --gallery gal --labels who.csv -o found.html ann.png
+says 'who.csv: ann.png is both "ann" and "bob"'
+absent found.html
+match 2 --gallery gal --labels who.csv -o found.csv ann.png
+says '[-]-labels is for the page'
+run 0 embed $one gal -o moved.npy
+mv gal elsewhere
+match 0 --gallery moved.npy -o found.html ann.png
+mv elsewhere gal
+check "pictures that are elsewhere" [ "$(grep -o '>no picture<' found.html | wc -l)" = 3 ]
 match 2 --gallery gal -o no/such/found.csv ann.png
 says 'no/such/found.csv: '
 no_leftovers

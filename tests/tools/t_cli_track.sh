@@ -33,9 +33,28 @@ assert $3, (d['groups'], [(t['track'], t['group'], len(t['frames'])) for t in tr
 }
 
 # --- one film ---
-track 0 out film.mp4 --detections film.txt
+track 0 out film.mp4 --detections film.txt --stats
+for stage in read choose crop compute group write; do says "^$stage  "; done
+says '^read  *60 frames '
+says '^The bottleneck is [a-z]*\. What would help: .*\.$'
 prints '^film.mp4: 60 frames, [0-9]* boxes, 2 scenes, [1-9][0-9]* tracks$'
 prints '^[1-9][0-9]* crops of [1-9][0-9]* individuals at 0.9$'
+track 0 again film.mp4 --detections film.txt --stats --json -q
+check 'the same with --json' diff -r out again
+grep '^{"seconds"' "$err" >line
+lines "$out" 1
+check 'both lines are JSON that fits together' python3 - "$out" line again/tracks.json <<'END'
+import json, sys
+summary, stats, tracks = (json.load(open(path)) for path in sys.argv[1:])
+stages = {s["name"]: s for s in stats["stages"]}
+video = summary["videos"][0]
+assert list(stages) == ["read", "choose", "crop", "compute", "group", "write"], stages
+assert stages["read"]["items"] == video["frames"] == 60 and stages["choose"]["items"] == video["boxes"] > 0
+assert stages["compute"]["items"] == stages["write"]["items"] == summary["crops"] <= stages["crop"]["items"]
+assert stages["group"]["items"] == video["tracks"] and summary["individuals"] == tracks["groups"]
+assert 0.5 < sum(s["busy"] for s in stages.values()) <= 1.001 and all(s["busy"] >= 0 for s in stages.values())
+assert stats["bottleneck"] == max(stages.values(), key=lambda s: s["busy"])["name"] and stats["advice"]
+END
 json 'what it says of the film' out/tracks.json "v['frames'] == 60 and v['width'] == 160 and v['height'] == 120 and \
 v['complete'] and v['problem'] is None and v['seconds'] == 5.9 and [s['frame'] for s in v['scenes']] == [0, 30]"
 json 'tracks are numbered from 1' out/tracks.json \

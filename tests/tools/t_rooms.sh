@@ -49,10 +49,11 @@ cycles() {
 }
 
 # Below the commands nothing ends the process, and nothing but cli/ knows the options. Comments and texts do not count.
+# child.c alone ends one: the copy that should have become another program and has not.
 ends_or_reads() {
     for room in $rooms; do
         has "$room" 'commands demo_program' || [ ! -d "$room" ] || ls "$room"/*.[ch] # the demo is a program of its own
-    done | xargs awk '
+    done | grep -v '^base/child\.c$' | xargs awk '
         function told(what) { print FILENAME ": " what " in line " FNR }
         FNR == 1 { inside = 0; split(FILENAME, part, "/"); room = part[1] }
         /^ *# *include "cli\// && room != "cli" { told("reads the options") }

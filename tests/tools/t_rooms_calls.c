@@ -1,5 +1,5 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
-   with a gallery, searching a gallery file, evaluating, fitting a head and writing it, grouping, counting individuals,
+   with a gallery, writing a trace, searching a gallery file, evaluating, fitting a head and writing it, grouping, counting individuals,
    exporting, a film to tracks. Allocations are counted, and each is refused in turn, once, and then together with all
    that follow: a call then either gives what it gives with memory, or fails and says that memory is lacking. Nothing
    ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a share of
@@ -45,7 +45,7 @@
 enum { SIDE = 16, PICTURES = 4, PATH = 256 };
 
 static char home[200];
-static char folder[PATH], query[PATH], out_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
+static char folder[PATH], query[PATH], out_path[PATH], trace_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
 static char weights_path[PATH], head_path[PATH];
 static char package[PATH], export_path[PATH], observations[PATH];
 static net_file weights;
@@ -142,6 +142,35 @@ static int embed_to(const char *path, int shard, int shards, text *answer) {
 }
 
 static int embed(text *answer) { return embed_to(out_path, 0, 0, answer); }
+
+static int take_any(void *user, size_t index, const float *row, const char *why) {
+    (void)index;
+    if (!row) say_error("%s", why);
+    return *(int *)user = *(int *)user && row, row != NULL;
+}
+
+/* How many events a trace has of each kind: its times differ. */
+static int trace_one(text *answer) {
+    inputs list = {0};
+    text content = TEXT_INIT, why = TEXT_INIT;
+    int rows = 1, kinds[128] = {0};
+    trace *t = trace_open(trace_path, "test");
+    int good = t && inputs_add(&list, query, 0, query);
+    stream_job job = {.all = &all, .list = &list, .first = 0, .end = 1, .decode = one_thread, .label = "tracing",
+                      .fn = take_any, .user = &rows, .last = "test", .trace = t};
+    good = good && stream_run(&job) == STREAM_DONE && rows;
+    good = trace_end(t, good) && good;
+    inputs_free(&list);
+    if (!good) return 0;
+    file_read(trace_path, 1 << 20, 1, &content, &why);
+    for (const char *at = content.s; at && (at = strstr(at, "{\"ph\": \"")) != NULL; at += 8) kinds[at[8] & 127]++;
+    for (int i = 0; i < 128; i++)
+        if (kinds[i]) text_printf(answer, "%c %d ", i, kinds[i]);
+    good = content.len > 0;
+    if (!good) say_error("%s", why.s);
+    text_free(&content), text_free(&why);
+    return good;
+}
 
 static int merge(text *answer) {
     char *const shards[] = {part_paths[1], part_paths[0]};
@@ -479,6 +508,7 @@ static void refuse_all(int (*request)(text *answer), long share) {
 }
 
 static void embeds(void **state) { (void)state, refuse_all(embed, 6); }
+static void traces(void **state) { (void)state, refuse_all(trace_one, 20); }
 static void merges(void **state) { (void)state, refuse_all(merge, 100); }
 static void matches(void **state) { (void)state, refuse_all(match, 6); }
 static void searches(void **state) { (void)state, refuse_all(search, 50); }
@@ -565,6 +595,7 @@ static int set_up(void **state) {
     snprintf(home, sizeof home, "%s/t_rooms_calls.XXXXXX", root ? root : "/tmp");
     assert_non_null(mkdtemp(home));
     place(folder, "gallery"), place(query, "query.ppm"), place(out_path, "out.npy");
+    place(trace_path, "trace.json");
     place(file_path, "rows.npy"), place(store_path, "known.gallery");
     write_pictures();
     open_all();
@@ -594,7 +625,8 @@ static int tear_down(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(embeds), cmocka_unit_test(merges), cmocka_unit_test(matches), cmocka_unit_test(searches),
+        cmocka_unit_test(embeds), cmocka_unit_test(traces), cmocka_unit_test(merges), cmocka_unit_test(matches),
+        cmocka_unit_test(searches),
         cmocka_unit_test(evaluates), cmocka_unit_test(observes), cmocka_unit_test(fits), cmocka_unit_test(writes_heads),
         cmocka_unit_test(counts), cmocka_unit_test(exports), cmocka_unit_test(watches),
         cmocka_unit_test(errors_are_told),

@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/prctl.h>
 #include <cmocka.h>
 
 #include "../lib/test_video.h"
@@ -359,6 +360,48 @@ static void test_killed(void **state) {
     text_free(&why);
 }
 
+/* The number that a script has written into a file, as soon as it is there. */
+static pid_t read_pid(const char *name) {
+    long pid = 0;
+    for (int i = 0; i < 1000 && !pid; i++) {
+        FILE *file = fopen(video_path(name), "r");
+        char line[32] = "";
+        if (file && fgets(line, sizeof line, file) && strchr(line, '\n')) pid = strtol(line, NULL, 10);
+        if (file) fclose(file);
+        usleep(10000);
+    }
+    assert_true(pid > 0);
+    return (pid_t)pid;
+}
+
+/* An ffmpeg that writes nothing, and so never learns that nobody reads, ends with a reader that is killed. */
+static void test_reader_killed(void **state) {
+    char body[1200], path[1100];
+    int status = 0;
+    (void)state;
+    snprintf(body, sizeof body, "echo $$ >'%s.part'; mv '%s.part' '%s'; exec sleep 1000", video_path("pid"),
+             video_path("pid"), video_path("pid"));
+    video_request r = {.path = strcpy(path, video_path("gop.mp4"))};
+    r.program = video_script("quiet", body);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 1), 0); /* we inherit it, and are told how it has ended */
+    pid_t reader = fork();
+    if (reader == 0) {
+        text why = TEXT_INIT;
+        video_open(&r, &why);
+        _exit(1);
+    }
+    pid_t quiet = read_pid("pid");
+    assert_int_equal(kill(quiet, 0), 0);
+    assert_int_equal(kill(reader, SIGKILL), 0);
+    assert_int_equal(waitpid(reader, NULL, 0), reader);
+    pid_t got = 0;
+    for (int i = 0; i < 1000 && got == 0; i++) usleep(10000), got = waitpid(quiet, &status, WNOHANG);
+    if (got == 0) kill(quiet, SIGKILL), waitpid(quiet, NULL, 0);
+    assert_int_equal(got, quiet);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    assert_int_equal(prctl(PR_SET_CHILD_SUBREAPER, 0), 0);
+}
+
 static void test_hangs(void **state) {
     char hang[1100], middle[1100];
     video_end end;
@@ -532,6 +575,7 @@ int main(void) {
         cmocka_unit_test(test_streams),          cmocka_unit_test(test_no_network),
         cmocka_unit_test(test_too_large),        cmocka_unit_test(test_no_ffmpeg),
         cmocka_unit_test(test_killed),           cmocka_unit_test(test_hangs),
+        cmocka_unit_test(test_reader_killed),
         cmocka_unit_test(test_strange_ffmpeg),   cmocka_unit_test(test_versions),
         cmocka_unit_test(test_pixels_first),     cmocka_unit_test(test_ends_early),
         cmocka_unit_test(test_interrupted),      cmocka_unit_test(test_nothing_is_left),

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,42 +35,62 @@ static int make_pipe(int *from, int *to) {
     return *from >= 0 && *to >= 0 && fcntl(*from, F_SETFL, O_NONBLOCK) == 0;
 }
 
-/* Signals as a program expects them at its start, and a process group of its own. 0 or an error. */
-static int set_attributes(posix_spawnattr_t *as) {
-    sigset_t none, usual;
+/* --- between fork and exec: other threads' locks may be held for ever, so nothing here allocates ------------------ */
+
+/* Ends with `parent`, which may have ended before this was asked for; the end that is told of is that of the thread
+   that has forked. */
+static int end_with(pid_t parent) { return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent; }
+
+/* Its descriptors: end[n] for n, or /dev/null. */
+static int take_files(const int end[CHILD_PIPES]) {
+    for (int n = 0; n < CHILD_PIPES; n++) {
+        int fd = end[n] >= 0 ? end[n] : n < 3 ? open("/dev/null", O_RDWR) : n;
+        if (fd < 0 || (fd != n && dup2(fd, n) < 0)) return 0;
+        if (fd != n && fd != end[n]) close(fd);
+    }
+    return 1;
+}
+
+/* Signals as a program expects them at its start. */
+static int take_signals(void) {
+    sigset_t none;
     sigemptyset(&none);
-    sigemptyset(&usual);
-    sigaddset(&usual, SIGPIPE);
-    int error = posix_spawnattr_setflags(as, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    if (!error) error = posix_spawnattr_setpgroup(as, 0);
-    if (!error) error = posix_spawnattr_setsigmask(as, &none);
-    return error ? error : posix_spawnattr_setsigdefault(as, &usual);
+    return signal(SIGPIPE, SIG_DFL) != SIG_ERR && sigprocmask(SIG_SETMASK, &none, NULL) == 0;
 }
 
-/* Its descriptors: end[n] for n, or /dev/null. 0 or an error. */
-static int set_files(posix_spawn_file_actions_t *files, const int end[CHILD_PIPES]) {
+/* Becomes the program, or tells through `news` why not. */
+static void become(char *const *argv, pid_t parent, const int end[CHILD_PIPES], int news) {
+    errno = 0;
+    if (end_with(parent) && setpgid(0, 0) == 0 && take_files(end) && take_signals()) execvp(argv[0], argv);
+    int error = errno ? errno : ECHILD;
+    ssize_t n = write(news, &error, sizeof error);
+    _exit(n == sizeof error ? 127 : 126);
+}
+
+/* --- on this side ------------------------------------------------------------------------------------------------- */
+
+/* What `news` says: 0 when it ends without a word, because the child is another program now; or an error. */
+static int hear_error(int news) {
     int error = 0;
-    for (int n = 0; n < CHILD_PIPES && !error; n++) {
-        if (end[n] >= 0) error = posix_spawn_file_actions_adddup2(files, end[n], n);
-        else if (n < 3) error = posix_spawn_file_actions_addopen(files, n, "/dev/null", O_RDWR, 0);
-    }
-    return error;
+    ssize_t n;
+    do n = read(news, &error, sizeof error);
+    while (n < 0 && errno == EINTR);
+    return n == 0 ? 0 : n == sizeof error ? error : EIO;
 }
 
-/* 0 or an error. */
+/* 0 or an error. fork, not posix_spawn, which can ask for no signal. */
 static int spawn(child *c, char *const *argv, const int end[CHILD_PIPES]) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t as;
-    int error = posix_spawn_file_actions_init(&files);
-    if (error) return error;
-    error = posix_spawnattr_init(&as);
-    if (!error) {
-        error = set_attributes(&as);
-        if (!error) error = set_files(&files, end);
-        if (!error) error = posix_spawnp(&c->pid, argv[0], &files, &as, argv, environ);
-        posix_spawnattr_destroy(&as);
-    }
-    posix_spawn_file_actions_destroy(&files);
+    int ends[2], error;
+    pid_t us = getpid();
+    if (pipe2(ends, O_CLOEXEC) != 0) return errno;
+    ends[1] = moved(ends[1]);
+    c->pid = ends[1] >= 0 ? fork() : -1;
+    if (c->pid == 0) become(argv, us, end, ends[1]);
+    error = c->pid < 0 ? errno : 0;
+    close_fd(&ends[1]);
+    if (!error) error = hear_error(ends[0]);
+    close(ends[0]);
+    if (c->pid > 0 && error) waitpid(c->pid, NULL, 0);
     if (error) c->pid = 0;
     return error;
 }

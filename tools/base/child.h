@@ -15,8 +15,9 @@ typedef struct child {
 
 /* Starts argv[0], found in PATH, with these arguments (the last one NULL). Of its descriptors, those whose bit is set
    in `pipes` (bit n: n, from 1 on) are pipes to us; stdin and whatever else is below 3 is /dev/null. It is in a process
-   group of its own, so that Ctrl-C reaches this program alone. Returns 0 with the reason in why; *missing says whether
-   the reason is that there is no such program. */
+   group of its own, so that Ctrl-C reaches this program alone. It does not outlive us: the system kills it when the
+   calling thread ends, however that comes about, so that this has to be one that stays. What it has started itself is
+   left to it. Returns 0 with the reason in why; *missing says whether the reason is that there is no such program. */
 int child_start(child *c, char *const *argv, unsigned pipes, int *missing, text *why);
 
 /* Closes one of the pipes. */

@@ -19,6 +19,9 @@ char *mem_copy(const char *s, size_t len);
 #define GROW(array, count, cap) ((count) < (cap) || mem_grow(&(array), sizeof *(array), &(cap)))
 int mem_grow(void *array, size_t size, size_t *cap);
 
+/* Bytes of this process that are in the machine's memory; 0: not known. */
+size_t mem_resident(void);
+
 /* Says what the last of these calls on this thread could not get. Always returns 0. */
 int say_no_memory(void);
 

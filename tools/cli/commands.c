@@ -336,8 +336,8 @@ const command COMMANDS[] = {
      "It starts with all CPUs and the batch that the library would take, goes on to better neighbours, and compares "
      "the best of them in turns. Of settings that differ by less than 1 % the one with the fewest threads wins. Where "
      "memory may end (on a GPU, with --memory), the largest batch is found first, by doubling, and by halving where "
-     "there is no memory. GIB is the memory of the models and of pictures on their way. Other programs disturb: --seconds can be "
-     "raised.\n\n"
+     "there is no memory. GIB is the memory of the models and of pictures on their way. Other programs disturb: on a "
+     "busy machine the choice may be wrong; a quiet one, or more --seconds, helps.\n\n"
      "A template is a text of lines KEY = VALUE: device, batch, threads, lanes, decoders, memory. None of them changes "
      "an embedding but the device, which may have another precision.",
      {"reid tune -m resnet50.safetensors --seconds 2 crops/ -o here.template",

@@ -218,8 +218,9 @@ const option OPTIONS[] = {
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv. Default, and for -: JSON lines on "
      "stdout"},
     {'o', "output", "FILE", "m", set_text, SHARED(output), 0, 0,
-     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture) or FILE.jsonl, "
-     "there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
+     "FILE.csv (a line for each match: query, decision, rank, identity, score, probability, picture), FILE.jsonl, or "
+     "FILE.html (a page with the pictures of queries and of their three best matches, to be filtered by doubtful and "
+     "wrong ones), there as a whole or not at all. Default: a table on stdout, with --json JSON lines"},
     {'o', "output", "FILE", "j", set_text, SHARED(output), 0, 0,
      "FILE.npy (with FILE.ids.txt and FILE.meta.json), FILE.jsonl or FILE.csv, as the shards are"},
     {0, "gallery", "PATH", "md", set_text, SHARED(gallery), 0, 0,
@@ -435,6 +436,9 @@ const option OPTIONS[] = {
      "an earlier output: groups keep the numbers and names of those with which they share most crops"},
     {0, "add", "FILE.csv", "u", set_text, SHARED(add), 0, 0,
      "an earlier output whose groups stay as they are: new crops join one, are suggested for one, or make new ones"},
+    {0, "labels", "FILE.csv", "m", set_text, SHARED(labels), 0, 0,
+     "for FILE.html: columns path and identity, who the queries show, so that the page tells what is right and wrong. "
+     "Who is not in the gallery is a stranger. Default: a query's folder, if it has the name of an individual there"},
     {0, "labels", "FILE.csv", "u", set_text, SHARED(labels), 0, 0,
      "columns path and identity: who the crops show, to tell how well the groups agree"},
     {0, "own-labels", NULL, "u", set_flag, SHARED(own_labels), 0, 0,
@@ -540,12 +544,15 @@ const option OPTIONS[] = {
      "measure every setting five times, instead of searching among them: for comparison"},
     {0, "template", TEMPLATES "|FILE", "emibpgltswurfkd", set_text, SHARED(template), 0, 0,
      "device, batch, threads, lanes, decoders and memory as this template has them, which reid tune writes; options "
-     "that are given as well come before it. throughput: a decoder per CPU; latency: one picture at a time; low-memory: "
-     "that, and one decoder; cpu: throughput without a GPU"},
-    {0, "json", NULL, "emibcgltjufdn", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
-    {0, "stats", NULL, "emg", set_flag, SHARED(stats), 0, 0,
+     "that are given as well come before it. throughput: a decoder per CPU; latency: one picture at a time; "
+     "low-memory: that, and one decoder; cpu: throughput without a GPU"},
+    {0, "json", NULL, "emibcgltjufkdn", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {0, "stats", NULL, "emgk", set_flag, SHARED(stats), 0, 0,
      "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
      "would help; with --json as a line of JSON"},
+    {0, "trace", "FILE.json", "emg", set_text, SHARED(trace), 0, 0,
+     "when each picture was read, decoded, computed and handed out, what each thread did, memory, and the operations "
+     "of the first 3 batches and of every 64th, for ui.perfetto.dev; about 2 KB for each picture"},
     {'q', "quiet", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
     {'v', "verbose", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},

@@ -30,7 +30,7 @@ typedef struct options {
     size_t memory;
     long long max_pixels;
     int flip, raw, latency, json, quiet, verbose, stats, jpeg; /* jpeg: a jpeg_decoder */
-    const char *kernels, *pack, *chip;
+    const char *kernels, *pack, *chip, *trace;
 
     const char *output, *boxes, *category;
     double min_conf; /* NAN: not given */

@@ -55,14 +55,16 @@ static int run(embedding *e, models *all) {
         output_discard(e->out);
         return 2;
     }
-    stream_stats stats;
+    int traced;
     stream_job job = {.all = all, .list = e->list, .first = first + done, .end = end, .decode = decoding(o),
-                      .label = "embedding", .fn = take_row, .user = e, .stats = &stats};
-    stream_result result = stream_run(&job);
-    say_stats(o, &stats, all, "write");
+                      .label = "embedding", .fn = take_row, .user = e, .last = "write"};
+    stream_result result = run_stream(o, &job, &traced);
     if (result == STREAM_INTERRUPTED) output_interrupt(e->out);
     else if (result == STREAM_FAILED) output_discard(e->out);
-    else return finish(e, end - first, all->dim);
+    else {
+        const int status = finish(e, end - first, all->dim);
+        return traced ? status : 2;
+    }
     return 2;
 }
 

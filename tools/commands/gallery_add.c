@@ -46,7 +46,7 @@ typedef struct adding {
     said_line *lines;          /* [waiting], with --json */
     size_t line_cap, waiting, late, added, failed; /* late: of those that wait, what a commit has refused */
     double saved;
-    int broken;
+    int broken, untraced;      /* untraced: --trace could not be written */
 } adding;
 
 static int refuse(adding *a, const char *id, const char *why) {
@@ -242,14 +242,14 @@ static int add_pictures(adding *a, const store_meta *meta) {
     else if ((a->o->list ? read_list(a, &list) : collect_inputs(&list, a->o)) && open_models(&all, a->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
-            stream_stats stats;
+            int traced;
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(a->o),
-                              .label = "adding", .fn = add_picture, .user = a, .stats = &stats};
+                              .label = "adding", .fn = add_picture, .user = a, .last = "store"};
             a->list = &list;
-            stream_result end = stream_run(&job);
-            say_stats(a->o, &stats, &all, "store");
+            stream_result end = run_stream(a->o, &job, &traced);
             if (end == STREAM_INTERRUPTED && !a->o->strict) commit(a);
             if (end == STREAM_FAILED) a->broken = 1;
+            if (!traced) a->untraced = 1;
             good = end != STREAM_INTERRUPTED;
         }
         models_close(&all);
@@ -292,6 +292,7 @@ static int finish(adding *a, int begun) {
     text_free(&t);
     if (!results_end(1)) return 2;
     if (strict_failure) return 1;
+    if (a->untraced) return 2;
     return a->added ? a->failed || a->broken : begun && !a->failed && !a->broken ? 0 : 2;
 }
 
@@ -306,6 +307,10 @@ int gallery_add(options *o, const char *path) {
         return 2;
     }
     int files = !o->models && all_are_files(o), begun = 1;
+    if (files && o->trace) {
+        say_error("gallery add: --trace is about pictures; files of embeddings are only copied");
+        return 2;
+    }
     a.to = templates_change(path);
     if (!a.to) return 2;
     store_meta meta = *templates_info(a.to);

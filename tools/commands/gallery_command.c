@@ -347,6 +347,7 @@ static int check_options(const options *o, const char *name) {
         {o->output != NULL, "-o", " export "},
         {o->boxes != NULL, "--boxes", " add search "},
         {o->stats, "--stats", " add search "},
+        {o->trace != NULL, "--trace", " add search "},
         {o->strict, "--strict", " add remove search push "},
         {o->root || o->lease != 60.0, "--root and --lease", " reembed "},
         {o->status || o->compare_models || o->switch_over || o->back || o->drop || o->partial,

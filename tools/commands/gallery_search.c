@@ -218,14 +218,13 @@ static int search_pictures(searching *s, const char *path) {
     if (collect_inputs(&list, s->o) && open_models(&all, s->o)) {
         makers_of_models(&all, &ours);
         if (makers_agree(&s->meta, path, &ours, &all, NULL)) {
-            stream_stats stats;
+            int traced;
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(s->o),
-                              .label = "searching", .fn = take_picture, .user = s, .stats = &stats};
+                              .label = "searching", .fn = take_picture, .user = s, .last = "search"};
             s->list = &list;
-            stream_result end = stream_run(&job);
-            say_stats(s->o, &stats, &all, "search");
+            stream_result end = run_stream(s->o, &job, &traced);
             if (end == STREAM_DONE) flush_queries(s);
-            if (end == STREAM_FAILED) s->broken = 1;
+            if (end == STREAM_FAILED || !traced) s->broken = 1;
             begun = end != STREAM_INTERRUPTED;
         }
         models_close(&all);
@@ -287,6 +286,7 @@ static int check_options(const searching *s, const char *path) {
     else if (o->all_hits && isnan(o->threshold) && isnan(s->meta.threshold) && parts == 1)
         say_error("gallery search: --all needs a --threshold");
     else if (o->best && o->by != REID_GROUP_TOP) say_error("gallery search: --best belongs to --by top");
+    else if (!o->models && o->trace) say_error("gallery search: --trace needs a model, -m WEIGHTS, and pictures");
     else if (!o->models && o->boxes) say_error("gallery search: --boxes needs a model, -m WEIGHTS");
     else return 1;
     return 0;

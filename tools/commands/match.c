@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "commands/match_html.h"
 #include "commands/requests.h"
 #include "gallery/makers.h"
 #include "identity/ask.h"
@@ -25,7 +26,8 @@ typedef struct matching {
     struct stat file;
     size_t failed;
     int query_width, identity_width;       /* of the table's columns */
-    enum { TABLE, JSON_LINES, CSV } form;
+    enum { TABLE, JSON_LINES, CSV, HTML } form;
+    match_html *page;                      /* of HTML */
     text line;
     pending file_out;                      /* of --output; zeroed without */
     size_t written;                        /* bytes of it */
@@ -146,10 +148,15 @@ static int take_query(void *user, size_t index, const float *row, const char *wh
     if (!row) {
         say_error("%s: %s", shown(query->id), why);
         m->failed++;
+        if (m->page) match_html_failure(m->page, index, why);
         return !m->o->strict;
     }
     int found = rank(m, query, row);
     if (found < 0) return 0;
+    if (m->page) {
+        m->broken = !match_html_query(m->page, index, m->hits, found);
+        return !m->broken;
+    }
     if (m->form == JSON_LINES) json_result(m, query, found);
     else if (m->form == CSV) csv_result(m, query, found);
     else table_result(m, query, found);
@@ -178,7 +185,14 @@ static int prepare(matching *m) {
     return m->hits != NULL;
 }
 
-/* FILE.csv or FILE.jsonl, under a temporary name until end_file. Returns 0 after saying what is wrong. */
+static int open_page(matching *m) {
+    const match_html_request r = {.o = m->o, .g = m->g, .queries = m->queries, .asked = m->asked};
+    if (m->form != HTML) return 1;
+    m->page = match_html_open(&r);
+    return m->page != NULL;
+}
+
+/* The file of --output, under a temporary name until end_file. Returns 0 after saying what is wrong. */
 static int begin_file(matching *m) {
     text temp = TEXT_INIT, why = TEXT_INIT;
     if (!m->o->output) return 1;
@@ -215,15 +229,14 @@ static void warn_of_strangers(const gallery *g) {
 /* The exit status. */
 static int match_all(matching *m, models *all) {
     size_t total = m->queries->count;
-    stream_stats stats;
+    int traced;
     stream_job job = {.all = all, .list = m->queries, .first = 0, .end = total, .decode = decoding(m->o),
-                      .label = "matching", .fn = take_query, .user = m, .stats = &stats};
+                      .label = "matching", .fn = take_query, .user = m, .last = "search"};
     if (!results_begin(m->o->strict) || !begin_file(m)) return 2;
     if (m->form == TABLE) add_header(m);
     if (m->form == CSV) text_puts(&m->line, "query,decision,rank,identity,score,probability,picture\n");
     if (m->line.len && !send_line(m)) return 2;
-    stream_result end = stream_run(&job);
-    say_stats(m->o, &stats, all, "search");
+    stream_result end = run_stream(m->o, &job, &traced);
     if (end == STREAM_INTERRUPTED) {
         results_abandon();
         return 2;
@@ -235,20 +248,25 @@ static int match_all(matching *m, models *all) {
         say_error("stopped at the first failed query (--strict)");
         return 1;
     }
-    if (!end_file(m) || m->failed == total) return 2;
+    if (m->page) match_html_write(m->page, &m->line);
+    if ((m->page && !send_line(m)) || !end_file(m) || m->failed == total || !traced) return 2;
     return m->failed || m->g->failed ? 1 : 0;
 }
 
-static int has_ending(const char *path, const char *ending) {
-    size_t n = strlen(path), end = strlen(ending);
-    return n > end && strcmp(path + n - end, ending) == 0;
+/* Which file --output asks for; TABLE: none that there is. */
+static int form_of(const char *path) {
+    if (text_ends_with(path, ".csv")) return CSV;
+    if (text_ends_with(path, ".jsonl")) return JSON_LINES;
+    return text_ends_with(path, ".html") ? HTML : TABLE;
 }
 
 static int check_options(const options *o) {
     if (!o->gallery) say_error("match: no --gallery; see \"reid help match\"");
     else if (!o->operand_count && !o->boxes) say_error("match: no QUERY; see \"reid help match\"");
-    else if (o->output && !has_ending(o->output, ".csv") && !has_ending(o->output, ".jsonl"))
-        say_error("match: %s: the name of the output must end in .csv or .jsonl", shown(o->output));
+    else if (o->output && form_of(o->output) == TABLE)
+        say_error("match: %s: the name of the output must end in .csv, .jsonl or .html", shown(o->output));
+    else if (o->labels && (!o->output || form_of(o->output) != HTML))
+        say_error("match: --labels is for the page of -o FILE.html; reid eval measures by labels");
     else if (o->weight_count && o->calibration)
         say_error("match: --weights would change the scores that --calibration is about");
     else if (o->weight_count && o->weight_count != o->models)
@@ -268,9 +286,10 @@ static int match_with(options *o, models *all, const inputs *queries, const cali
         const ask_request asked = {all, &g, c, o->weights, o->weight_count, o->threshold, &search};
         memset(&m, 0, sizeof m);
         m.o = o, m.g = &g, m.queries = queries, m.asked = &a;
-        m.form = o->output ? has_ending(o->output, ".csv") ? CSV : JSON_LINES : o->json ? JSON_LINES : TABLE;
+        m.form = o->output ? form_of(o->output) : o->json ? JSON_LINES : TABLE;
         warn_of_strangers(&g);
-        if (ask_open(&a, &asked) && prepare(&m)) status = match_all(&m, all);
+        if (ask_open(&a, &asked) && prepare(&m) && open_page(&m)) status = match_all(&m, all);
+        match_html_close(m.page);
         ask_close(&a);
         pending_close(&m.file_out);
         text_free(&m.line);

@@ -1,5 +1,6 @@
 #include "commands/requests.h"
 
+#include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
 
@@ -49,16 +50,45 @@ decode_settings decoding(const options *o) {
     return (decode_settings){.threads = o->decoders, .max_pixels = o->max_pixels, .jpeg = (jpeg_decoder)o->jpeg};
 }
 
-void say_stats(const options *o, const stream_stats *s, const models *all, const char *last) {
+/* On stderr. */
+static void say_stats(const options *o, const stream_job *job) {
     text t = TEXT_INIT;
-    const reid_info *info = &all->at[0].info;
-    const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = last,
+    const stream_stats *s = job->stats;
+    const reid_info *info = &job->all->at[0].info;
+    const stream_setting in = {.cpus = threads_here(), .threads = info->threads, .last = job->last,
                                .on_gpu = strcmp(info->device, "cpu") != 0, .jpeg = (jpeg_decoder)o->jpeg,
                                .by_fp32 = strcmp(info->precision, "fp32") == 0};
     if (!o->stats || s->rows == 0) return;
     (o->json ? stream_stats_json : stream_stats_table)(s, &in, &t);
     say_text(&t);
     text_free(&t);
+}
+
+/* Where --trace asks for one. Returns 0 after saying why there is none. */
+static int open_trace(const options *o, const char *label, trace **to) {
+    text program = TEXT_INIT;
+    *to = NULL;
+    if (!o->trace) return 1;
+    if (o->output && strcmp(o->output, o->trace) == 0) {
+        say_error("%s: -o and --trace cannot be the same file", shown(o->trace));
+        return 0;
+    }
+    text_printf(&program, "reid, %s", label);
+    *to = need_text(&program) ? trace_open(o->trace, program.s) : NULL;
+    text_free(&program);
+    return *to != NULL;
+}
+
+stream_result run_stream(const options *o, stream_job *job, int *traced) {
+    stream_stats stats = {0};
+    *traced = 1;
+    if (!open_trace(o, job->label, &job->trace)) return STREAM_FAILED;
+    job->stats = &stats;
+    stream_result end = stream_run(job);
+    say_stats(o, job);
+    *traced = trace_end(job->trace, end == STREAM_DONE) || end != STREAM_DONE;
+    job->trace = NULL, job->stats = NULL;
+    return end;
 }
 
 int collect_inputs(inputs *list, const options *o) {

@@ -16,8 +16,9 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
 int open_models(models *all, const options *o);
 
 decode_settings decoding(const options *o);
-/* Where --stats asks for it, on stderr, what s says. last: what is done with a row, in a word. */
-void say_stats(const options *o, const stream_stats *s, const models *all, const char *last);
+/* stream_run; what --stats asks for is then said on stderr, and what --trace asks for written: *traced is 0 after
+   saying why the trace of a stream that was done is not there. */
+stream_result run_stream(const options *o, stream_job *job, int *traced);
 /* Expands the operands. Returns 0 after saying what is wrong; free the list in any case. */
 int collect_inputs(inputs *list, const options *o);
 output_request output_of(const options *o);

@@ -1,12 +1,15 @@
 /* reid track: videos with a detector's boxes to tracks, their best frames, embeddings and individuals. */
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/results.h"
 #include "base/say.h"
+#include "base/threads.h"
 #include "commands/requests.h"
 #include "commands/tracking.h"
 #include "gallery/makers.h"
 #include "identity/decision.h"
+#include "identity/film_stats.h"
 #include "pictures/cuts.h"
 #include "report/film_report.h"
 
@@ -215,22 +218,69 @@ static int write_all(tracking *run) {
     return good || tracking_say(o->output, &why);
 }
 
-static int tell_summary(const tracking *run) {
-    text out = TEXT_INIT;
+static void json_summary(const tracking *run, text *out) {
+    text_puts(out, "{\"output\": ");
+    text_json(out, run->o->output);
+    text_puts(out, ", \"videos\": [");
     for (size_t i = 0; i < run->count; i++) {
         const film *f = &run->films[i];
-        text_visible(&out, f->r->video.path);
-        text_printf(&out, ": %zu %s, %zu boxes, %zu %s, %zu tracks\n", f->frames, f->r->photos ? "photos" : "frames",
+        text_puts(out, i ? ", {\"path\": " : "{\"path\": ");
+        text_json(out, f->r->video.path);
+        text_printf(out, ", \"%s\": %zu, \"boxes\": %zu, \"%s\": %zu, \"tracks\": %zu}",
+                    f->r->photos ? "photos" : "frames", f->frames, f->found.count,
+                    f->r->photos ? "bursts" : "scenes", f->scene_count, f->wholes);
+    }
+    text_printf(out, "], \"crops\": %zu, \"individuals\": %zu, \"threshold\": %.9g}\n", run->rows.list.count,
+                run->groups, run->threshold);
+}
+
+static void plain_summary(const tracking *run, text *out) {
+    for (size_t i = 0; i < run->count; i++) {
+        const film *f = &run->films[i];
+        text_visible(out, f->r->video.path);
+        text_printf(out, ": %zu %s, %zu boxes, %zu %s, %zu tracks\n", f->frames, f->r->photos ? "photos" : "frames",
                     f->found.count, f->scene_count, f->r->photos ? "bursts" : "scenes", f->wholes);
     }
-    text_printf(&out, "%zu crops of %zu individuals at %.6g\n", run->rows.list.count, run->groups, run->threshold);
+    text_printf(out, "%zu crops of %zu individuals at %.6g\n", run->rows.list.count, run->groups, run->threshold);
+}
+
+static int tell_summary(const tracking *run) {
+    text out = TEXT_INIT;
+    (run->o->json ? json_summary : plain_summary)(run, &out);
     int good = need_text(&out) && results_begin(0) && results_write(&out);
     text_free(&out);
     return results_end(good) && good;
 }
 
+/* What --stats asks for, on stderr, of a run that began then. */
+static void tell_stats(const tracking *run, double began, double grouping) {
+    const reid_info *info = &run->all.at[0].info;
+    film_setting in = {.seconds = clock_seconds() - began, .group = grouping, .cpus = threads_here(),
+                       .photos = run->photos.count > 0, .threads = info->threads,
+                       .on_gpu = strcmp(info->device, "cpu") != 0};
+    text t = TEXT_INIT;
+    if (!run->o->stats) return;
+    for (size_t i = 0; i < run->count; i++) in.tracks += run->films[i].wholes;
+    (run->o->json ? film_stats_json : film_stats_table)(&run->rows.work, &in, &t);
+    say_text(&t);
+    text_free(&t);
+}
+
+/* Individuals and files, of films that are read in a run that began then. Returns 0 after saying what is wrong. */
+static int finish(tracking *run, double began) {
+    const double read = clock_seconds();
+    if (!group(run)) return 0;
+    const double grouped = clock_seconds();
+    if (!write_all(run)) return 0;
+    run->rows.work.write += clock_seconds() - grouped;
+    if ((!run->o->quiet || run->o->json) && !tell_summary(run)) return 0;
+    tell_stats(run, began, grouped - read);
+    return 1;
+}
+
 /* The exit status. */
 static int run_all(tracking *run) {
+    const double began = clock_seconds();
     size_t unread = 0, incomplete = run->rows.failed;
     if (!tracking_films(run)) return 2;
     for (size_t i = 0; i < run->count; i++)
@@ -239,8 +289,7 @@ static int run_all(tracking *run) {
         say_error("no video could be read; nothing was written");
         return 2;
     }
-    if (!group(run) || !write_all(run)) return 2;
-    if (!run->o->quiet && !tell_summary(run)) return 2;
+    if (!finish(run, began)) return 2;
     return incomplete || run->rows.failed ? 1 : 0;
 }
 

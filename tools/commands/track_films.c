@@ -222,11 +222,13 @@ static int save(tracking *run, size_t end, int now) {
     text why = TEXT_INIT;
     if (!now && clock_seconds() - run->saved < every) return 1;
     if (!crop_rows_flush(&run->rows)) return 0;
+    const double began = clock_seconds();
     if (!folder_sync(&run->folder, &why)) return tracking_say(run->folder.work, &why);
     for (; run->recorded < end; run->recorded++) {
         const film *f = &run->films[run->recorded];
         if (!f->passing && !f->recalled && !record(run, run->recorded)) return 0;
     }
+    run->rows.work.write += clock_seconds() - began;
     run->saved = clock_seconds();
     return 1;
 }

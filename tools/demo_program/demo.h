@@ -19,8 +19,7 @@ typedef struct demo_shot {
     const char *label;
     demo_role role;
     size_t individual; /* among the enrolled ones */
-    text thumbnail;    /* JPEG in base64 */
-    int width, height; /* of the thumbnail */
+    text thumbnail;    /* JPEG */
 } demo_shot;
 
 typedef struct demo_model {
@@ -52,7 +51,7 @@ typedef struct demo_verdict {
 typedef struct demo_held_out {
     double *own, *other; /* sorted */
     size_t count;
-    double missed, mistaken; /* rates of error at the threshold */
+    size_t missed, mistaken; /* of them, at the threshold */
 } demo_held_out;
 
 typedef struct demo {
@@ -69,10 +68,8 @@ typedef struct demo {
     size_t first_right, accepted_right, rejected_right;
 } demo;
 
-/* Fills width, height and thumbnail. */
+/* Fills in the thumbnail. */
 void demo_thumbnail(demo_shot *shot, const picture *p);
-/* The style sheet of all pages. */
-extern const char demo_style[];
 /* The page, one file that needs nothing else. */
 void demo_page(const demo *d, text *out);
 

@@ -15,6 +15,7 @@
 #include "base/say.h"
 #include "demo_program/demo.h"
 #include "pictures/thumbnail.h"
+#include "report/match_page.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -290,10 +291,10 @@ static colour_text css(int group) {
     return t;
 }
 
-static void add_tile(text *out, double part, double whole, const char *label) {
-    text_printf(out, "<div class=\"tile\"><b>%.0f", part);
-    if (whole >= 0) text_printf(out, " / %.0f", whole);
-    text_printf(out, "</b><span>%s</span></div>\n", label);
+static void add_tile(text *out, size_t part, const size_t *whole, const char *label) {
+    char figure[32];
+    snprintf(figure, sizeof figure, "%zu", part);
+    page_tile(out, figure, whole, label);
 }
 
 static void add_tiles(const result *r, text *out) {
@@ -312,12 +313,13 @@ static void add_tiles(const result *r, text *out) {
         deer_of(seen, &only);
         pure_groups += only != 0;
     }
-    text_puts(out, "<div class=\"tiles\">\n");
-    add_tile(out, (double)pure, (double)r->count, "tracks follow one deer only");
-    add_tile(out, r->groups, -1, "individuals were found");
-    add_tile(out, (double)deer, -1, "deer were drawn");
-    add_tile(out, (double)pure_groups, r->groups, "of the individuals are one deer");
-    text_puts(out, "</div>\n");
+    const size_t found = (size_t)r->groups;
+    page_tiles(out);
+    add_tile(out, pure, &r->count, "tracks follow one deer only");
+    add_tile(out, found, NULL, "individuals were found");
+    add_tile(out, deer, NULL, "deer were drawn");
+    add_tile(out, pure_groups, &found, "of the individuals are one deer");
+    page_tiles_end(out);
 }
 
 static void add_lanes(const result *r, text *out) {
@@ -346,10 +348,13 @@ static void add_crop(const char *folder, const found_track *t, const shot *s, te
     text_printf(&path, "%s/%s", folder, s->path);
     if (text_failed(&path) || !picture_open(&p, path.s, &limits, &why) || !picture_decode(&p, &why) ||
         !thumbnail_make(&small, &p, NULL, THUMB, &why)) die("%s: %s", shown(s->path), why.s);
-    text_printf(out, "<div><img width=\"%d\" height=\"%d\" alt=\"track %u at %.1f s\" src=\"data:image/jpeg;base64,",
-                small.width, small.height, (unsigned)t->number, s->seconds);
-    text_base64(out, small.jpeg.s, small.jpeg.len);
-    text_printf(out, "\"/>track %u<br/>%.1f s</div>\n", (unsigned)t->number, s->seconds);
+    text_clear(&why);
+    text_printf(&why, "A crop of individual %d: track %u at %.1f s of the film", t->group, (unsigned)t->number,
+                s->seconds);
+    if (text_failed(&why)) die("out of memory");
+    text_puts(out, "<div>");
+    page_picture(out, &small.jpeg, why.s);
+    text_printf(out, "track %u<br/>%.1f s</div>\n", (unsigned)t->number, s->seconds);
     text_free(&small.jpeg), text_free(&path), text_free(&why);
     picture_free(&p);
 }
@@ -383,18 +388,18 @@ typedef struct page_request {
 
 static void add_head(const page_request *q, const result *r, const text *film, text *out) {
     const char *slash = strrchr(q->back, '/');
-    text_printf(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
-                     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
-                     "<title>reid.h: who is in the film?</title>\n<style>%s%s</style></head>\n<body>\n"
-                     "<p><a href=\"", demo_style, STYLE);
+    const page_head head = {.title = "Who is in the film?", .style = STYLE, .free_style = 1};
+    page_begin(out, &head);
+    text_puts(out, "<p>Back to <a href=\"");
     text_html(out, slash ? slash + 1 : q->back);
-    text_printf(out, "\">Who is it?</a></p><h1>Who is in the film?</h1>\n<p class=\"soft\">A drawn film of %.1f s, "
-                     "%.0f frames, %d scenes, with the boxes of a detector that makes mistakes, by <code>reid track"
-                     "</code>.</p>\n", r->seconds, r->frames, r->scenes);
+    text_printf(out, "\">who is it?</a></p><p class=\"soft\">A drawn film of %.1f s, %.0f frames, %d scenes, with the "
+                     "boxes of a detector that makes mistakes, by <code>reid track</code>.</p>\n", r->seconds,
+                r->frames, r->scenes);
     if (q->synthetic)
         text_puts(out, "<p class=\"note\"><strong>The weights are synthetic.</strong> Nobody trained them: tracks do "
                        "not need them, but individuals are told apart by strong patterns alone.</p>\n");
-    text_puts(out, "<video controls=\"controls\" loop=\"loop\" muted=\"muted\" autoplay=\"autoplay\" "
+    text_puts(out, "<video aria-label=\"The film, with a frame in the colour of its individual around each deer\" "
+                   "controls=\"controls\" loop=\"loop\" muted=\"muted\" autoplay=\"autoplay\" "
                    "playsinline=\"playsinline\" src=\"data:video/webm;base64,");
     text_base64(out, film->s, film->len);
     text_puts(out, "\"></video>\n");
@@ -411,7 +416,7 @@ static int write_page(const page_request *q) {
     add_tiles(&r, &page);
     add_groups(&r, q->folder, &page);
     add_lanes(&r, &page);
-    text_puts(&page, "</body></html>\n");
+    page_end(&page);
     if (!file_write(q->out, &page, &why)) die("%s: %s", shown(q->out), why.s);
     text_free(&film), text_free(&page);
     return 0;

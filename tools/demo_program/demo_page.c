@@ -1,10 +1,11 @@
-/* The demo's page: one HTML file with its style and pictures inside, well-formed as XML too. */
+/* The demo's page: that of `reid match -o FILE.html`, with where its threshold comes from, who is enrolled, and what
+   each network is worth. */
 #include "demo_program/demo.h"
 
 #include "pictures/thumbnail.h"
+#include "report/match_page.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <math.h>
 
 enum { THUMB = 200 }; /* longer side in pixels */
 
@@ -12,39 +13,18 @@ enum { THUMB = 200 }; /* longer side in pixels */
 void demo_thumbnail(demo_shot *shot, const picture *p) {
     thumbnail t;
     text why = TEXT_INIT;
-    if (thumbnail_make(&t, p, NULL, THUMB, &why)) text_base64(&shot->thumbnail, t.jpeg.s, t.jpeg.len);
+    if (thumbnail_make(&t, p, NULL, THUMB, &why)) text_join(&shot->thumbnail, &t.jpeg);
     else text_no_memory(&shot->thumbnail); /* nothing else can be wrong with a whole picture; the page tells it */
-    shot->width = t.width;
-    shot->height = t.height;
     text_free(&t.jpeg);
     text_free(&why);
 }
 
-/* ---- building blocks --------------------------------------------------------------------------------------------- */
-
-static void add_image(text *out, const demo_shot *s) {
-    text_printf(out, "<img width=\"%d\" height=\"%d\" alt=\"", s->width, s->height);
-    text_html(out, s->label);
-    text_puts(out, "\" title=\"");
-    text_html(out, s->label);
-    text_puts(out, "\" src=\"data:image/jpeg;base64,");
-    text_join(out, &s->thumbnail);
-    text_puts(out, "\"/>");
-}
-
-static void tile(text *out, size_t part, size_t whole, const char *label) {
-    if (whole) text_printf(out, "<div class=\"tile\"><b>%zu / %zu</b><span>%s</span></div>\n", part, whole, label);
-}
-
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
 static void add_head(const demo *d, text *out) {
-    text_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>"
-                   "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>"
-                   "<title>reid.h: who is it?</title>\n<style>");
-    text_puts(out, demo_style);
-    text_puts(out, "</style></head>\n<body>\n<h1>Who is it?</h1>\n<p class=\"soft\">");
-    text_printf(out, "%zu pictures from <code>", d->count);
-    text_html(out, d->folder);
+    const page_head head = {.title = "Who is it?"};
+    page_begin(out, &head);
+    text_printf(out, "<p class=\"soft\">%zu pictures from <code>", d->count);
+    page_text(out, d->folder);
     text_printf(out, "</code>, %zu individuals enrolled, compared by reid.h %s on the CPU (%s, %d threads).</p>\n",
                 d->individuals, reid_version_string(), d->model[0].info.isa, d->model[0].info.threads);
     if (d->film) {
@@ -59,50 +39,100 @@ static void add_head(const demo *d, text *out) {
                        "nobody trained them, so that this page needs no download. They tell strongly patterned coats "
                        "apart, and little else. For real animals, people or cars use trained weights: "
                        "<code>models/get resnet50</code>, then <code>sh tools/demo -m resnet50.safetensors FOLDER"
-                       "</code> with one folder of pictures for each individual.</p>\n");
-    text_puts(out, "<div class=\"tiles\">\n");
-    tile(out, d->first_right, d->unseen, "unseen views: best match is right (rank-1)");
-    if (d->decides) {
-        tile(out, d->accepted_right, d->unseen, "unseen views: accepted as the right one");
-        tile(out, d->rejected_right, d->strangers, "pictures of strangers: unknown");
-        text_printf(out, "<div class=\"tile\"><b>%.3f</b><span>threshold</span></div>\n", d->threshold);
-    }
-    text_puts(out, "</div>\n");
+                       "</code> with one folder of pictures for each individual. <code>reid match -o FILE.html</code> "
+                       "writes such a page about any queries.</p>\n");
 }
 
-static void add_bars(text *out, const double *values, size_t n, double low, double high, double scale,
-                     const char *color, double shift) {
-    enum { BINS = 40 };
-    size_t bins[BINS] = {0};
+/* ---- the threshold ----------------------------------------------------------------------------------------------- */
+
+/* The chart's coordinates, of which a phone shows a third as many pixels: letters are 13 to 32 of these units high. */
+enum { WIDTH = 960, HEIGHT = 376, LEFT = 110, RIGHT = 940, TOP = 24, BOTTOM = 260, BINS = 40 };
+
+static void count_bins(const double *values, size_t n, double low, double high, size_t bins[BINS], size_t *most) {
     for (size_t i = 0; i < n; i++) {
         int bin = (int)((values[i] - low) / (high - low) * BINS);
-        bins[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1]++;
+        size_t *at = &bins[bin < 0 ? 0 : bin < BINS ? bin : BINS - 1];
+        if (++*at > *most) *most = *at;
     }
+}
+
+static void add_bars(text *out, const size_t bins[BINS], double unit, const char *kind, double shift) {
+    const double step = (double)(RIGHT - LEFT) / BINS;
     for (int i = 0; i < BINS; i++)
         if (bins[i])
-            text_printf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"7\" height=\"%.1f\" fill=\"var(%s)\"/>\n",
-                        20 + 17.0 * i + shift, 170 - scale * (double)bins[i], scale * (double)bins[i], color);
+            text_printf(out, "<rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n", kind,
+                        LEFT + step * (i + shift), BOTTOM - unit * (double)bins[i], 0.44 * step,
+                        unit * (double)bins[i]);
+}
+
+/* Lines and numbers: five scores below, and at most five counts at the left. */
+static void add_axes(text *out, double low, double high, size_t most, double unit) {
+    enum { TICKS = 4 };
+    size_t each = (most + TICKS - 1) / TICKS;
+    for (size_t n = 0; n <= most; n += each)
+        text_printf(out, "<line class=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/><text x=\"%d\" "
+                         "y=\"%.1f\" text-anchor=\"end\" dominant-baseline=\"middle\">%zu</text>\n",
+                    n ? "grid" : "axis", LEFT, RIGHT, BOTTOM - unit * (double)n, BOTTOM - unit * (double)n, LEFT - 10,
+                    BOTTOM - unit * (double)n, n);
+    for (int i = 0; i <= TICKS; i++) {
+        double x = LEFT + (double)(RIGHT - LEFT) * i / TICKS;
+        text_printf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/><text x=\"%.1f\" y=\"%d\" "
+                         "text-anchor=\"%s\">%.2f</text>\n", x, x, BOTTOM, BOTTOM + 8, x, BOTTOM + 50,
+                    i < TICKS ? "middle" : "end", low + (high - low) * i / TICKS);
+    }
+    text_printf(out, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">best score</text>\n<text x=\"36\" y=\"%d\" "
+                     "text-anchor=\"middle\" transform=\"rotate(-90 36 %d)\">pictures</text>\n",
+                (LEFT + RIGHT) / 2, HEIGHT - 12, (TOP + BOTTOM) / 2, (TOP + BOTTOM) / 2);
 }
 
 static void add_histogram(const demo *d, text *out) {
     const demo_held_out *h = &d->held_out;
-    double low = h->own[0] < h->other[0] ? h->own[0] : h->other[0], high = 1, at;
+    size_t own[BINS] = {0}, other[BINS] = {0}, most = 0;
+    double low = h->own[0] < h->other[0] ? h->own[0] : h->other[0], high = 1;
     if (high - low < 0.01) low = high - 0.01;
-    at = 20 + 680 * (d->threshold - low) / (high - low);
-    text_printf(out, "<svg viewBox=\"0 0 720 200\" role=\"img\" aria-label=\"histogram of scores\" "
-                     "style=\"max-width:720px\">\n<line x1=\"20\" x2=\"700\" y1=\"170\" y2=\"170\" "
-                     "stroke=\"var(--soft)\"/>\n");
-    double scale = 600.0 / (double)(h->count + 4);
-    add_bars(out, h->own, h->count, low, high, scale, "--own", 1);
-    add_bars(out, h->other, h->count, low, high, scale, "--other", 8.5);
-    text_printf(out, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"8\" y2=\"176\" stroke=\"var(--ink)\" "
-                     "stroke-dasharray=\"4 3\"/><text x=\"%.1f\" y=\"14\" text-anchor=\"end\">threshold %.3f</text>\n",
-                at, at, at - 5, d->threshold);
-    text_printf(out, "<text x=\"20\" y=\"190\">%.2f</text><text x=\"700\" y=\"190\" text-anchor=\"end\">%.2f</text>\n"
-                     "</svg>\n", low, high);
+    count_bins(h->own, h->count, low, high, own, &most);
+    count_bins(h->other, h->count, low, high, other, &most);
+    double unit = (double)(BOTTOM - TOP) / (double)most, at = LEFT + (RIGHT - LEFT) * (d->threshold - low) / (high - low);
+    text_printf(out, "<figure><figcaption><span><span class=\"key own\"></span>with its own individual</span><span>"
+                     "<span class=\"key other\"></span>with everybody else</span><span><span class=\"key at\"></span>"
+                     "threshold %.3f</span></figcaption>\n<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"How "
+                     "many of %zu left-out pictures have which best score. With their own individual: from %.2f to "
+                     "%.2f, half of them above %.2f. With everybody else: from %.2f to %.2f, half of them below %.2f. "
+                     "The threshold is %.3f.\">\n", d->threshold, WIDTH, HEIGHT, h->count, h->own[0],
+                h->own[h->count - 1], h->own[h->count / 2], h->other[0], h->other[h->count - 1], h->other[h->count / 2],
+                d->threshold);
+    add_axes(out, low, high, most, unit);
+    add_bars(out, own, unit, "own", 0.05);
+    add_bars(out, other, unit, "other", 0.51);
+    text_printf(out, "<line class=\"threshold\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\"/>\n</svg></figure>\n", at,
+                at, TOP - 16, BOTTOM);
 }
 
-static void add_threshold(const demo *d, text *out) {
+static double percent(double part, size_t whole) { return 100 * part / (double)whole; }
+
+/* The 95 % interval of a share that was seen in `whole` cases (Wilson 1927), in percent. */
+static void add_interval(text *out, size_t part, size_t whole) {
+    double n = (double)whole, z = 1.959964, p = (double)part / n, scale = 1 + z * z / n;
+    double middle = (p + z * z / (2 * n)) / scale, half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale;
+    text_printf(out, "%.0f to %.0f %%", 100 * fmax(0, middle - half), 100 * fmin(1, middle + half));
+}
+
+/* Two shares that look as if they contradicted each other: what each one counts, and how far chance moves it. */
+static void add_why_they_differ(const demo *d, const page_counts *n, text *out) {
+    const demo_held_out *h = &d->held_out;
+    if (!n->known) return;
+    text_printf(out, "<p>So %zu of %zu were missed here, and %zu of %zu above. Other pictures are counted: here "
+                     "enrolled ones, each without itself in the gallery, so with one view fewer of its individual to "
+                     "be found by; above the unseen views, with all of them. And both are few: with 95 %% certainty, "
+                     "pictures like these are missed in ", h->missed, h->count, n->known - n->accepted_right, n->known);
+    add_interval(out, h->missed, h->count);
+    text_puts(out, " of all cases, and those above in ");
+    add_interval(out, n->known - n->accepted_right, n->known);
+    text_puts(out, ".</p>\n");
+}
+
+static void add_threshold(const demo *d, const page_counts *n, text *out) {
+    const demo_held_out *h = &d->held_out;
     text_puts(out, "<h2>Where the threshold comes from</h2>\n");
     if (!d->decides) {
         text_puts(out, "<p>There is none. It takes two enrolled views of at least two individuals to derive one, so "
@@ -110,46 +140,55 @@ static void add_threshold(const demo *d, text *out) {
         return;
     }
     text_printf(out, "<p>From enrolled pictures only. Each of %zu was left out in turn. Its best score with the other "
-                     "views of its own individual <span style=\"color:var(--own)\">(green)</span> is what a known "
-                     "animal gets; its best score with everybody else <span style=\"color:var(--other)\">(orange)"
-                     "</span> is what it would get as a stranger. The threshold is where both errors are equally rare: "
-                     "%.0f %% of the left-out views would be missed, %.0f %% of the strangers mistaken for somebody. "
-                     "No query was used for it.</p>\n",
-                d->held_out.count, 100 * d->held_out.missed, 100 * d->held_out.mistaken);
+                     "views of its own individual is what a known animal gets; its best score with everybody else is "
+                     "what it would get as a stranger. The threshold is where both errors are equally rare: %zu of the "
+                     "left-out views (%.0f %%) would be missed, %zu of the strangers (%.0f %%) mistaken for somebody. "
+                     "No query was used for it.</p>\n", h->count, h->missed, percent((double)h->missed, h->count),
+                h->mistaken, percent((double)h->mistaken, h->count));
+    add_why_they_differ(d, n, out);
     add_histogram(d, out);
 }
 
-static void add_card(const demo *d, const demo_verdict *v, text *out) {
-    const demo_shot *q = &d->shots[v->shot];
-    int judged = d->decides && q->role != DEMO_ENROLLED;
-    const char *kind = !judged ? "" : !v->right ? " no" : q->role == DEMO_STRANGER ? " new" : " yes";
-    text_printf(out, "<div class=\"card%s\">", kind);
-    add_image(out, q);
-    text_puts(out, "<h3>");
-    if (d->decides && !v->accepted) text_puts(out, "unknown");
-    else if (v->found) text_html(out, d->shots[v->best[0].shot].who);
-    if (judged) text_puts(out, v->right ? " &#10003;" : " &#10007;");
-    text_puts(out, "</h3><small>");
-    text_html(out, q->label);
-    text_puts(out, q->role == DEMO_STRANGER ? " (never enrolled)</small>" : "</small>");
-    text_puts(out, "<div class=\"best\">");
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
+
+static void add_query(const demo *d, const demo_verdict *v, match_page *p) {
+    const demo_shot *s = &d->shots[v->shot];
+    page_match best[DEMO_BEST];
+    page_query q = {.path = s->label, .who = s->who, .jpeg = &s->thumbnail, .best = best, .found = v->found};
+    q.truth = s->role == DEMO_UNSEEN ? PAGE_KNOWN : s->role == DEMO_STRANGER ? PAGE_STRANGER : PAGE_UNLABELLED;
     for (int i = 0; i < v->found; i++) {
-        text_puts(out, "<div>");
-        add_image(out, &d->shots[v->best[i].shot]);
-        text_html(out, d->shots[v->best[i].shot].who);
-        text_printf(out, "<br/><b>%.3f</b></div>", v->best[i].score);
+        const demo_shot *m = &d->shots[v->best[i].shot];
+        best[i] = (page_match){.who = m->who, .path = m->label, .score = v->best[i].score, .probability = NAN,
+                               .jpeg = &m->thumbnail};
     }
-    text_puts(out, "</div></div>\n");
+    match_page_query(p, &q);
 }
 
-static void add_queries(const demo *d, text *out, demo_role role, const char *title, const char *about) {
+static void add_queries(const demo *d, match_page *p, demo_role role, const char *title, const char *about) {
     size_t n = 0;
     for (size_t i = 0; i < d->queries; i++) n += d->shots[d->verdicts[i].shot].role == role;
     if (!n) return;
-    text_printf(out, "<h2>%s</h2>\n<p>%s</p>\n<div class=\"cards\">\n", title, about);
+    match_page_section(p, title, about);
     for (size_t i = 0; i < d->queries; i++)
-        if (d->shots[d->verdicts[i].shot].role == role) add_card(d, &d->verdicts[i], out);
-    text_puts(out, "</div>\n");
+        if (d->shots[d->verdicts[i].shot].role == role) add_query(d, &d->verdicts[i], p);
+    match_page_section_end(p);
+}
+
+static void add_all_queries(const demo *d, match_page *p) {
+    add_queries(d, p, DEMO_UNSEEN, "Unseen views",
+                "Held back when the others were enrolled. Below each: the three most similar individuals.");
+    add_queries(d, p, DEMO_STRANGER, "Never enrolled",
+                "None of them is in the gallery. The right answer is <em>unknown</em>.");
+    add_queries(d, p, DEMO_ENROLLED, "Each picture against the others", "The most similar ones, with their scores.");
+}
+
+/* ---- who and what ------------------------------------------------------------------------------------------------ */
+static void add_enrolled(const demo_shot *s, text *out) {
+    text alt = TEXT_INIT;
+    text_printf(&alt, "%s, enrolled as %s", s->who, s->label);
+    if (text_failed(&alt)) text_no_memory(out);
+    else page_picture(out, &s->thumbnail, alt.s);
+    text_free(&alt);
 }
 
 static void add_gallery(const demo *d, text *out) {
@@ -159,17 +198,17 @@ static void add_gallery(const demo *d, text *out) {
             if (d->shots[end].role == DEMO_STRANGER) break;
         if (d->shots[i].role == DEMO_STRANGER) continue;
         text_puts(out, "<div><h3>");
-        text_html(out, d->shots[i].who);
+        page_text(out, d->shots[i].who);
         text_puts(out, "</h3><div class=\"row\">");
         for (size_t k = i; k < end; k++)
-            if (d->shots[k].role == DEMO_ENROLLED) add_image(out, &d->shots[k]);
+            if (d->shots[k].role == DEMO_ENROLLED) add_enrolled(&d->shots[k], out);
         text_puts(out, "</div></div>\n");
     }
     text_puts(out, "</div>\n");
 }
 
 static void add_networks(const demo *d, text *out) {
-    text_puts(out, "<h2>The networks</h2>\n<table>\n<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
+    text_puts(out, "<h2>The networks</h2>\n<div class=\"wide\"><table>\n<tr><th>network</th><th>floats</th><th>input</th><th>weight</th>"
                    "<th>best match right, alone</th><th>mean cosine, same</th><th>others</th><th>ms a picture</th>"
                    "</tr>\n");
     for (int i = 0; i < d->models; i++) {
@@ -181,19 +220,21 @@ static void add_networks(const demo *d, text *out) {
         text_printf(out, "</td><td>%d / %zu</td><td>%.2f</td><td>%.2f</td><td>%.1f</td></tr>\n", m->first_right,
                     d->unseen, m->own, m->other, m->ms);
     }
-    text_puts(out, "</table>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
+    text_puts(out, "</table></div>\n<p>A picture's score with an individual is the weighted sum of the networks' cosines, "
                    "the highest over the individual's enrolled pictures.</p>\n");
 }
 
 void demo_page(const demo *d, text *out) {
+    match_page p = {.threshold = d->decides ? d->threshold : NAN};
+    add_all_queries(d, &p);
     add_head(d, out);
-    add_threshold(d, out);
-    add_queries(d, out, DEMO_UNSEEN, "Unseen views",
-                "Held back when the others were enrolled. Below each: the three most similar individuals.");
-    add_queries(d, out, DEMO_STRANGER, "Never enrolled",
-                "None of them is in the gallery. The right answer is <em>unknown</em>.");
-    add_queries(d, out, DEMO_ENROLLED, "Each picture against the others", "The most similar ones, with their scores.");
+    page_tiles(out);
+    match_page_tiles(&p, out);
+    page_tiles_end(out);
+    add_threshold(d, &p.n, out);
+    match_page_queries(&p, out);
     add_gallery(d, out);
     add_networks(d, out);
-    text_puts(out, "</body></html>\n");
+    page_end(out);
+    match_page_free(&p);
 }

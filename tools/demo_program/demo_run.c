@@ -199,10 +199,10 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double rate_below(const double *sorted, size_t n, double threshold) {
+static size_t count_below(const double *sorted, size_t n, double threshold) {
     size_t below = 0;
     while (below < n && sorted[below] < threshold) below++;
-    return (double)below / (double)n;
+    return below;
 }
 
 /* The threshold at which a held-out view is missed as often as a stranger would be mistaken for somebody: the equal
@@ -221,14 +221,16 @@ static void calibrate(demo *d) {
     if (h->count < 4) return;
     qsort(h->own, h->count, sizeof *h->own, by_value);
     qsort(h->other, h->count, sizeof *h->other, by_value);
-    double *all = must_alloc(2 * h->count * sizeof *all), least = 2;
+    double *all = must_alloc(2 * h->count * sizeof *all);
+    size_t least = h->count + 1;
     memcpy(all, h->own, h->count * sizeof *all);
     memcpy(all + h->count, h->other, h->count * sizeof *all);
     qsort(all, 2 * h->count, sizeof *all, by_value);
     for (size_t i = 0; i + 1 < 2 * h->count; i++) {
         double middle = (all[i] + all[i + 1]) / 2;
-        double missed = rate_below(h->own, h->count, middle), mistaken = 1 - rate_below(h->other, h->count, middle);
-        double cost = (missed > mistaken ? missed : mistaken);
+        size_t missed = count_below(h->own, h->count, middle);
+        size_t mistaken = h->count - count_below(h->other, h->count, middle);
+        size_t cost = missed > mistaken ? missed : mistaken;
         if (cost >= least) continue;
         least = cost;
         d->threshold = middle;
@@ -320,6 +322,8 @@ static void print_verdict(const demo *d, const demo_verdict *v) {
     printf("%s\n", mark);
 }
 
+static double percent(size_t part, size_t whole) { return 100.0 * (double)part / (double)whole; }
+
 static void print_summary(const demo *d) {
     for (int i = 0; i < d->models; i++) {
         const demo_model *m = &d->model[i];
@@ -332,7 +336,8 @@ static void print_summary(const demo *d) {
         return;
     }
     printf("threshold %.3f, from %zu enrolled views left out in turn: %.0f %% of them missed, %.0f %% of strangers "
-           "mistaken\n", d->threshold, d->held_out.count, 100 * d->held_out.missed, 100 * d->held_out.mistaken);
+           "mistaken\n", d->threshold, d->held_out.count, percent(d->held_out.missed, d->held_out.count),
+           percent(d->held_out.mistaken, d->held_out.count));
     if (d->unseen) printf("accepted as the right one: %zu of %zu unseen views\n", d->accepted_right, d->unseen);
     if (d->strangers) printf("never enrolled and rejected: %zu of %zu\n", d->rejected_right, d->strangers);
 }

@@ -39,10 +39,12 @@ struct pipeline {
     int stop;
     slot ring[SLOTS];        /* picture number n is in slot n % SLOTS */
     pthread_t thread[MAX_THREADS];
-    int threads;
+    int threads, numbered;   /* of them: started; that have a number */
 };
 
 size_t pipeline_budget(const pipeline *p) { return p->budget / 2; }
+
+int pipeline_threads(const pipeline *p) { return p->threads; }
 
 static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) {
     size_t n = 1;
@@ -88,39 +90,45 @@ static void shrink(pipeline *p, decoded *d, size_t cost) {
     pthread_mutex_unlock(&p->lock);
 }
 
-/* The seconds that it took go to s. */
-static void decode(pipeline *p, decoded *d, size_t number, stream_stats *s) {
+static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
-    double began = clock_seconds(), now;
-    memset(s, 0, sizeof *s);
+    d->when.begun = clock_seconds();
     if (in->failure) {
         text_puts(&d->why, in->failure);
     } else if (picture_open(&d->pic, in->path, &p->limits, &d->why)) {
-        s->read = (now = clock_seconds()) - began, began = now;
+        d->when.opened = clock_seconds();
         d->cost = d->pic.cost;
         int good = wait_for_room(p, d, number);
-        s->room = (now = clock_seconds()) - began, began = now;
+        d->when.room = clock_seconds();
         good = good && picture_decode(&d->pic, &d->why);
-        s->decode = clock_seconds() - began;
+        d->when.end = clock_seconds();
         if (good) shrink(p, d, 3 * (size_t)d->pic.width * (size_t)d->pic.height);
         if (good) return;
         shrink(p, d, 0);
     }
     picture_free(&d->pic);
+    d->when.end = clock_seconds();
+}
+
+/* Of a file that could not be opened no time counts. */
+static void measure(stream_stats *to, const decode_times *t) {
+    to->pictures++;
+    if (t->opened <= 0) return;
+    to->read += t->opened - t->begun;
+    to->room += t->room - t->opened;
+    to->decode += t->end - t->room;
 }
 
 static void *work(void *user) {
     pipeline *p = user;
     decoded d;
     size_t number;
-    stream_stats mine;
+    const int mine = __atomic_fetch_add(&p->numbered, 1, __ATOMIC_RELAXED);
     while (claim(p, &d, &number)) {
-        decode(p, &d, number, &mine);
+        decode(p, &d, number);
+        d.when.thread = mine;
         pthread_mutex_lock(&p->lock);
-        p->measured.pictures++;
-        p->measured.read += mine.read;
-        p->measured.room += mine.room;
-        p->measured.decode += mine.decode;
+        measure(&p->measured, &d.when);
         p->ready++;
         p->ring[number % SLOTS].what = d;
         p->ring[number % SLOTS].ready = 1;
@@ -193,6 +201,13 @@ void pipeline_measured(pipeline *p, stream_stats *out) {
     *out = p->measured;
     pthread_mutex_unlock(&p->lock);
     out->decoders = p->threads;
+}
+
+void pipeline_now(pipeline *p, size_t *bytes, size_t *ready) {
+    pthread_mutex_lock(&p->lock);
+    *bytes = p->bytes;
+    *ready = p->ready;
+    pthread_mutex_unlock(&p->lock);
 }
 
 void pipeline_stop(pipeline *p) {

@@ -14,12 +14,19 @@ typedef struct decode_settings {
     jpeg_decoder jpeg;
 } decode_settings;
 
+/* When what happened to a picture, of clock_seconds; 0: it did not come to that. */
+typedef struct decode_times {
+    double begun, opened, room, end; /* a thread took it up; it was read; there was room for its pixels; it was done */
+    int thread;                      /* which one, from 0 */
+} decode_times;
+
 /* Neighbouring rows of one picture, which is decoded once for all of them. */
 typedef struct decoded {
     size_t first, count; /* rows of the input list */
     picture pic;         /* no rgb when it failed */
     size_t cost;         /* to be given back with pipeline_release */
     text why;
+    decode_times when;
 } decoded;
 
 /* Decodes rows first … end-1 of list. NULL after saying that there is no memory, no thread or not the
@@ -33,6 +40,10 @@ void pipeline_release(pipeline *p, decoded *d);
 size_t pipeline_budget(const pipeline *p);
 /* What its threads have done so far: pictures, decoders, read, decode, room, ready and taken. */
 void pipeline_measured(pipeline *p, stream_stats *out);
+/* Bytes of pictures that are decoded or being decoded, and pictures that wait to be taken, now. */
+void pipeline_now(pipeline *p, size_t *bytes, size_t *ready);
+/* Threads that read and decode. */
+int pipeline_threads(const pipeline *p);
 /* Stops the threads and frees everything. */
 void pipeline_stop(pipeline *p);
 

@@ -10,30 +10,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+typedef struct collected {
+    decoded is;
+    double taken; /* when it was handed over, of clock_seconds */
+} collected;
+
 /* Pictures that wait for their batch, and the rows that come out of them. */
 typedef struct batch {
     const stream_job *job;
     pipeline *pipe;
-    decoded *pictures;
+    collected *pictures;
     size_t count, cap, bytes;
     size_t rows, done, failed;
     stream_result end; /* STREAM_DONE until something ends it early */
     size_t batches;
     double wait, compute, last; /* seconds, see stream_stats */
+    double gathering; /* since when pictures are collected for the next batch */
+    stream_trace trace;
 } batch;
 
 /* One row of the batch: its image for the library, or why there is none. */
 typedef struct row {
     size_t index;
+    const decoded *of;
     reid_image image;
     reid_box box;
     const char *why;
 } row;
 
-static void describe(const stream_job *job, decoded *d, size_t index, row *r) {
+static void describe(const stream_job *job, const decoded *d, size_t index, row *r) {
     const input *in = &job->list->at[index];
     memset(r, 0, sizeof *r);
     r->index = index;
+    r->of = d;
     if (!d->pic.rgb) {
         r->why = d->why.len ? d->why.s : "unknown failure";
         return;
@@ -63,6 +72,21 @@ static int report(batch *b, size_t index, const float *values, const char *why) 
     return go_on || end_as(b, STREAM_STOPPED);
 }
 
+static const char *name_of(const batch *b, const decoded *d) { return b->job->list->at[d->first].path; }
+
+/* The pictures of rows that were computed from `began` to `computed` and are now handed out. */
+static void trace_rows(batch *b, const row *rows, size_t n, double began, double computed) {
+    const double now = clock_seconds();
+    for (size_t i = 0, end; i < n && b->trace.to; i = end) {
+        int any = 0;
+        for (end = i; end < n && rows[end].of == rows[i].of; end++) any = any || !rows[end].why;
+        const decoded *d = rows[i].of;
+        stream_trace_row(&b->trace, d, any ? began : computed, computed, now);
+        if (rows[end - 1].index + 1 == d->first + d->count) stream_trace_done(&b->trace, d, name_of(b, d), now);
+    }
+    stream_trace_out(&b->trace, computed, now, n);
+}
+
 /* Embeds the good ones of rows together. One that the library refuses fails the call, so they are then tried singly:
    the bits of a row do not depend on its company. */
 static int embed_rows(batch *b, const row *rows, size_t n) {
@@ -80,19 +104,40 @@ static int embed_rows(batch *b, const row *rows, size_t n) {
         if (!rows[i].why) images[good++] = rows[i].image;
     const double began = clock_seconds();
     int together = !good || models_embed(all, images, (int)good, values, &why);
-    b->compute += clock_seconds() - began;
+    const double computed = clock_seconds();
+    b->compute += computed - began;
     b->batches += good > 0;
+    if (good) stream_trace_computed(&b->trace, began, computed, good);
     for (size_t i = 0; i < n && go_on; i++) {
         float *mine = values + k * dim;
         const char *problem = rows[i].why;
         if (!problem && !together && !models_embed(all, &images[k], 1, mine, &why)) problem = why.s;
         if (!rows[i].why) k++;
+        if (problem) stream_trace_failure(&b->trace, rows[i].of, problem, clock_seconds());
         go_on = report(b, rows[i].index, problem ? NULL : mine, problem);
     }
+    trace_rows(b, rows, n, began, computed);
+    if (together && go_on) stream_trace_operations(&b->trace, images, good);
     free(images);
     free(values);
     text_free(&why);
     return go_on;
+}
+
+/* What is collected begins to be computed. */
+static void trace_collected(batch *b) {
+    if (!b->trace.to) return;
+    stream_trace_gathered(&b->trace, b->gathering, clock_seconds(), b->count);
+    for (size_t p = 0; p < b->count; p++)
+        stream_trace_picture(&b->trace, &b->pictures[p].is, name_of(b, &b->pictures[p].is), b->pictures[p].taken);
+    stream_trace_memory(&b->trace, b->pipe);
+}
+
+static void release_all(batch *b) {
+    for (size_t p = 0; p < b->count; p++) pipeline_release(b->pipe, &b->pictures[p].is);
+    b->count = b->bytes = b->rows = 0;
+    stream_trace_memory(&b->trace, b->pipe);
+    b->gathering = clock_seconds();
 }
 
 /* Everything that was collected. */
@@ -101,15 +146,15 @@ static int flush(batch *b) {
     size_t n = 0, limit = (size_t)b->job->all->batch, at = 0;
     int go_on = 1;
     if (!rows) return end_as(b, STREAM_FAILED);
+    trace_collected(b);
     for (size_t p = 0; p < b->count; p++)
-        for (size_t i = 0; i < b->pictures[p].count; i++) {
-            describe(b->job, &b->pictures[p], b->pictures[p].first + i, &rows[n]);
+        for (size_t i = 0; i < b->pictures[p].is.count; i++) {
+            describe(b->job, &b->pictures[p].is, b->pictures[p].is.first + i, &rows[n]);
             n++;
         }
     for (; at < n && go_on && !interrupted(); at += limit)
         go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
-    for (size_t p = 0; p < b->count; p++) pipeline_release(b->pipe, &b->pictures[p]);
-    b->count = b->bytes = b->rows = 0;
+    release_all(b);
     free(rows);
     return go_on;
 }
@@ -120,7 +165,7 @@ static int collect(batch *b, decoded *d) {
         pipeline_release(b->pipe, d);
         return end_as(b, STREAM_FAILED);
     }
-    b->pictures[b->count++] = *d;
+    b->pictures[b->count++] = (collected){*d, clock_seconds()};
     b->bytes += d->cost;
     b->rows += d->count;
     return 1;
@@ -153,6 +198,9 @@ stream_result stream_run(const stream_job *job) {
     if (job->first == job->end) return STREAM_DONE;
     b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode);
     if (!b.pipe) return STREAM_FAILED;
+    b.trace = (stream_trace){.to = job->trace, .all = job->all, .last = job->last};
+    stream_trace_begin(&b.trace, pipeline_threads(b.pipe));
+    b.gathering = clock_seconds();
     progress_start(job->label, job->end - job->first);
     while (go_on && next(&b, &d)) {
         go_on = collect(&b, &d);
@@ -161,8 +209,9 @@ stream_result stream_run(const stream_job *job) {
     if (go_on && !interrupted()) flush(&b);
     progress_stop();
     if (job->stats) tell(&b, clock_seconds() - began, job->stats);
-    for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p]);
+    for (size_t p = 0; p < b.count; p++) pipeline_release(b.pipe, &b.pictures[p].is);
     pipeline_stop(b.pipe);
+    stream_trace_end(&b.trace);
     free(b.pictures);
     return interrupted() ? STREAM_INTERRUPTED : b.end;
 }

@@ -4,6 +4,7 @@
 
 #include "embedding/models.h"
 #include "embedding/pipeline.h"
+#include "embedding/stream_trace.h"
 #include "pictures/inputs.h"
 
 /* Called once for every input in order: with its row, or with NULL and the reason of its failure. Returns 0 to stop. */
@@ -18,7 +19,9 @@ typedef struct stream_job {
     const char *label; /* for the progress bar */
     stream_fn fn;
     void *user;
+    const char *last;    /* what fn does with a row, in a word: write, search, store */
     stream_stats *stats; /* where to tell what took how long; may be NULL */
+    trace *trace;        /* where to write what happened when; may be NULL */
 } stream_job;
 
 typedef enum stream_result {

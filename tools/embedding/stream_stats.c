@@ -1,29 +1,24 @@
 #include "embedding/stream_stats.h"
 
+#include "embedding/stages.h"
+
+#include <stdio.h>
 #include <string.h>
 
 enum { READ, DECODE, ROOM, WAIT, COMPUTE, LAST, STAGES };
 
-typedef struct stage {
-    const char *name, *unit;
-    double items, per_second, busy; /* items of its own unit; in a second of the whole; share of its threads' time */
-    double queue;                   /* things that wait in front of it, on average; below 0: it has no queue */
-} stage;
-
-static double over(double a, double b) { return b > 0 ? a / b : 0; }
-
 static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGES]) {
     const double pictures = (double)s->pictures, rows = (double)s->rows, all = s->seconds * s->decoders;
     const stage made[STAGES] = {
-        {"read", "pictures", pictures, 0, over(s->read, all), -1},
-        {"decode", "pictures", pictures, 0, over(s->decode, all), -1},
-        {"wait for room", "pictures", pictures, 0, over(s->room, all), -1},
-        {"wait for pictures", "batches", (double)s->batches, 0, over(s->wait, s->seconds), -1},
-        {"compute", "rows", rows, 0, over(s->compute, s->seconds), over((double)s->ready, (double)s->taken)},
-        {in->last, "rows", rows, 0, over(s->last, s->seconds), -1},
+        {"read", "pictures", pictures, stages_ratio(s->read, all), -1},
+        {"decode", "pictures", pictures, stages_ratio(s->decode, all), -1},
+        {"wait for room", "pictures", pictures, stages_ratio(s->room, all), -1},
+        {"wait for pictures", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
+        {"compute", "rows", rows, stages_ratio(s->compute, s->seconds),
+         stages_ratio((double)s->ready, (double)s->taken)},
+        {in->last, "rows", rows, stages_ratio(s->last, s->seconds), -1},
     };
     memcpy(to, made, sizeof made);
-    for (int i = 0; i < STAGES; i++) to[i].per_second = over(to[i].items, s->seconds);
 }
 
 /* The thread that computes is always busy or waiting: it waits for what decodes, and decoding waits for it. */
@@ -52,35 +47,26 @@ static const char *advice(const stream_stats *s, const stream_setting *in) {
     }
 }
 
+static stages stages_of(const stream_stats *s, const stream_setting *in, stage at[STAGES]) {
+    fill(s, in, at);
+    return (stages){.at = at, .count = STAGES, .seconds = s->seconds, .bottleneck = bottleneck(s),
+                    .advice = advice(s, in)};
+}
+
 void stream_stats_table(const stream_stats *s, const stream_setting *in, text *out) {
     stage at[STAGES];
-    fill(s, in, at);
-    text_printf(out, "%-18s %10s %-9s %10s %6s %7s\n", "STAGE", "ITEMS", "", "PER S", "BUSY", "WAITING");
-    for (int i = 0; i < STAGES; i++) {
-        text_printf(out, "%-18s %10.0f %-9s %10.1f %5.1f%%", at[i].name, at[i].items, at[i].unit,
-                    at[i].per_second, 100 * at[i].busy);
-        if (at[i].queue >= 0) text_printf(out, " %7.1f", at[i].queue);
-        text_putc(out, '\n');
-    }
-    text_printf(out, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n", s->seconds,
-                s->decoders, in->threads, over((double)s->rows, (double)s->batches));
-    text_printf(out, "The bottleneck is %s. What would help: %s.\n", at[bottleneck(s)].name, advice(s, in));
+    const stages all = stages_of(s, in, at);
+    char below[160];
+    snprintf(below, sizeof below, "%.2f s, %d thread(s) read and decode, %d compute, %.1f rows in a batch\n",
+             s->seconds, s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches));
+    stages_table(&all, below, out);
 }
 
 void stream_stats_json(const stream_stats *s, const stream_setting *in, text *out) {
     stage at[STAGES];
-    fill(s, in, at);
-    text_printf(out, "{\"seconds\": %.6f, \"decoders\": %d, \"threads\": %d", s->seconds, s->decoders, in->threads);
-    text_printf(out, ", \"rows_in_a_batch\": %.3f, \"jpeg\": \"%s\"", over((double)s->rows, (double)s->batches),
-                jpeg_decoder_name(in->jpeg));
-    for (int i = 0; i < STAGES; i++) {
-        text_puts(out, i ? ", " : ", \"stages\": [");
-        text_printf(out, "{\"name\": \"%s\", \"unit\": \"%s\", \"items\": %.0f, \"per_second\": %.3f, \"busy\": %.4f",
-                    at[i].name, at[i].unit, at[i].items, at[i].per_second, at[i].busy);
-        if (at[i].queue >= 0) text_printf(out, ", \"waiting\": %.3f", at[i].queue);
-        text_putc(out, '}');
-    }
-    text_printf(out, "], \"bottleneck\": \"%s\", \"advice\": ", at[bottleneck(s)].name);
-    text_json(out, advice(s, in));
-    text_puts(out, "}\n");
+    const stages all = stages_of(s, in, at);
+    char more[160];
+    snprintf(more, sizeof more, "\"decoders\": %d, \"threads\": %d, \"rows_in_a_batch\": %.3f, \"jpeg\": \"%s\", ",
+             s->decoders, in->threads, stages_ratio((double)s->rows, (double)s->batches), jpeg_decoder_name(in->jpeg));
+    stages_json(&all, more, out);
 }

@@ -1,5 +1,6 @@
 #include "identity/crop_rows.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
@@ -50,6 +51,7 @@ int crop_rows_flush(crop_rows *c) {
     size_t n = waiting(c);
     reid_image *images = n ? need_zeroed(n, sizeof *images) : NULL;
     int good = n == 0 || images != NULL;
+    const double began = clock_seconds();
     for (size_t i = 0; i < n && good; i++) {
         images[i].pixels = c->waiting[i].rgb;
         images[i].width = c->waiting[i].width;
@@ -57,7 +59,11 @@ int crop_rows_flush(crop_rows *c) {
         images[i].format = REID_RGB8;
         good = write_picture(c, c->list.at[c->done + i].id, &c->waiting[i]);
     }
+    const double written = clock_seconds();
     if (n) good = good && embed(c, images, n);
+    if (n && good) c->work.rows += n, c->work.batches++;
+    c->work.write += written - began;
+    c->work.compute += clock_seconds() - written;
     for (size_t i = 0; i < n; i++) free(c->waiting[i].rgb);
     free(images);
     c->done = c->list.count;

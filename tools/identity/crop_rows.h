@@ -11,6 +11,13 @@ typedef struct waiting_crop {
     int width, height;
 } waiting_crop;
 
+/* What was done, and the seconds that it took, in all films together: frames were read, boxes looked at and joined to
+   tracks, crops cut out, rows computed, and files written. Always counted; what another run has done is not in it. */
+typedef struct crop_work {
+    double read, choose, crop, compute, write;
+    size_t frames, boxes, crops, rows, batches;
+} crop_work;
+
 typedef struct crop_rows {
     models *all;
     const char *folder;    /* where the files go */
@@ -20,6 +27,7 @@ typedef struct crop_rows {
     size_t failed;
     waiting_crop *waiting; /* of rows from `done` on */
     size_t waiting_cap, bytes;
+    crop_work work;
 } crop_rows;
 
 /* All return 0 after saying what is wrong; free it in any case. */

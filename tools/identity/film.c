@@ -1,5 +1,6 @@
 #include "identity/film.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
@@ -212,7 +213,10 @@ static int offer(filming *run, const video_frame *v, size_t count, size_t i) {
     c->shot = (film_shot){.frame = (uint32_t)v->index, .place = (uint32_t)i, .seconds = v->seconds,
                           .box = run->boxes[i],
                           .crop = run->crops[i], .quality = quality};
+    const double began = clock_seconds();
     c->rgb = cut_out(v, &run->crops[i]);
+    run->rows->work.crop += clock_seconds() - began;
+    run->rows->work.crops++;
     if (!c->rgb) return forget(c), 0;
     best_put(&open->best, run->seconds, quality, c);
     return 1;
@@ -252,6 +256,7 @@ static int take_frame(filming *run, const video_frame *v) {
     size_t count = 0, first = run->next;
     while (first + count < d->count && d->at[first + count].frame == v->index) count++;
     run->next += count;
+    run->rows->work.boxes += count;
     if (v->seconds > run->seconds) run->seconds = v->seconds;
     f->frames = v->index + 1, f->seconds = run->seconds;
     if (!size_fits(run, v) || !begin_scene(run, v) || !make_room(run, count)) return 0;
@@ -264,6 +269,18 @@ static int take_frame(filming *run, const video_frame *v) {
         if (run->numbers[i] != TRACK_NONE && !offer(run, v, count, i)) return 0;
     }
     return take_ended(run);
+}
+
+/* Crops that are cut out, computed and written while a frame is taken have their own times. */
+static double others(const crop_work *w) { return w->crop + w->compute + w->write; }
+
+static int take_timed(filming *run, const video_frame *v) {
+    crop_work *w = &run->rows->work;
+    const double began = clock_seconds(), before = others(w);
+    const int good = take_frame(run, v);
+    w->frames++;
+    w->choose += clock_seconds() - began - (others(w) - before);
+    return good;
 }
 
 /* --- the end ------------------------------------------------------------------------------------------------------ */
@@ -300,15 +317,22 @@ static int fits_end(const filming *run) {
     return 0;
 }
 
+static int next_frame(filming *run, video *v, video_frame *frame, text *why) {
+    const double began = clock_seconds();
+    const int result = video_next(v, frame, why);
+    run->rows->work.read += clock_seconds() - began;
+    return result;
+}
+
 /* All frames, as far as they can be read. */
 static int read_frames(filming *run, video *v) {
     film *f = run->f;
     video_frame frame;
     text why = TEXT_INIT;
     int result, good = 1;
-    while ((result = video_next(v, &frame, &why)) == 1 && good) {
+    while ((result = next_frame(run, v, &frame, &why)) == 1 && good) {
         if (!frame.index) f->width = frame.width, f->height = frame.height;
-        good = take_frame(run, &frame) && !interrupted();
+        good = take_timed(run, &frame) && !interrupted();
     }
     video_end end = video_how_it_ended(v);
     text_puts(&f->decoder, video_decoder(v));
@@ -335,15 +359,22 @@ static int pass_over(filming *run, const video_frame *v, const text *why) {
     return begin_scene(run, v);
 }
 
+static int next_photo(filming *run, photo_frames *p, video_frame *frame, text *why) {
+    const double began = clock_seconds();
+    const int result = photo_frames_next(p, frame, why);
+    run->rows->work.read += clock_seconds() - began;
+    return result;
+}
+
 static int read_photos(filming *run, const uint32_t *wanted, size_t count) {
     film *f = run->f;
     video_frame frame;
     text why = TEXT_INIT;
     photo_frames *p = photo_frames_open(run->r->photos, wanted, count, run->r->burst, &run->r->decode);
     int good = p != NULL;
-    while (good && photo_frames_next(p, &frame, &why)) {
+    while (good && next_photo(run, p, &frame, &why)) {
         if (frame.rgb && !f->width) f->width = frame.width, f->height = frame.height;
-        good = why.len ? pass_over(run, &frame, &why) : take_frame(run, &frame);
+        good = why.len ? pass_over(run, &frame, &why) : take_timed(run, &frame);
     }
     photo_frames_close(p);
     text_free(&why);
@@ -383,7 +414,9 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     uint32_t *frames = good ? frames_with_boxes(&f->found, &wanted.wanted_count) : NULL;
     wanted.wanted = frames;
     if (!frames) good = 0;
+    const double began = clock_seconds();
     video *v = good && !r->photos ? video_open(&wanted, &f->problem) : NULL;
+    rows->work.read += clock_seconds() - began; /* ffmpeg looks at the file first */
     if (good && r->photos) good = read_photos(&run, frames, wanted.wanted_count);
     else if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
@@ -391,7 +424,9 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     if (good && (text_failed(&f->problem) || text_failed(&f->decoder))) good = say_no_memory();
     if (good) put_in_order(f);
     f->found.unit = BOX_PIXELS;
+    const double closed = clock_seconds();
     video_close(v);
+    rows->work.read += clock_seconds() - closed;
     for (size_t i = 0; i < run.open_count; i++) best_take(&run.open[i].best, NULL);
     tracks_free(run.tracker);
     free(run.open), free(run.boxes), free(run.crops), free(run.numbers), free(run.small), free(frames);

@@ -21,7 +21,8 @@ typedef struct pairs {
 
 typedef struct grouping {
     const film_groups_request *r;
-    float *rows;           /* (used, dim), weighted */
+    const float *rows;     /* (used, dim), weighted: those of r->rows, or own */
+    float *own;
     double scale;          /* of cosines to scores */
     uint32_t *place, used; /* [rows.list.count]: a row's place among those that are grouped; UINT32_MAX: it failed */
     pairs must, cannot;    /* of places */
@@ -30,23 +31,29 @@ typedef struct grouping {
 /* --- rows --------------------------------------------------------------------------------------------------------- */
 
 /* The cosine of two weighted rows is the weighted sum of their models' cosines over the sum of the weights. */
+static void weigh_row(const grouping *g, const float *in, float *out) {
+    const models *all = g->r->rows->all;
+    for (int m = 0; m < all->count; m++) {
+        float by = all->count > 1 ? (float)sqrt(g->r->weights[m]) : 1;
+        for (int k = 0; k < all->at[m].info.dim; k++) *out++ = by * *in++;
+    }
+}
+
+/* Rows of one model that are all there are taken as they are: of hours of film a copy is the largest thing there is. */
 static int weigh(grouping *g) {
     const crop_rows *from = g->r->rows;
-    const models *all = from->all;
-    size_t dim = (size_t)all->dim, n = from->list.count;
-    g->rows = need_array(n + 1, dim * sizeof *g->rows);
-    g->place = g->rows ? need_array(n + 1, sizeof *g->place) : NULL;
-    for (size_t i = 0; i < n && g->place; i++) {
-        const float *in = from->rows + i * dim;
-        float *out = g->rows + g->used * dim;
+    size_t dim = (size_t)from->all->dim, n = from->list.count;
+    int as_they_are = from->all->count == 1 && !from->failed && from->rows;
+    g->place = need_array(n + 1, sizeof *g->place);
+    g->own = g->place && !as_they_are ? need_array(n + 1, dim * sizeof *g->own) : NULL;
+    if (!g->place || (!as_they_are && !g->own)) return 0;
+    for (size_t i = 0; i < n; i++) {
         g->place[i] = from->list.at[i].failure ? UINT32_MAX : g->used++;
-        for (int m = 0; m < all->count && g->place[i] != UINT32_MAX; m++) {
-            float by = all->count > 1 ? (float)sqrt(g->r->weights[m]) : 1;
-            for (int k = 0; k < all->at[m].info.dim; k++) *out++ = by * *in++;
-        }
+        if (g->own && g->place[i] != UINT32_MAX) weigh_row(g, from->rows + i * dim, g->own + g->place[i] * dim);
     }
-    for (int m = 0; m < all->count; m++) g->scale += g->r->weights[m];
-    return g->place != NULL;
+    g->rows = g->own ? g->own : from->rows;
+    for (int m = 0; m < from->all->count; m++) g->scale += g->r->weights[m];
+    return 1;
 }
 
 /* The sum of the rows of a track; zeros when all of them failed. */
@@ -212,7 +219,7 @@ int film_groups_make(const film_groups_request *r, size_t *groups) {
     for (size_t i = 0; i < r->count && good; i++) good = join(&g, &r->films[i]) && link_film(&g, &r->films[i]);
     uint32_t *group = good ? need_array((size_t)g.used + 1, sizeof *group) : NULL;
     good = group && (g.used == 0 || ask(&g, group)) && hand_out(&g, group, groups);
-    free(group), free(g.rows), free(g.place), free(g.must.at), free(g.cannot.at);
+    free(group), free(g.own), free(g.place), free(g.must.at), free(g.cannot.at);
     return good;
 }
 

@@ -170,8 +170,8 @@ static size_t gather(const contest *k, size_t pool[POOL]) {
     return n;
 }
 
-/* Who leads now may have neighbours that nobody has looked at. Then the best ones in turn, so that a moment in which the
-   machine was busy hits one measurement of each at most, and half as many in the next round. 0 when measuring
+/* Who leads now may have neighbours that nobody has looked at. Then the best ones in turn, so that a moment in which
+   the machine was busy hits one measurement of each at most, and half as many in the next round. 0 when measuring
    failed. */
 static int finals(contest *k, double seconds) {
     enum { ROUNDS = 5, AT_LEAST = 3 };

@@ -1,11 +1,10 @@
 #include "server/prometheus.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 /* Names of models need no escapes: they are letters, digits, dots, dashes and underscores. */
 
@@ -120,16 +119,6 @@ static void add_front(text *t, const front_counts *front) {
             text_printf(t, "reid_http_responses_total{code=\"%d\"} %llu\n", i, (unsigned long long)front->answered[i]);
 }
 
-/* Pages that are in memory, of /proc/self/statm. */
-static double resident_bytes(void) {
-    unsigned long total = 0, resident = 0;
-    FILE *f = fopen("/proc/self/statm", "re");
-    if (!f) return 0;
-    int found = fscanf(f, "%lu %lu", &total, &resident);
-    fclose(f);
-    return found == 2 ? (double)resident * (double)sysconf(_SC_PAGESIZE) : 0;
-}
-
 static double cpu_seconds(void) {
     struct rusage used;
     memset(&used, 0, sizeof used);
@@ -159,6 +148,6 @@ void prometheus_text(text *t, const service *s, const front_counts *front) {
     add_gpu(t, s->gpu);
     add_front(t, front);
     single(t, "reid_uptime_seconds", "gauge", "Since the server was started.", clock_seconds() - s->started);
-    single(t, "process_resident_memory_bytes", "gauge", "Memory that the process has.", resident_bytes());
+    single(t, "process_resident_memory_bytes", "gauge", "Memory that the process has.", (double)mem_resident());
     single(t, "process_cpu_seconds_total", "counter", "CPU time of the process.", cpu_seconds());
 }

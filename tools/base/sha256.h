@@ -1,0 +1,9 @@
+/* SHA-256 (FIPS 180-4), by which a page names the one style sheet that may style it. */
+#ifndef REID_TOOLS_SHA256_H
+#define REID_TOOLS_SHA256_H
+
+#include <stddef.h>
+
+void sha256(const void *bytes, size_t len, unsigned char digest[32]);
+
+#endif

@@ -1,0 +1,209 @@
+#include "commands/match_html.h"
+
+#include "base/memory.h"
+#include "base/say.h"
+#include "identity/eval_labels.h"
+#include "review/album.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BEST = 3 };                                   /* pictures below a query */
+static const size_t MOST_PICTURES = (size_t)256 << 20; /* bytes of a page, beyond which it shows no more of them */
+static const size_t KEPT = (size_t)32 << 20;         /* of the gallery's, which many queries may show */
+
+struct match_html {
+    match_html_request r;
+    match_page page;
+    label_set labels;              /* of --labels, sorted by id; empty without */
+    const char **names;            /* [identities] of the gallery, sorted */
+    const char **query_ids, **image_paths;
+    album *queries, *images;
+    text failures;
+    size_t failed, without;        /* without: pictures that the page has no room for */
+};
+
+/* --- who is who --------------------------------------------------------------------------------------------------- */
+
+static int by_name(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static int by_id(const void *a, const void *b) { return strcmp(((const labelled *)a)->id, ((const labelled *)b)->id); }
+
+static int sort_names(match_html *h) {
+    const gallery *g = h->r.g;
+    h->names = need_array(g->identities, sizeof *h->names);
+    if (!h->names) return 0;
+    for (size_t i = 0; i < g->count; i++) h->names[g->at[i].identity_index] = g->at[i].identity;
+    qsort(h->names, g->identities, sizeof *h->names, by_name);
+    return 1;
+}
+
+static int is_enrolled(const match_html *h, const char *who) {
+    return bsearch(&who, h->names, h->r.g->identities, sizeof *h->names, by_name) != NULL;
+}
+
+static const labelled *label_of(const match_html *h, const char *id) {
+    const labelled wanted = {.id = (char *)id};
+    return h->labels.count ? bsearch(&wanted, h->labels.at, h->labels.count, sizeof wanted, by_id) : NULL;
+}
+
+/* --labels, in which a picture has one identity. */
+static int read_labels(match_html *h) {
+    const char *path = h->r.o->labels;
+    label_set *set = &h->labels;
+    size_t used = 0;
+    if (!path) return 1;
+    if (!labels_of_table(set, path, NULL)) return 0;
+    qsort(set->at, set->count, sizeof *set->at, by_id);
+    for (size_t i = 1; i < set->count; i++)
+        if (by_id(&set->at[i - 1], &set->at[i]) == 0 && strcmp(set->at[i - 1].identity, set->at[i].identity) != 0) {
+            say_error("%s: %s is both \"%s\" and \"%s\"", shown(path), shown(set->at[i].id),
+                      shown(set->at[i - 1].identity), shown(set->at[i].identity));
+            return 0;
+        }
+    for (size_t i = 0; i < h->r.queries->count; i++) used += label_of(h, h->r.queries->at[i].id) != NULL;
+    if (!used) say_warning("%s: none of its paths is a query", shown(path));
+    return 1;
+}
+
+/* Whom a query shows, as far as somebody has said so: --labels, where an identity that is not in the gallery is a
+   stranger; else the folder that it lies in, if it has the name of an individual of the gallery. */
+static void find_truth(const match_html *h, const input *in, page_query *q) {
+    const labelled *l = label_of(h, in->id);
+    q->who = l ? l->identity : in->identity;
+    if (is_enrolled(h, q->who)) q->truth = PAGE_KNOWN;
+    else if (l) q->truth = PAGE_STRANGER;
+    else q->truth = PAGE_UNLABELLED;
+}
+
+/* --- opening ------------------------------------------------------------------------------------------------------ */
+
+static int open_albums(match_html *h) {
+    const inputs *list = h->r.queries;
+    const gallery *g = h->r.g;
+    h->query_ids = need_array(list->count, sizeof *h->query_ids);
+    h->image_paths = h->query_ids ? need_array(g->count, sizeof *h->image_paths) : NULL;
+    if (!h->image_paths) return 0;
+    for (size_t i = 0; i < list->count; i++) h->query_ids[i] = list->at[i].id;
+    for (size_t i = 0; i < g->count; i++) h->image_paths[i] = g->at[i].path;
+    album_request r = {.ids = h->query_ids, .count = list->count, .boxes = list, .max_pixels = h->r.o->max_pixels,
+                       .cache = 0, .threads = 1};
+    h->queries = album_open(&r);
+    r.ids = h->image_paths, r.count = g->count, r.boxes = NULL, r.cache = KEPT;
+    h->images = h->queries ? album_open(&r) : NULL;
+    return h->images != NULL;
+}
+
+match_html *match_html_open(const match_html_request *r) {
+    match_html *h = need_zeroed(1, sizeof *h);
+    if (!h) return NULL;
+    h->r = *r;
+    h->page.threshold = r->asked->threshold;
+    match_page_section(&h->page, "Queries", "Below each, the most similar individuals by their most similar picture.");
+    if (sort_names(h) && read_labels(h) && open_albums(h)) return h;
+    match_html_close(h);
+    return NULL;
+}
+
+void match_html_close(match_html *h) {
+    if (!h) return;
+    album_close(h->queries), album_close(h->images);
+    labels_free(&h->labels);
+    match_page_free(&h->page);
+    text_free(&h->failures);
+    free(h->names);
+    free(h->query_ids), free(h->image_paths);
+    free(h);
+}
+
+/* --- queries ------------------------------------------------------------------------------------------------------ */
+
+/* Left empty where there is none that could be shown: a gallery's pictures may be elsewhere. */
+static void add_picture(match_html *h, album *from, size_t row, text *jpeg) {
+    text why = TEXT_INIT;
+    if (h->page.cards.len > MOST_PICTURES) h->without++;
+    else if (!album_picture(from, row, ALBUM_SMALL, jpeg, &why)) text_clear(jpeg);
+    text_free(&why);
+}
+
+int match_html_query(match_html *h, size_t query, const reid_hit *hits, int found) {
+    const input *in = &h->r.queries->at[query];
+    text jpeg = TEXT_INIT, pictures[BEST] = {TEXT_INIT};
+    page_match best[BEST];
+    page_query q = {.path = in->id, .jpeg = &jpeg, .best = best, .found = found < BEST ? found : BEST};
+    find_truth(h, in, &q);
+    add_picture(h, h->queries, query, &jpeg);
+    for (int i = 0; i < q.found; i++) {
+        const gallery_image *image = &h->r.g->at[hits[i].row];
+        const calibration *c = h->r.asked->c;
+        add_picture(h, h->images, hits[i].row, &pictures[i]);
+        best[i] = (page_match){.who = image->identity, .path = image->path, .score = hits[i].score,
+                               .probability = c ? calibration_probability(c, hits[i].score) : NAN,
+                               .jpeg = &pictures[i]};
+    }
+    match_page_query(&h->page, &q);
+    for (int i = 0; i < BEST; i++) text_free(&pictures[i]);
+    text_free(&jpeg);
+    return need_text(&h->page.cards);
+}
+
+void match_html_failure(match_html *h, size_t query, const char *why) {
+    h->failed++;
+    text_puts(&h->failures, "<li><code>");
+    page_text(&h->failures, h->r.queries->at[query].id);
+    text_puts(&h->failures, "</code> ");
+    page_text(&h->failures, why);
+    text_puts(&h->failures, "</li>\n");
+}
+
+/* --- the page ----------------------------------------------------------------------------------------------------- */
+
+static void add_introduction(const match_html *h, text *out) {
+    const gallery *g = h->r.g;
+    const page_counts *n = &h->page.n;
+    text_printf(out, "<p class=\"soft\">%zu queries, compared with %zu pictures of %zu individuals in <code>",
+                n->queries, g->count, g->identities);
+    text place = TEXT_INIT;
+    text_puts(&place, shown(h->r.o->gallery));
+    page_text(out, place.s ? place.s : "");
+    text_free(&place);
+    text_puts(out, "</code> by <code>");
+    for (int i = 0; i < h->r.o->models; i++) {
+        if (i) text_puts(out, "</code> and <code>");
+        page_text(out, h->r.o->model[i].weights);
+    }
+    text_printf(out, "</code>, reid.h %s.</p>\n", reid_version_string());
+    if (isnan(h->page.threshold))
+        text_puts(out, "<p class=\"note\"><strong>Nothing is decided:</strong> there is no threshold, and strangers, "
+                       "too, have a best match. <code>reid calibrate</code> makes one of pictures of yours, for "
+                       "<code>--calibration</code>.</p>\n");
+    if (n->judged && h->r.o->labels)
+        text_puts(out, "<p>Who the queries show is what <code>--labels</code> says.</p>\n");
+    else if (n->judged)
+        text_puts(out, "<p>Queries in a folder with the name of an individual of the gallery are taken to show that "
+                       "one; <code>--labels</code> says it for others.</p>\n");
+}
+
+static void add_failures(const match_html *h, text *out) {
+    if (!h->failed) return;
+    text_printf(out, "<h2>Not compared: %zu</h2>\n<ul>\n", h->failed);
+    text_join(out, &h->failures);
+    text_puts(out, "</ul>\n");
+}
+
+void match_html_write(match_html *h, text *out) {
+    const page_head head = {.title = "Who is it?"};
+    match_page_section_end(&h->page);
+    page_begin(out, &head);
+    add_introduction(h, out);
+    page_tiles(out);
+    match_page_tiles(&h->page, out);
+    page_tiles_end(out);
+    match_page_queries(&h->page, out);
+    add_failures(h, out);
+    page_end(out);
+    if (h->without)
+        say_warning("the page has grown so large that %zu pictures are not shown on it: give fewer queries at a time",
+                    h->without);
+}

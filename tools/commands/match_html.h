@@ -1,0 +1,30 @@
+/* reid match -o FILE.html: the answers as the page of report/match_page.h, with pictures. */
+#ifndef REID_TOOLS_MATCH_HTML_H
+#define REID_TOOLS_MATCH_HTML_H
+
+#include "commands/requests.h"
+#include "identity/ask.h"
+#include "report/match_page.h"
+
+typedef struct match_html match_html;
+
+/* They outlive the page. */
+typedef struct match_html_request {
+    const options *o;
+    const gallery *g;
+    const inputs *queries;
+    const ask *asked;
+} match_html_request;
+
+/* Reads --labels, too. NULL after saying what is wrong. */
+match_html *match_html_open(const match_html_request *r);
+/* A query and its hits, best first. Returns 0 after saying that there is no memory. */
+int match_html_query(match_html *h, size_t query, const reid_hit *hits, int found);
+/* A query that could not be read. */
+void match_html_failure(match_html *h, size_t query, const char *why);
+/* The page. */
+void match_html_write(match_html *h, text *out);
+/* NULL is allowed. */
+void match_html_close(match_html *h);
+
+#endif

@@ -1,0 +1,187 @@
+#include "embedding/stream_trace.h"
+
+#include "base/clock.h"
+#include "base/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Threads of the trace: the one that computes, those that decode, and a GPU, whose times are those of its events. */
+enum { COMPUTES = 1, FIRST_DECODER = 2, FIRST_GPU = 1000 };
+/* Of these batches the operations are measured: costs twice the batch's time and some, so a few percent. */
+enum { FIRST_BATCHES = 3, EVERY = 64 };
+static const char PICTURE[] = "picture";
+
+static const text *args_of(stream_trace *s, const char *name, size_t value) {
+    text_clear(&s->args);
+    text_printf(&s->args, "\"%s\": %zu", name, value);
+    return &s->args;
+}
+
+static int on_gpu(const model *m) { return strcmp(m->info.device, "cpu") != 0; }
+
+/* --- threads ------------------------------------------------------------------------------------------------------ */
+
+void stream_trace_begin(stream_trace *s, int decoders) {
+    if (!s->to) return;
+    text name = TEXT_INIT;
+    text_printf(&name, "compute, %s", s->last);
+    trace_thread(s->to, COMPUTES, text_failed(&name) ? "compute" : name.s);
+    for (int i = 0; i < decoders; i++) {
+        text_clear(&name);
+        text_printf(&name, "decoder %d", i + 1);
+        trace_thread(s->to, FIRST_DECODER + i, text_failed(&name) ? "decoder" : name.s);
+    }
+    for (int i = 0; i < s->all->count; i++) {
+        if (!on_gpu(&s->all->at[i])) continue;
+        text_clear(&name);
+        text_printf(&name, "%s, its own time, model %d", s->all->at[i].info.device, i + 1);
+        trace_thread(s->to, FIRST_GPU + i, text_failed(&name) ? "GPU" : name.s);
+    }
+    text_free(&name);
+}
+
+void stream_trace_end(stream_trace *s) { text_free(&s->args); }
+
+void stream_trace_gathered(stream_trace *s, double from, double to, size_t pictures) {
+    if (s->to) trace_slice(s->to, COMPUTES, "wait for pictures", from, to, args_of(s, "pictures", pictures));
+}
+
+void stream_trace_computed(stream_trace *s, double from, double to, size_t images) {
+    if (s->to) trace_slice(s->to, COMPUTES, "compute", from, to, args_of(s, "images", images));
+}
+
+void stream_trace_out(stream_trace *s, double from, double to, size_t rows) {
+    if (s->to) trace_slice(s->to, COMPUTES, s->last, from, to, args_of(s, "rows", rows));
+}
+
+void stream_trace_memory(stream_trace *s, pipeline *p) {
+    size_t bytes, ready, held = 0;
+    if (!s->to) return;
+    const double now = clock_seconds();
+    pipeline_now(p, &bytes, &ready);
+    for (int i = 0; i < s->all->count; i++) {
+        reid_memory memory;
+        if (reid_memory_report(s->all->at[i].ctx, &memory) == REID_OK) held += memory.total;
+    }
+    text_clear(&s->args);
+    text_printf(&s->args, "\"process\": %zu, \"pictures\": %zu, \"models\": %zu", mem_resident(), bytes, held);
+    trace_counter(s->to, "bytes", now, &s->args);
+    trace_counter(s->to, "decoded pictures", now, args_of(s, "waiting", ready));
+}
+
+/* --- pictures ----------------------------------------------------------------------------------------------------- */
+
+/* A stage of the picture; one that it did not come to begins at 0. */
+static void stage(stream_trace *s, const decoded *d, const char *name, double from, double to) {
+    trace_stage(s->to, 'b', PICTURE, d->first, name, from, NULL);
+    trace_stage(s->to, 'e', PICTURE, d->first, name, to, NULL);
+}
+
+/* What a thread that decodes did with it: a stage of the picture and a slice of the thread. Ends where the next one
+   begins, or with the picture's failure. */
+static void decoder_did(stream_trace *s, const decoded *d, const char *name, double from, double to) {
+    if (from <= 0) return;
+    const double end = to > 0 ? to : d->when.end;
+    stage(s, d, name, from, end);
+    trace_slice(s->to, FIRST_DECODER + d->when.thread, name, from, end, args_of(s, "picture", d->first));
+}
+
+void stream_trace_picture(stream_trace *s, const decoded *d, const char *name, double taken) {
+    const decode_times *t = &d->when;
+    if (!s->to) return;
+    trace_stage(s->to, 'b', PICTURE, d->first, name, t->begun, args_of(s, "rows", d->count));
+    decoder_did(s, d, "read", t->begun, t->opened);
+    decoder_did(s, d, "wait for room", t->opened, t->room);
+    decoder_did(s, d, "decode", t->room, t->end);
+    trace_stage(s->to, 'b', PICTURE, d->first, "wait", t->end, NULL);
+    trace_stage(s->to, 'n', PICTURE, d->first, "taken", taken, NULL);
+    trace_stage(s->to, 'e', PICTURE, d->first, "wait", clock_seconds(), NULL);
+}
+
+void stream_trace_failure(stream_trace *s, const decoded *d, const char *why, double at) {
+    text shown = TEXT_INIT;
+    if (!s->to) return;
+    text_visible(&shown, why);
+    text_clear(&s->args);
+    text_puts(&s->args, "\"why\": ");
+    if (text_failed(&shown)) text_no_memory(&s->args);
+    else text_json(&s->args, shown.s ? shown.s : "");
+    trace_stage(s->to, 'n', PICTURE, d->first, "failed", at, &s->args);
+    text_free(&shown);
+}
+
+void stream_trace_row(stream_trace *s, const decoded *d, double compute, double computed, double out) {
+    if (!s->to) return;
+    stage(s, d, "compute", compute, computed);
+    stage(s, d, s->last, computed, out);
+}
+
+void stream_trace_done(stream_trace *s, const decoded *d, const char *name, double at) {
+    if (s->to) trace_stage(s->to, 'e', PICTURE, d->first, name, at, NULL);
+}
+
+/* --- operations --------------------------------------------------------------------------------------------------- */
+
+static void resize_again(stream_trace *s, const model *m, const reid_image *images, size_t n) {
+    unsigned char *view = mem_array((size_t)m->info.height * (size_t)m->info.width, 3);
+    if (!view) trace_fail(s->to, "no memory to measure how pictures are resized");
+    for (size_t i = 0; i < n && view; i++) {
+        const double from = clock_seconds();
+        reid_preprocess(m->ctx, &images[i], view, NULL); /* nothing is refused that was computed */
+        trace_slice(s->to, COMPUTES, "resize", from, clock_seconds(), NULL);
+    }
+    free(view);
+}
+
+static const text *args_of_op(stream_trace *s, const reid_op_info *op, size_t n) {
+    text_clear(&s->args);
+    text_printf(&s->args, "\"kind\": \"%s\", \"kernel\": ", op->kind);
+    text_json(&s->args, op->kernel);
+    text_printf(&s->args, ", \"output\": \"%dx%dx%d\", \"multiply-adds\": %lld", op->out_h, op->out_w, op->out_c,
+                (long long)op->macs * (long long)n);
+    return &s->args;
+}
+
+/* Times are those of the last run of reid_profile, which ends at `end`: one behind the other, so that they end there,
+   too. */
+static void lay_out(stream_trace *s, int which, const float *times, size_t n, double from, double end) {
+    const model *m = &s->all->at[which];
+    const int count = reid_op_count(m->ctx), thread = on_gpu(m) ? FIRST_GPU + which : COMPUTES;
+    double sum = 0;
+    for (int i = 0; i < count; i++) sum += 1e-6 * (double)times[i];
+    double at = end - sum > from ? end - sum : from;
+    for (int i = 0; i < count; i++) {
+        reid_op_info op;
+        const double next = at + 1e-6 * (double)times[i];
+        if (reid_query_op(m->ctx, i, &op) == REID_OK && op.computed_by == i) /* else its time is another one's */
+            trace_slice(s->to, thread, op.name, at, next < end ? next : end, args_of_op(s, &op, n));
+        at = next < end ? next : end;
+    }
+}
+
+static void operations_again(stream_trace *s, int which, size_t n) {
+    model *m = &s->all->at[which];
+    float *times = mem_array((size_t)reid_op_count(m->ctx), sizeof *times);
+    if (n > (size_t)m->info.batch) n = (size_t)m->info.batch;
+    const double from = clock_seconds();
+    const reid_result r = times ? reid_profile(m->ctx, (int)n, 1, times, &m->error) : REID_ERR_OUT_OF_MEMORY;
+    const double end = clock_seconds();
+    if (!times) trace_fail(s->to, "no memory to measure operations");
+    else if (r != REID_OK) trace_fail(s->to, reason_of(&m->error, r));
+    else {
+        trace_slice(s->to, COMPUTES, "operations, again on noise", from, end, args_of(s, "images", n));
+        lay_out(s, which, times, n, from, end);
+    }
+    free(times);
+}
+
+void stream_trace_operations(stream_trace *s, const reid_image *images, size_t n) {
+    if (!s->to || !n || (s->batches++ >= FIRST_BATCHES && s->batches % EVERY != 0)) return;
+    const double from = clock_seconds();
+    for (int i = 0; i < s->all->count; i++) {
+        resize_again(s, &s->all->at[i], images, n);
+        operations_again(s, i, n);
+    }
+    trace_slice(s->to, COMPUTES, "measured again", from, clock_seconds(), args_of(s, "images", n));
+}
