@@ -67,7 +67,7 @@ run 0 --version
 bad 'no command "nope"' help nope
 bad 'no completion for fish' help --completion fish
 for command in embed merge match gallery eval calibrate fit inspect bench convert serve worker review cluster track \
-    doctor help version; do
+    doctor tune help version; do
     run 0 help "$command"
     cp "$out" wanted
     run 0 "$command" --help
@@ -137,7 +137,7 @@ track_example() {
 }
 examples=0
 for command in embed merge match gallery eval calibrate inspect bench convert serve worker review cluster track fit \
-    doctor; do
+    doctor tune; do
     "$REID" help $command | sed '1,/^Examples/d' >examples
     while read -r line; do
         case $line in
@@ -150,7 +150,7 @@ for command in embed merge match gallery eval calibrate inspect bench convert se
         examples=$((examples + 1))
     done <examples
 done
-check "forty examples" [ $examples = 40 ]
+check "forty-two examples" [ $examples = 42 ]
 
 # reid inspect.
 run 0 inspect w.safetensors

@@ -328,6 +328,21 @@ const command COMMANDS[] = {
      "worse than a note, 1 after warnings, 2 after errors.",
      {"reid doctor", "reid doctor -m resnet50.safetensors --gallery crops.npy --threshold 0.9 --json", NULL},
      doctor_main},
+    {'n', "tune", "-m WEIGHTS [-m WEIGHTS2] [OPTION]... INPUT... [-o FILE]", "which settings are fastest here?",
+     "Measures, with these models and pictures and on this machine, how many decoders, threads and pictures in a batch "
+     "are best, explains the choice in a table, fastest first and with an arrow at the choice, and writes it as a "
+     "template, which other commands take with --template FILE. INPUT is as for reid embed, a hundred pictures like "
+     "those to come. What is given as an option (--threads 4) is not varied.\n\n"
+     "It starts with all CPUs and the batch that the library would take, goes on to better neighbours, and compares "
+     "the best of them in turns. Of settings that differ by less than 1 % the one with the fewest threads wins. Where "
+     "memory may end (on a GPU, with --memory), the largest batch is found first, by doubling, and by halving where "
+     "there is no memory. GIB is the memory of the models and of pictures on their way. Other programs disturb: on a "
+     "busy machine the choice may be wrong; a quiet one, or more --seconds, helps.\n\n"
+     "A template is a text of lines KEY = VALUE: device, batch, threads, lanes, decoders, memory. None of them changes "
+     "an embedding but the device, which may have another precision.",
+     {"reid tune -m resnet50.safetensors --seconds 2 crops/ -o here.template",
+      "reid embed -m resnet50.safetensors --template here.template crops/ -o crops.npy", NULL},
+     tune_main},
     {'h', "help", "[COMMAND]", "this help, or that of a command", "", {NULL, NULL, NULL}, help_main},
     {'v', "version", "", "the version of the command and its library", "", {NULL, NULL, NULL}, version_main},
     {0, NULL, NULL, NULL, NULL, {NULL, NULL, NULL}, NULL},

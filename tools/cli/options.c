@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/text.h"
+#include "cli/template.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -189,28 +190,28 @@ static int set_model(options *o, const option *spec, void *slot, const char *val
 
 /* Which commands take an option: their letters in COMMANDS. */
 const option OPTIONS[] = {
-    {'m', "model", "FILE", "embpgltswfkd", set_model, 1, 0, 0, 0,
+    {'m', "model", "FILE", "embpgltswfkdn", set_model, 1, 0, 0, 0,
      "weights (safetensors). Twice for an ensemble of two models"},
-    {0, "net", "NAME", "emibpcgltswfkd", set_text, PER_MODEL(network), 0, 0,
+    {0, "net", "NAME", "emibpcgltswfkdn", set_text, PER_MODEL(network), 0, 0,
      "network. Default: found from the tensors in the file"},
-    {0, "preset", "NAME", "emibpcgltswfkd", set_text, PER_MODEL(preset), 0, 0,
+    {0, "preset", "NAME", "emibpcgltswfkdn", set_text, PER_MODEL(preset), 0, 0,
      "preprocessing, which the options from here to --size change. Default: the one named in the file, else the "
      "network's"},
-    {0, "filter", "bilinear|bicubic", "emibpcgltswfkd", set_field, 1, 0, 0, 0, "how pictures are resized"},
-    {0, "resize", "straight|N", "emibpcgltswfkd", set_field, 1, 0, 0, 0,
+    {0, "filter", "bilinear|bicubic", "emibpcgltswfkdn", set_field, 1, 0, 0, 0, "how pictures are resized"},
+    {0, "resize", "straight|N", "emibpcgltswfkdn", set_field, 1, 0, 0, 0,
      "resize straight to the network's input, or the short side to N pixels, of which the middle is cropped"},
-    {0, "crop", "FRACTION", "emibpcgltswfkd", set_field, 1, 0, 0, 0,
+    {0, "crop", "FRACTION", "emibpcgltswfkdn", set_field, 1, 0, 0, 0,
      "the part of the short side that is kept, as timm's crop_pct, instead of --resize"},
-    {0, "mean", "R,G,B", "emibpcgltswfkd", set_field, 1, 0, 0, 0,
+    {0, "mean", "R,G,B", "emibpcgltswfkdn", set_field, 1, 0, 0, 0,
      "what is subtracted in each channel of the network, or one number for all, after pixels were divided by 255"},
-    {0, "std", "R,G,B", "emibpcgltswfkd", set_field, 1, 0, 0, 0, "what is then divided by"},
-    {0, "size", "HxW", "emibpcgltswfkd", set_size, 1, 0, 1, REID_MAX_INPUT,
+    {0, "std", "R,G,B", "emibpcgltswfkdn", set_field, 1, 0, 0, 0, "what is then divided by"},
+    {0, "size", "HxW", "emibpcgltswfkdn", set_size, 1, 0, 1, REID_MAX_INPUT,
      "input of the network in pixels, height first. Default: the preset's"},
-    {0, "head", "none|file|seeded[:SEED]", "emibpgltswfkd", set_head, 1, 0, 0, 0x7fffffffffffffff,
+    {0, "head", "none|file|seeded[:SEED]", "emibpgltswfkdn", set_head, 1, 0, 0, 0x7fffffffffffffff,
      "last linear layer. Default: the one in the file, else none"},
-    {0, "last-stride", "1|2", "emibpcgltswfkd", set_choice, PER_MODEL(last_stride), 1, 0,
+    {0, "last-stride", "1|2", "emibpcgltswfkdn", set_choice, PER_MODEL(last_stride), 1, 0,
      "stride of ResNet's layer4. Default: the one named in the file, else 2"},
-    {0, "allow-unused", NULL, "emibpcgltswfkd", set_flag, PER_MODEL(allow_unused), 0, 0,
+    {0, "allow-unused", NULL, "emibpcgltswfkdn", set_flag, PER_MODEL(allow_unused), 0, 0,
      "accept tensors that the network does not have"},
 
     {'o', "output", "FILE", "e", set_text, SHARED(output), 0, 0,
@@ -241,13 +242,13 @@ const option OPTIONS[] = {
      "share of each model in the score, in the order of -m. Default: 0.6,0.4"},
     {0, "keep-self", NULL, "mg", set_flag, SHARED(keep_self), 0, 0,
      "also compare a query with a gallery picture that is the same file"},
-    {0, "boxes", "FILE", "emg", set_text, SHARED(boxes), 0, 0,
+    {0, "boxes", "FILE", "emgn", set_text, SHARED(boxes), 0, 0,
      "crops instead of whole pictures: MegaDetector JSON, or CSV in pixels (path,x,y,width,height[,id][,identity])"},
-    {0, "min-conf", "P", "emgru", set_real, SHARED(min_conf), 0, 1,
+    {0, "min-conf", "P", "emgrun", set_real, SHARED(min_conf), 0, 1,
      "with MegaDetector boxes: leave out detections below this confidence"},
-    {0, "category", "ID", "emgru", set_text, SHARED(category), 0, 0,
+    {0, "category", "ID", "emgrun", set_text, SHARED(category), 0, 0,
      "with MegaDetector boxes: only this category (1 animal, 2 person, 3 vehicle)"},
-    {'0', NULL, NULL, "emg", set_flag, SHARED(nul_list), 0, 0,
+    {'0', NULL, NULL, "emgn", set_flag, SHARED(nul_list), 0, 0,
      "the list on stdin is separated by zero bytes, not lines"},
     {0, "shard", "I/N", "e", set_shard, 0, 0, 1, 1000000,
      "only the I-th of N consecutive slices of the inputs; reid merge joins the outputs to those of one run"},
@@ -509,56 +510,67 @@ const option OPTIONS[] = {
     {0, "frame-timeout", "SECONDS", "k", set_real, SHARED(timeout), 1, 86400,
      "give a video up when ffmpeg brings no frame for so long. Default: 60"},
 
-    {0, "device", "auto|cpu|cuda[:N]", "emibgltswurkd", set_device, SHARED(device), 0, 0,
+    {0, "device", "auto|cpu|cuda[:N]", "emibgltswurkdn", set_device, SHARED(device), 0, 0,
      "where to compute. Default: a GPU if it can be used; -v says why not"},
-    {0, "precision", PRECISIONS, "emibpgltswkd", set_choice, SHARED(precision), REID_FP32, 0,
+    {0, "precision", PRECISIONS, "emibpgltswkdn", set_choice, SHARED(precision), REID_FP32, 0,
      "arithmetic. Default: fp32 on the CPU, fp16 on a GPU"},
-    {0, "latency", NULL, "emibpgltswkd", set_flag, SHARED(latency), 0, 0,
+    {0, "latency", NULL, "emibpgltswkdn", set_flag, SHARED(latency), 0, 0,
      "on a GPU: for one picture at a time, not for many (in the fingerprint)"},
-    {0, "ranges", "FILE", "emibgltswkd", set_text, PER_MODEL(ranges), 0, 0,
+    {0, "ranges", "FILE", "emibgltswkdn", set_text, PER_MODEL(ranges), 0, 0,
      "for int8: how large activations get, from reid calibrate --int8 with these weights"},
     {0, "no-fallback", NULL, "emigltswk", set_flag, SHARED(no_fallback), 0, 0,
      "for int8: do not compute pictures whose activations leave the ranges again in FP32, which a CPU does (in the "
      "fingerprint); they are counted"},
-    {0, "kernels", "FILE", "emibpgltswkd", set_text, SHARED(kernels), 0, 0,
+    {0, "kernels", "FILE", "emibpgltswkdn", set_text, SHARED(kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
-    {0, "pack", "FILE", "emibgltswkd", set_text, SHARED(pack), 0, 0,
+    {0, "pack", "FILE", "emibgltswkdn", set_text, SHARED(pack), 0, 0,
      "GPU kernels compiled before, by reid pack: no NVRTC is needed"},
     {0, "chip", "sm_NN", "p", set_text, SHARED(chip), 0, 0, "which GPU the kernels are for. Default: this machine's"},
     {'o', "output", "FILE", "p", set_text, SHARED(output), 0, 0, "the pack"},
-    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon", "emibgltswurfkd", set_choice,
+    {0, "isa", "auto|scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon", "emibgltswurfkdn", set_choice,
      SHARED(isa), REID_ISA_AUTO, 0,
      "CPU instructions, to test or compare. Default: the best that this CPU has"},
-    {0, "batch", "N|auto", "emibpgltswkd", set_int_or_auto, SHARED(batch), 1, 65536,
+    {0, "batch", "N|auto", "emibpgltswkdn", set_int_or_auto, SHARED(batch), 1, 65536,
      "pictures computed together. Never changes the results"},
-    {0, "threads", "N|auto", "emibpgltswurfkd", set_int_or_auto, SHARED(threads), 1, 1024,
+    {0, "threads", "N|auto", "emibpgltswurfkdn", set_int_or_auto, SHARED(threads), 1, 1024,
      "CPU threads. Never changes the results"},
     {0, "lanes", "N|auto", "sw", set_int_or_auto, SHARED(lanes), 1, 64,
      "batches computed side by side, each with --threads. Default: 1 on the CPU, 2 on a GPU"},
-    {0, "memory", "BYTES", "emibgltswkd", set_bytes, SHARED(memory), 0, 0,
+    {0, "memory", "BYTES", "emibgltswkdn", set_bytes, SHARED(memory), 0, 0,
      "limit for weights and activations, with K, M or G: the batch shrinks to fit"},
-    {0, "decoders", "N|auto", "emgltswfk", set_int_or_auto, SHARED(decoders), 1, 256,
+    {0, "decoders", "N|auto", "emgltswfkn", set_int_or_auto, SHARED(decoders), 1, 256,
      "threads that decode pictures. Default: one per CPU, at most 4"},
-    {0, "jpeg", JPEG_DECODERS, "emgltswfd", set_choice, SHARED(jpeg), 0, 0,
+    {0, "jpeg", JPEG_DECODERS, "emgltswfdn", set_choice, SHARED(jpeg), 0, 0,
      "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
      "by a few levels. Default: auto, libturbojpeg where it is installed"},
-    {0, "max-pixels", "N", "emgltswrfk", set_long, SHARED(max_pixels), 1, 1000000000000,
+    {0, "max-pixels", "N", "emgltswrfkn", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
-    {0, "flip", NULL, "emibpgltswkd", set_flag, SHARED(flip), 0, 0,
+    {0, "flip", NULL, "emibpgltswkdn", set_flag, SHARED(flip), 0, 0,
      "average with the mirrored picture (in the fingerprint)"},
     {0, "raw", NULL, "eibp", set_flag, SHARED(raw), 0, 0, "leave out L2 normalisation (in the fingerprint)"},
-    {0, "json", NULL, "emibcgltjufkd", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
+    {'o', "output", "FILE", "n", set_text, SHARED(output), 0, 0, "the template. Default: none, only the table"},
+    {0, "goal", TEMPLATES, "n", set_choice, SHARED(goal), 0, 0,
+     "throughput: pictures per second (default); latency: the same with one at a time; low-memory: the least memory "
+     "with 70 % of the best pace; cpu: throughput without a GPU, which the template then says"},
+    {0, "seconds", "S", "n", set_real, SHARED(seconds), 0, 86400, "how long to measure, about. Default: 60"},
+    {0, "full", NULL, "n", set_flag, SHARED(full), 0, 0,
+     "measure every setting five times, instead of searching among them: for comparison"},
+    {0, "template", TEMPLATES "|FILE", "emibpgltswurfkd", set_text, SHARED(template), 0, 0,
+     "device, batch, threads, lanes, decoders and memory as this template has them, which reid tune writes; options "
+     "that are given as well come before it. throughput: a decoder per CPU; latency: one picture at a time; "
+     "low-memory: that, and one decoder; cpu: throughput without a GPU"},
+    {0, "json", NULL, "emibcgltjufkdn", set_flag, SHARED(json), 0, 0, "results as JSON on stdout"},
     {0, "stats", NULL, "emgk", set_flag, SHARED(stats), 0, 0,
      "at the end, on stderr: what reading, decoding and computing took, which of them was the bottleneck and what "
      "would help; with --json as a line of JSON"},
     {0, "trace", "FILE.json", "emg", set_text, SHARED(trace), 0, 0,
      "when each picture was read, decoded, computed and handed out, what each thread did, memory, and the operations "
      "of the first 3 batches and of every 64th, for ui.perfetto.dev; about 2 KB for each picture"},
-    {'q', "quiet", NULL, "emibpcgltsjwrufk", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
-    {'v', "verbose", NULL, "emibpcgltsjwrufk", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
+    {'q', "quiet", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(quiet), 0, 0, "only errors on stderr, no progress bar"},
+    {'v', "verbose", NULL, "emibpcgltsjwrufkn", set_flag, SHARED(verbose), 0, 0, "more on stderr; twice for debugging"},
     {0, "completion", "bash", "h", set_text, SHARED(completion), 0, 0, "print the completion script of a shell"},
     {0, "man", NULL, "h", set_flag, SHARED(man), 0, 0, "print the man page"},
-    {'h', "help", NULL, "emibhvpcgltsjwrufkd", set_flag, SHARED(help), 0, 0, "this text"},
+    {'h', "help", NULL, "emibhvpcgltsjwrufkdn", set_flag, SHARED(help), 0, 0, "this text"},
     {0, NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL},
 };
 
@@ -582,7 +594,8 @@ static int usage_error(const command *c, const char *what, const char *arg) {
 static int apply(options *o, const command *c, const option *spec, const char *value) {
     model_options *m = o->models ? &o->model[o->models - 1] : &o->every;
     char *base = spec->per_model ? (char *)m : (char *)o;
-    int good = spec->set(o, spec, base + spec->offset, value);
+    int good = spec->set(o, spec, base + spec->offset, value), key = template_key(spec->name ? spec->name : "");
+    if (good > 0 && key >= 0) o->given |= 1u << key;
     if (good > 0) return 1;
     if (good == 0)
         say_error("%s: --%s takes %s, not \"%s\"; see \"reid help %s\"", c->name, spec->name, spec->arg,
@@ -620,6 +633,32 @@ static int parse_letters(options *o, const command *c, char **argv) {
     return 1;
 }
 
+/* The entry of a key, whichever commands take it. */
+static const option *option_of_key(int key) {
+    for (const option *spec = OPTIONS; spec->help; spec++)
+        if (spec->name && strcmp(spec->name, TEMPLATE_KEY[key]) == 0) return spec;
+    return NULL;
+}
+
+/* Where no option came before it. A value for what this command does not take is checked all the same. */
+static int apply_template(options *o, const command *c) {
+    settings_template t;
+    if (!o->template) return 1;
+    if (!template_read(&t, o->template)) return 0;
+    for (int key = 0; key < TEMPLATE_KEYS; key++) {
+        const option *spec = option_of_key(key);
+        options checked = *o;
+        if (!t.value[key][0]) continue;
+        if (!spec || spec->set(&checked, spec, (char *)&checked + spec->offset, t.value[key]) <= 0) {
+            say_error("%s, line %d: %s takes %s, not \"%s\"", shown(o->template), t.line[key], TEMPLATE_KEY[key],
+                      spec ? spec->arg : "nothing", shown(t.value[key]));
+            return 0;
+        }
+        if (option_applies(spec, c) && !(o->given & 1u << key)) *o = checked;
+    }
+    return 1;
+}
+
 /* A preset and the options that change it become one text. Returns 0 when that is too long. */
 static int change_preset(const command *c, model_options *m) {
     size_t size = sizeof m->changed;
@@ -644,6 +683,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
     o->limit = 2, o->least_cosine = (double)NAN;
     o->fmr = 0.001;
     o->lease = 60;
+    o->seconds = 60;
     o->prior = 0.5;
     o->max_pixels = 200000000;
     o->max_body = (size_t)64 << 20;
@@ -661,7 +701,7 @@ int options_parse(options *o, const command *c, int argc, char **argv) {
         i += used;
     }
     o->operands[o->operand_count] = NULL;
-    if (!change_preset(c, &o->every)) return 0;
+    if (!apply_template(o, c) || !change_preset(c, &o->every)) return 0;
     for (int i = 0; i < o->models; i++)
         if (!change_preset(c, &o->model[i])) return 0;
     say_setup(o->quiet ? SAY_QUIET : o->verbose);

@@ -83,6 +83,11 @@ typedef struct options {
     double apart, burst;     /* seconds; NAN: not given */
     const char *times;
 
+    int goal, full; /* goal: a place in TEMPLATES */
+    double seconds;
+    const char *template; /* a name or a file */
+    unsigned given;       /* bit i: TEMPLATE_KEY[i] was given as an option, which a template does not change */
+
     int help, man;
     const char *completion;
 
@@ -137,6 +142,7 @@ int review_main(options *o);
 int cluster_main(options *o);
 int track_main(options *o);
 int doctor_main(options *o);
+int tune_main(options *o);
 int help_main(options *o);
 int version_main(options *o);
 

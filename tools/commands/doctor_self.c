@@ -15,7 +15,7 @@ enum { HEIGHT = 107, WIDTH = 75, DIM = 512, KNOWN = 16 };
 static const float known[KNOWN] = {
     -0.0650737584f, 0.00221788813f, 0.0212897304f, -0.0532626808f, 0.0274881627f,  -0.0441101864f,
     -0.0793819502f, 0.0469368473f,  -0.00579608511f, 0.0539446399f, 0.00473812874f, -0.011619281f,
-    -0.0110805975f, -0.0114665478f, 0.0188146811f, -0.0205591004f,
+    -0.0110805975f, -0.0114665478f, 0.0188146811f,   -0.0205591004f,
 };
 static const double tolerance = 1e-5; /* of a component, as the goldens of the tests have it */
 
@@ -31,13 +31,13 @@ static unsigned char pixel(int y, int x, int c) {
 static void tell_processor(findings *f, const reid_info *info, int asked_for) {
     const char *asked = getenv("REID_CPU_ISA");
     if (!info->optimized)
-        findings_add(f, FOUND_WARNING, "cpu", "compile with -O2", "%s: reid.h was compiled without optimisation, and is "
-                     "many times slower", info->chip);
+        findings_add(f, FOUND_WARNING, "cpu", "compile with -O2",
+                     "%s: reid.h was compiled without optimisation, and is many times slower", info->chip);
     else if (asked_for)
         findings_add(f, FOUND_NOTE, "cpu", "no --isa", "%s: --isa holds it to %s", info->chip, info->isa);
     else if (asked && *asked && strcmp(asked, "auto") != 0)
-        findings_add(f, FOUND_WARNING, "cpu", "unset REID_CPU_ISA", "%s: REID_CPU_ISA=%s in the environment holds it to "
-                     "that", info->chip, asked);
+        findings_add(f, FOUND_WARNING, "cpu", "unset REID_CPU_ISA",
+                     "%s: REID_CPU_ISA=%s in the environment holds it to that", info->chip, asked);
     else if (strcmp(info->isa, "scalar") == 0)
         findings_add(f, FOUND_WARNING, "cpu", "a processor with AVX2 and FMA, or a GPU",
                      "%s: no fast kernels for this processor; the portable ones compute the same, many times slower",

@@ -83,7 +83,7 @@ static double available(void) {
 /* What the container may hold, and what is left of that. */
 static double container_limit(double *left) {
     double limit = bytes_in("/sys/fs/cgroup/memory.max"), used = bytes_in("/sys/fs/cgroup/memory.current");
-    if (!limit) {
+    if (limit == 0) {
         limit = bytes_in("/sys/fs/cgroup/memory/memory.limit_in_bytes");
         used = bytes_in("/sys/fs/cgroup/memory/memory.usage_in_bytes");
     }

@@ -1,0 +1,189 @@
+/* reid tune: measures settings on the user's own pictures and machine, and writes the best as a template. */
+#include "base/files.h"
+#include "base/memory.h"
+#include "base/results.h"
+#include "base/say.h"
+#include "base/threads.h"
+#include "cli/template.h"
+#include "commands/requests.h"
+#include "machine/trial.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The places of TEMPLATES. */
+enum { GOAL_THROUGHPUT, GOAL_LATENCY, GOAL_LOW_MEMORY, GOAL_CPU };
+static const char *const GOALS[] = {"throughput", "latency", "low-memory", "cpu"};
+
+typedef struct tuning {
+    const options *o;
+    tune_request r;
+    tune_choice c;
+    reid_info info;
+    size_t pictures;
+    double gib; /* bytes in one */
+} tuning;
+
+/* Options that are given are not varied. For latency, there is one picture at a time. */
+static void make_space(tuning *t, int on_gpu) {
+    enum { MOST_ON_CPU = 64, MOST_ON_GPU = 256, MOST_DECODERS = 256, MOST_THREADS = 1024 };
+    const options *o = t->o;
+    tune_space *s = &t->r.space;
+    int one = o->goal == GOAL_LATENCY;
+    s->decoder_count = tune_steps(s->decoders, threads_for(0, MOST_DECODERS), o->decoders ? o->decoders : one);
+    s->thread_count = tune_steps(s->threads, threads_for(0, MOST_THREADS),
+                                 o->threads ? o->threads : on_gpu ? t->info.threads : 0);
+    s->batch_count = tune_steps(s->batches, on_gpu ? MOST_ON_GPU : MOST_ON_CPU, o->batch ? o->batch : one);
+}
+
+/* --- what is said ------------------------------------------------------------------------------------------------- */
+
+static int by_pace(const void *a, const void *b) {
+    const tune_candidate *const *x = a, *const *y = b;
+    double first = tune_pace(*x), second = tune_pace(*y);
+    return first != second ? (first < second) - (first > second) : (*x > *y) - (*x < *y);
+}
+
+/* What was measured, fastest first, for free(). NULL after saying that there is no memory. */
+static const tune_candidate **measured(const tuning *t, size_t *count) {
+    const tune_candidate **list = need_array(t->c.count, sizeof *list);
+    *count = 0;
+    for (size_t i = 0; list && i < t->c.count; i++)
+        if (t->c.all[i].rounds && !t->c.all[i].too_large) list[(*count)++] = &t->c.all[i];
+    if (list) qsort(list, *count, sizeof *list, by_pace);
+    return list;
+}
+
+static void explain(const tuning *t, const tune_candidate *fastest, text *out, const char *mark) {
+    const tune_candidate *best = &t->c.all[t->c.best];
+    text_printf(out, "%sFor %s on %s, %s in %s, with %zu pictures: %.1f pictures/s, %.2f GiB", mark, GOALS[t->o->goal],
+                t->info.device, t->info.network, t->info.precision, t->pictures, tune_pace(best),
+                (double)best->bytes / t->gib);
+    if (t->o->goal == GOAL_LOW_MEMORY)
+        text_printf(out, ", %.0f %% of the fastest's pace, which takes %.2f GiB", 100 * tune_pace(best) /
+                    tune_pace(fastest), (double)fastest->bytes / t->gib);
+    else if (best != fastest)
+        text_printf(out, "; what is up to 1 %% faster takes more threads or a larger batch");
+    text_puts(out, ".\n");
+    if (t->c.largest_batch)
+        text_printf(out, "%sThe largest batch that fits is %d.\n", mark, t->c.largest_batch);
+    if (t->c.hurried)
+        text_printf(out, "%sThe time was over before everything hopeful was measured: more --seconds.\n", mark);
+}
+
+static void table(const tuning *t, const tune_candidate **list, size_t count, text *out) {
+    text_printf(out, "%8s %8s %6s %12s %8s %8s\n", "DECODERS", "THREADS", "BATCH", "PICTURES/S", "GIB", "SECONDS");
+    for (size_t i = 0; i < count; i++)
+        text_printf(out, "%8d %8d %6d %12.1f %8.2f %8.1f%s\n", list[i]->at.decoders, list[i]->at.threads,
+                    list[i]->at.batch, tune_pace(list[i]), (double)list[i]->bytes / t->gib, list[i]->seconds,
+                    list[i] == &t->c.all[t->c.best] ? "  <-" : "");
+    explain(t, list[0], out, "");
+}
+
+static void json_setting(const tune_candidate *x, text *out) {
+    text_printf(out, "{\"decoders\": %d, \"threads\": %d, \"batch\": %d, \"per_second\": %.6g, \"bytes\": %zu, "
+                "\"seconds\": %.3f}", x->at.decoders, x->at.threads, x->at.batch, tune_pace(x), x->bytes, x->seconds);
+}
+
+static void as_json(const tuning *t, const tune_candidate **list, size_t count, text *out) {
+    text_printf(out, "{\"goal\": \"%s\", \"device\": \"%s\", \"largest_batch\": ", GOALS[t->o->goal], t->info.device);
+    if (t->c.largest_batch) text_printf(out, "%d", t->c.largest_batch);
+    else text_puts(out, "null");
+    text_printf(out, ", \"hurried\": %s, \"chosen\": ", t->c.hurried ? "true" : "false");
+    json_setting(&t->c.all[t->c.best], out);
+    text_puts(out, ", \"measured\": [");
+    for (size_t i = 0; i < count; i++) {
+        text_puts(out, i ? ",\n  " : "\n  ");
+        json_setting(list[i], out);
+    }
+    text_puts(out, "]}\n");
+}
+
+/* Threads only where they were varied: on a GPU they hardly count. */
+static int write_template(const tuning *t, const tune_candidate *fastest) {
+    text out = TEXT_INIT, why = TEXT_INIT;
+    const tune_setting *s = &t->c.all[t->c.best].at;
+    text_puts(&out, "# A template of reid tune, for --template.\n");
+    explain(t, fastest, &out, "# ");
+    int on_gpu = strcmp(t->info.device, "cpu") != 0;
+    if (t->o->goal == GOAL_CPU || t->o->device != REID_DEVICE_AUTO)
+        text_printf(&out, "%s = %s\n", TEMPLATE_KEY[TEMPLATE_DEVICE], t->info.device);
+    text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_BATCH], s->batch);
+    if (!on_gpu) text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_THREADS], s->threads);
+    text_printf(&out, "%s = %d\n", TEMPLATE_KEY[TEMPLATE_DECODERS], s->decoders);
+    if (t->o->memory) text_printf(&out, "%s = %zu\n", TEMPLATE_KEY[TEMPLATE_MEMORY], t->o->memory);
+    int good = file_write(t->o->output, &out, &why);
+    if (!good) say_error("%s: %s", shown(t->o->output), why.s);
+    text_free(&out), text_free(&why);
+    return good;
+}
+
+static int tell(const tuning *t) {
+    size_t count;
+    text out = TEXT_INIT;
+    const tune_candidate **list = measured(t, &count);
+    if (!list) return 0;
+    int good = !t->o->output || write_template(t, list[0]);
+    if (good) {
+        (t->o->json ? as_json : table)(t, list, count, &out);
+        good = results_print(&out);
+    }
+    free(list);
+    return good;
+}
+
+/* --- the command -------------------------------------------------------------------------------------------------- */
+
+static int measure(tuning *t, const inputs *list) {
+    const options *o = t->o;
+    reid_desc descs[MAX_MODELS];
+    for (int i = 0; i < o->models; i++) {
+        descs[i] = model_desc(o, &o->model[i], NULL);
+        if (o->goal == GOAL_CPU) descs[i].device = REID_DEVICE_CPU;
+    }
+    const trial_request request = {.models = descs, .model_count = o->models, .list = list, .decode = decoding(o),
+                                   .seconds = o->seconds};
+    trial *real = trial_start(&request);
+    if (!real) return 0;
+    t->info = *trial_info(real);
+    t->pictures = list->count;
+    int on_gpu = strcmp(t->info.device, "cpu") != 0;
+    make_space(t, on_gpu);
+    t->r.goal = o->goal == GOAL_LOW_MEMORY ? TUNE_SMALLEST : TUNE_FASTEST;
+    t->r.seconds = o->seconds, t->r.full = o->full;
+    t->r.first_batch = t->info.batch, t->r.find_largest = on_gpu || o->memory;
+    t->r.measure = trial_measure, t->r.user = real;
+    int good = tune_choose(&t->r, &t->c);
+    trial_end(real);
+    return good && tell(t);
+}
+
+static int check_options(const options *o) {
+    text why = TEXT_INIT;
+    int good = 0;
+    if (!o->operand_count && !o->boxes) say_error("tune: no INPUT; see \"reid help tune\"");
+    else if (!o->models) say_error("no model: give its weights with -m FILE");
+    else if (o->goal == GOAL_CPU && o->device == REID_DEVICE_CUDA)
+        say_error("tune: --goal cpu and --device cuda contradict each other");
+    else if (o->output && !file_target(o->output, &why)) say_error("%s: %s", shown(o->output), why.s);
+    else good = 1;
+    text_free(&why);
+    return good;
+}
+
+int tune_main(options *o) {
+    tuning t;
+    inputs list = {0};
+    if (!check_options(o)) return 2;
+    memset(&t, 0, sizeof t);
+    t.o = o, t.gib = 1073741824.0;
+    int good = collect_inputs(&list, o);
+    if (good && list.count == 0) {
+        say_error("tune: no inputs");
+        good = 0;
+    }
+    good = good && measure(&t, &list);
+    tune_choice_free(&t.c);
+    inputs_free(&list);
+    return good ? 0 : 2;
+}
