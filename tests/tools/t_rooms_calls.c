@@ -1,9 +1,9 @@
 /* t_rooms_calls.c: the rooms of tools/ as a server would call them: embedding into a file, joining shards, matching
-   with a gallery, writing a trace, searching a gallery file, evaluating, fitting a head and writing it, grouping, counting individuals,
-   exporting, a film to tracks. Allocations are counted, and each is refused in turn, once, and then together with all
-   that follow: a call then either gives what it gives with memory, or fails and says that memory is lacking. Nothing
-   ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A run takes a share of
-   the allocations that REID_SEED chooses; REID_ALL=1 takes all.
+   with a gallery, writing a trace, searching a gallery file, evaluating, fitting a head and writing it, grouping,
+   counting individuals, exporting, a film to tracks. Allocations are counted, and each is refused in turn, once, and
+   then together with all that follow: a call then either gives what it gives with memory, or fails and says that memory
+   is lacking. Nothing ends the process, nothing leaks, nothing appears on stderr, and the call works the next time. A
+   run takes a share of the allocations that REID_SEED chooses; REID_ALL=1 takes all.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_rooms_calls.c tests/lib/test_impl.c tools/base/*.c
       tools/pictures/*.c tools/weights/*.c tools/embedding/*.c tools/gallery/*.c tools/identity/*.c tools/report/*.c
@@ -45,7 +45,8 @@
 enum { SIDE = 16, PICTURES = 4, PATH = 256 };
 
 static char home[200];
-static char folder[PATH], query[PATH], out_path[PATH], trace_path[PATH], file_path[PATH], store_path[PATH], part_paths[2][PATH];
+static char folder[PATH], query[PATH], out_path[PATH], trace_path[PATH];
+static char file_path[PATH], store_path[PATH], part_paths[2][PATH];
 static char weights_path[PATH], head_path[PATH];
 static char package[PATH], export_path[PATH], observations[PATH];
 static net_file weights;

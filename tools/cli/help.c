@@ -166,7 +166,7 @@ static void man_page(text *t) {
     for (const command *c = COMMANDS; c->name; c++) man_command(t, c);
     text_puts(t, ".SH \"EXIT STATUS\"\n0: all is well. 1: some inputs failed; each is named, the others are done.\n"
                  "2: wrong use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
-                 ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon: as\n"
+                 ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\nas\n"
                  ".B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU every kernel is waited for, at most 20 seconds, and "
                  "the operation\nthat failed or did not end is named.\n");
 }
