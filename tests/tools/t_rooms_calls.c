@@ -483,7 +483,7 @@ static int refuse_one(int (*request)(text *answer), const text *wanted, long at,
     say_listen(NULL, 0);
     if (good && !text_failed(&answer)) {
         if (answer.len != wanted->len || memcmp(answer.s, wanted->s, wanted->len) != 0)
-            fail_msg("refusing allocation %ld gives another answer: %s", at, said);
+            fail_msg("refusing allocation %ld gives another answer: %s, not %s; %s", at, answer.s, wanted->s, said);
     } else if (!good && !tells_of_memory(said)) {
         fail_msg("refusing allocation %ld%s is told as: \"%s\"", at, rest ? " and what follows" : "", said);
     }

@@ -108,12 +108,13 @@ static void overview(text *t) {
 
 /* The man page, in the man(7) macros. */
 
-/* Roff text: backslashes and hyphens escaped, no line begins with a control character. */
+/* Roff text: backslashes and hyphens escaped, no line begins with a control character, alternatives may break. */
 static void add_roff(text *t, const char *s) {
     if (*s == '.' || *s == '\'') text_puts(t, "\\&");
     for (; *s; s++) {
         if (*s == '\\') text_puts(t, "\\e");
         else if (*s == '-') text_puts(t, "\\-");
+        else if (*s == '|') text_puts(t, "|\\:");
         else if (*s == '\n' && s[1] == '\n') text_puts(t, "\n.PP");
         else text_putc(t, *s);
     }
@@ -166,8 +167,8 @@ static void man_page(text *t) {
     for (const command *c = COMMANDS; c->name; c++) man_command(t, c);
     text_puts(t, ".SH \"EXIT STATUS\"\n0: all is well. 1: some inputs failed; each is named, the others are done.\n"
                  "2: wrong use, or nothing was done.\n.SH ENVIRONMENT\n.TP\n.B NO_COLOR\nno colours on terminals\n"
-                 ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\nas\n"
-                 ".B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU every kernel is waited for, at most 20 seconds, and "
+                 ".TP\n.B REID_CPU_ISA\nscalar, avx2, avx512, avx512_bf16, amx_bf16, avx512_vnni, amx_int8 or neon:\n"
+                 "as\n.B \\-\\-isa\n.TP\n.B REID_SYNC\n1: on a GPU every kernel is waited for, at most 20 seconds, and "
                  "the operation\nthat failed or did not end is named.\n");
 }
 

@@ -117,7 +117,7 @@ static int embed_rows(batch *b, const row *rows, size_t n) {
         go_on = report(b, rows[i].index, problem ? NULL : mine, problem);
     }
     trace_rows(b, rows, n, began, computed);
-    if (together && go_on) stream_trace_operations(&b->trace, images, good);
+    if (go_on) stream_trace_operations(&b->trace, images, good);
     free(images);
     free(values);
     text_free(&why);

@@ -128,7 +128,7 @@ static void resize_again(stream_trace *s, const model *m, const reid_image *imag
     if (!view) trace_fail(s->to, "no memory to measure how pictures are resized");
     for (size_t i = 0; i < n && view; i++) {
         const double from = clock_seconds();
-        reid_preprocess(m->ctx, &images[i], view, NULL); /* nothing is refused that was computed */
+        reid_preprocess(m->ctx, &images[i], view, NULL); /* a picture that is refused costs time, too */
         trace_slice(s->to, COMPUTES, "resize", from, clock_seconds(), NULL);
     }
     free(view);

@@ -24,8 +24,8 @@ typedef struct signature {
 #define ONNX \
     "an ONNX file, not a PyTorch checkpoint; convert the checkpoint that it was exported from. If that is lost and " \
     "the names of the tensors were kept, in Python: safetensors.numpy.save_file({t.name: " \
-    "onnx.numpy_helper.to_array(t) for t in onnx.load(FILE).graph.initializer}, \"x.safetensors\"), and convert that; where batch norms were " \
-    "joined with convolutions they are missing, and only the checkpoint helps"
+    "onnx.numpy_helper.to_array(t) for t in onnx.load(FILE).graph.initializer}, \"x.safetensors\"), and convert " \
+    "that; where batch norms were joined with convolutions they are missing, and only the checkpoint helps"
 /* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
 #define KERAS \
     "an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that its " \
