@@ -313,7 +313,8 @@
        GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
-       layer with batch norm from 0.9990.
+       layer with batch norm from 0.9990. On a GPU, from sm_80 on, it takes FP16's kernels and has FP32's range, for
+       networks whose activations pass 65504; REID_DEVICE_AUTO takes the CPU for it.
 
    SECURITY
        Weight files and image descriptions may come from strangers: sizes are checked arithmetic, memory is bounded by
@@ -523,7 +524,7 @@ typedef struct reid_desc {
 
     reid_device device;
     int device_index;         /* which GPU */
-    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: a CPU's that has it; INT8: a ResNet's */
+    reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
     int fallback;             /* for REID_INT8 on a CPU: 1: an image whose activations leave the ranges is computed
                                  again in FP32, with weights of its own (in the fingerprint), see INT8 */
@@ -3930,7 +3931,8 @@ static reid_result reid__kernels_choose(reid_isa isa, reid_precision precision, 
                               rows[i].name);
         return reid__fail(e, REID_ERR_PRECISION, "%s was asked for, which does not compute in %s", rows[i].name, kind);
     }
-    return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have");
+    return reid__fail(e, REID_ERR_PRECISION, "bf16 needs AVX512_BF16, which this CPU or build does not have; device "
+                      "cuda computes in bf16 from sm_80 on");
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -7113,7 +7115,8 @@ typedef enum reid__extra {
 typedef struct reid__gpu_plan {
     const reid__plan *plan;
     const reid__prep *prep;
-    int half, flip, raw, latency, batch; /* half: what is not FP32 by nature is FP16 */
+    int half, flip, raw, latency, batch; /* half: what is not FP32 by nature is FP16 ... */
+    int bf16;                          /* ... or bf16 */
     int int8;                          /* or bytes, where the plan says so: reid__plan_narrow */
     int wgmma;                         /* convolutions take Hopper's instructions where reid__takes_wgmma */
     const char *tiles;                 /* their measured times, see reid__tiles_read; or NULL */
@@ -7771,13 +7774,14 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             reid__op_step(g, i, j->arch, large, &p, &g->step[large][i]);
             if (g->half && op->kind != REID__LINEAR && op->kind != REID__SQUEEZE && g->per[op->in] == 1)
                 reid__option(&p, plan->buffers[plan->ops[reid__launch_first(g, i)].in].bytes == 1 ? "-DVALUE_U8"
-                                                                                                  : "-DVALUE_F16");
+                             : g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
         reid__program p;
         memset(&p, 0, sizeof p);
-        if (reid__extra_step(g, (reid__extra)i, &p, &g->extra[i]) && g->half) reid__option(&p, "-DVALUE_F16");
+        if (reid__extra_step(g, (reid__extra)i, &p, &g->extra[i]) && g->half)
+            reid__option(&p, g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
         ok = (g->extra[i].program = reid__program_add(j, &p)) >= 0;
     }
     return ok ? REID_OK : reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", plan->arch->name);
@@ -7800,7 +7804,8 @@ static void reid__gpu_op_info(const reid__gpu_plan *g, int index, int large, rei
 static void reid__gpu_plan_init(reid__gpu_plan *g, const reid__plan *plan, const reid__prep *prep, int half, int wgmma,
                                 int flip, int raw, int latency) {
     memset(g, 0, sizeof *g);
-    g->latency = latency, g->plan = plan, g->prep = prep, g->half = half, g->flip = flip, g->raw = raw;
+    g->latency = latency, g->plan = plan, g->prep = prep, g->flip = flip, g->raw = raw;
+    g->half = half != 0, g->bf16 = half == 2;
     g->stem_kw = reid__round_up(plan->ops[0].kw, 2);
     for (int i = 0; i < plan->op_count; i++) g->int8 |= plan->ops[i].element == REID__ELEMENT_INT8;
     g->wgmma = half ? wgmma : 0;
@@ -8562,8 +8567,9 @@ static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, re
         const float *from = s->result + (size_t)i * dim;
         if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
         if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
-        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r), g->plan.half && !g->plan.int8 ?
-                        "; activations beyond 65504 overflow in FP16: precision fp32 holds them" : "");
+        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r),
+                        !g->plan.half || g->plan.int8 || g->plan.bf16 ? "" : "; activations beyond 65504 overflow in "
+                        "FP16: precision bf16 (from sm_80 on) and fp32 hold them");
     }
     return r;
 }
@@ -10866,7 +10872,8 @@ static void reid__fill_info(reid__build *b) {
         snprintf(info->device, sizeof info->device, "cuda:%d", g->device.index % 1000);
         snprintf(info->chip, sizeof info->chip, "%s", g->device.name);
         snprintf(info->isa, sizeof info->isa, "sm_%d", g->device.arch % 1000);
-        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.half ? "fp16" : "fp32");
+        snprintf(info->precision, sizeof info->precision, g->plan.int8 ? "int8" : g->plan.bf16 ? "bf16"
+                 : g->plan.half ? "fp16" : "fp32");
         info->weight_bytes = g->plan.weights;
         info->arena_bytes = (size_t)g->lane_count * (g->lane_device + g->lane_pinned + ctx->lane_bytes);
     }
@@ -10954,12 +10961,12 @@ static reid_result reid__create_cpu(reid__build *b) {
 }
 
 #ifndef REID_NO_CUDA
-/* FP16 unless FP32 is asked for; with INT8, too, for what is not in bytes. */
+/* *half: 0 for FP32, 1 for FP16, which INT8 takes, too, for what is not in bytes, 2 for bf16. */
 static reid_result reid__gpu_precision(const reid_desc *desc, int arch, int *half, reid_error *e) {
-    *half = desc->precision != REID_FP32;
-    if (desc->precision == REID_BF16) return reid__fail(e, REID_ERR_PRECISION, "CUDA computes in FP32, FP16 or INT8");
-    if (desc->precision != REID_INT8 || arch >= 80) return REID_OK;
-    return reid__fail(e, REID_ERR_PRECISION, "INT8 needs a GPU from Ampere (sm_80) on; this one is sm_%d", arch);
+    *half = desc->precision == REID_BF16 ? 2 : desc->precision != REID_FP32;
+    if ((desc->precision != REID_INT8 && *half != 2) || arch >= 80) return REID_OK;
+    return reid__fail(e, REID_ERR_PRECISION, "%s needs a GPU from Ampere (sm_80) on; this one is sm_%d",
+                      *half == 2 ? "bf16" : "INT8", arch);
 }
 
 /* desc.batch as a power of two, then memory_limit has its say. */

@@ -5,6 +5,7 @@
    Public domain or MIT-0, as you prefer: see LICENSE.
 
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
+   Where a name or a comment here says f16, FP16 or half, it is bf16 with VALUE_BF16: the same kernels, sums in fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
    A program is chosen by one -D: a kernel's name in capitals; REID_PACK has reid_fold too, REID_RESIZE the three from
    reid_taps to reid_resize_y.
@@ -36,7 +37,7 @@
 
    kernel           | constants
    -----------------+---------------------------------------------------------------------------------------------------
-   with values      | VALUE_F16 or VALUE_U8, halves or bytes; else FP32
+   with values      | VALUE_F16, VALUE_BF16 (from sm_80 on) or VALUE_U8: halves or bytes; else FP32
    reid_input       | H W ROWS COLUMNS BORDER_Y BORDER_X
    a convolution    | IH IW IC OH OW OC_PADDED KH KW STRIDE PAD_Y PAD_X ACT RESIDUAL
    reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
@@ -72,6 +73,19 @@
 
 #define DEVICE __device__ __forceinline__ /* not static: NVRTC warns of static functions that a program leaves unused */
 
+#ifdef VALUE_BF16
+#define VALUE_F16
+#define HALF "bf16"
+#define reid_f16_from_f32 reid_bf16_from_f32 /* as they are called for an emulator */
+#define reid_f32_from_f16 reid_f32_from_bf16
+#define reid_f16x2_from_f32 reid_bf16x2_from_f32
+#define reid_max_f16x2 reid_max_bf16x2
+#define reid_mma_m16n8k16 reid_mma_m16n8k16_bf16
+#define reid_wgmma reid_wgmma_bf16
+#else
+#define HALF "f16"
+#endif
+
 /* What products are added up in. */
 #ifdef VALUE_U8
 typedef int sum_t;
@@ -89,13 +103,17 @@ DEVICE float sum_of(unsigned bits) { return __uint_as_float(bits); }
 #ifndef REID_EMULATOR
 DEVICE unsigned short reid_f16_from_f32(float a) {
     unsigned short h;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a));
+    asm("cvt.rn." HALF ".f32 %0, %1;" : "=h"(h) : "f"(a));
     return h;
 }
 DEVICE float reid_f32_from_f16(unsigned short a) {
+#ifdef VALUE_BF16
+    return __uint_as_float((unsigned)a << 16);
+#else
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
     return f;
+#endif
 }
 DEVICE float reid_exp2_approx(float a) {
     float r;
@@ -172,7 +190,7 @@ DEVICE bool reid_cluster_mbarrier_try_wait(unsigned mbarrier, unsigned parity) {
 #endif
 #if __CUDA_ARCH__ >= 800
 DEVICE void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." HALF "." HALF ".f32 "
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -197,12 +215,12 @@ DEVICE void reid_bar_sync(unsigned id, unsigned threads) {
 }
 DEVICE unsigned reid_f16x2_from_f32(float low, float high) {
     unsigned pair;
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    asm("cvt.rn." HALF "x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
 DEVICE unsigned reid_max_f16x2(unsigned a, unsigned b) {
     unsigned pair;
-    asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
+    asm("max.NaN." HALF "x2 %0, %1, %2;" : "=r"(pair) : "r"(a), "r"(b));
     return pair;
 }
 DEVICE unsigned reid_pack_u8(int high, int low, unsigned rest) {
@@ -291,7 +309,7 @@ template <int groups> DEVICE void reid_wgmma_wait() {
 #define SCALES ", p; }"
 #else
 #define SUM "+f"
-#define PRODUCT "k16.f32.f16.f16"
+#define PRODUCT "k16.f32." HALF "." HALF
 #define SCALES ", p, 1, 1, 0, 0; }"
 #endif
 DEVICE void reid_wgmma_hold(sum_t &sum) { asm volatile("" : SUM(sum)::"memory"); }
@@ -378,7 +396,7 @@ DEVICE void store1(value_t *p, float v) { *p = v; }
 #define ACT ACT_NONE
 #endif
 
-/* Halves have 11 bits: two instructions of the special-function unit, wrong in the 22nd, do for them. */
+/* Halves have 11 bits, or 8: two instructions of the special-function unit, wrong in the 22nd, do for them. */
 DEVICE float sigmoid(float x) {
 #ifdef VALUE_F16
     return reid_rcp_approx(1.0f + reid_exp2_approx(-1.44269504f * x));

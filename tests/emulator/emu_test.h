@@ -269,29 +269,43 @@ EMU_TEST_FN float emu_uniform(unsigned *state) { /* -1 to 1, in steps that fp16 
     return ((float)(emu_next_random(state) % 1025) - 512.0f) / 512.0f;
 }
 
-/* fp16 by the definition: sign, five bits of exponent, ten of fraction. */
+/* Are the halves of this run bf16? HALVES=bf16 in the environment says so. */
+EMU_TEST_FN int emu_bf16(void) {
+    static int is = -1;
+    const char *halves = getenv("HALVES");
+    if (is < 0) is = halves && strcmp(halves, "bf16") == 0;
+    return is;
+}
+
+/* A bound on what rounding to halves costs, given for fp16's 11 bits: bf16 has 8. */
+EMU_TEST_FN double emu_half_bound(double bound) { return emu_bf16() ? 8 * bound : bound; }
+
+/* The value of a half. */
 EMU_TEST_FN double emu_half_value(uint16_t h) {
-    int exponent = h >> 10 & 31, fraction = h & 1023;
-    double v = exponent == 31 ? (fraction ? NAN : INFINITY)
-               : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                              : ldexp(fraction, -24);
+    const int bits = emu_bf16() ? 7 : 10, bias = emu_bf16() ? 127 : 15; /* digits behind the point */
+    int exponent = (h & 0x7fff) >> bits, fraction = h & ((1 << bits) - 1);
+    double v = exponent == 2 * bias + 1 ? (fraction ? NAN : INFINITY)
+               : exponent ? ldexp((1 << bits) + fraction, exponent - bias - bits)
+                          : ldexp(fraction, 1 - bias - bits);
     return h >> 15 ? -v : v;
 }
 
-/* The nearest fp16, ties to even, found by search: slow, but plainly right. */
+/* The nearest half, ties to even, found by search: slow, but plainly right. */
 EMU_TEST_FN uint16_t emu_half_from(double v) {
+    const int bits = emu_bf16() ? 7 : 10, bias = emu_bf16() ? 127 : 15;
+    const unsigned infinite = (unsigned)(2 * bias + 1) << bits;
+    const double end = ldexp(1, bias + 1); /* what would come behind the largest one */
     uint16_t sign = signbit(v) ? 0x8000 : 0;
     double a = fabs(v);
     if (isnan(v)) return 0x7fff;
-    if (a >= 65520.0) return (uint16_t)(sign | 0x7c00);
-    unsigned low = 0, high = 0x7c00; /* magnitudes grow with the bit pattern */
+    if (a >= end - ldexp(1, bias - bits - 1)) return (uint16_t)(sign | infinite);
+    unsigned low = 0, high = infinite; /* magnitudes grow with the bit pattern */
     while (high - low > 1) {
         unsigned middle = (low + high) / 2;
-        double m = middle == 0x7c00 ? 65536.0 : emu_half_value((uint16_t)middle);
-        if (m <= a) low = middle;
+        if (emu_half_value((uint16_t)middle) <= a) low = middle;
         else high = middle;
     }
-    double below = emu_half_value((uint16_t)low), above = high == 0x7c00 ? 65536.0 : emu_half_value((uint16_t)high);
+    double below = emu_half_value((uint16_t)low), above = high == infinite ? end : emu_half_value((uint16_t)high);
     if (a - below > above - a || (a - below == above - a && low % 2)) low = high;
     return (uint16_t)(sign | low);
 }

@@ -241,6 +241,15 @@ REID_EMULATOR_FN void reid_wgmma(float *d, unsigned long long a, unsigned long l
     lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate;
     reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
 }
+/* The same of bf16, both operands in shared memory. */
+template <int reid_n>
+REID_EMULATOR_FN void reid_wgmma_bf16(float *d, unsigned long long a, unsigned long long b, bool accumulate,
+                                      REID_EMULATOR_LINE) {
+    static_assert(reid_n % 8 == 0 && reid_n >= 8 && reid_n <= 256, "n is a multiple of 8 up to 256");
+    struct reid_emulator_lane lane = {};
+    lane.first = a, lane.second = b, lane.d = d, lane.count = reid_n, lane.value = accumulate, lane.width = 2;
+    reid_emulator.warp(REID_EMULATOR_WGMMA, 0xffffffffu, &lane, line);
+}
 /* wgmma.mma_async.sync.aligned.m64nNk32.s32.u8.s8, both operands K-major, in shared memory. */
 template <int reid_n>
 REID_EMULATOR_FN void reid_wgmma(int *d, unsigned long long a, unsigned long long b, bool accumulate,

@@ -4,7 +4,7 @@
 #ifndef REID_EMULATOR_PRELUDE_PTX_H
 #define REID_EMULATOR_PRELUDE_PTX_H
 
-/* ---- halves: fp16 is `unsigned short`, a pair is `unsigned` with the first value in the low half ---- */
+/* ---- halves: fp16 or bf16 is `unsigned short`, a pair is `unsigned` with the first value in the low half ---- */
 typedef float reid_emulator_v4f __attribute__((vector_size(16)));
 typedef short reid_emulator_v8s __attribute__((vector_size(16)));
 
@@ -40,6 +40,28 @@ REID_EMULATOR_FN unsigned short reid_emulator_max_f16(unsigned short a, unsigned
 REID_EMULATOR_FN unsigned reid_max_f16x2(unsigned a, unsigned b) {
     return reid_emulator_max_f16((unsigned short)a, (unsigned short)b) |
            (unsigned)reid_emulator_max_f16((unsigned short)(a >> 16), (unsigned short)(b >> 16)) << 16;
+}
+#endif
+
+#if __CUDA_ARCH__ >= 800
+/* The same of bf16: cvt.rn.bf16.f32, a shift (a bf16 is the upper half of a float), cvt.rn.bf16x2.f32,
+   max.NaN.bf16x2. */
+REID_EMULATOR_FN unsigned short reid_bf16_from_f32(float a) {
+    unsigned bits = __float_as_uint(a);
+    return a != a ? 0x7fff : (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+REID_EMULATOR_FN float reid_f32_from_bf16(unsigned short a) { return __uint_as_float((unsigned)a << 16); }
+REID_EMULATOR_FN unsigned reid_bf16x2_from_f32(float low, float high) {
+    return reid_bf16_from_f32(low) | (unsigned)reid_bf16_from_f32(high) << 16;
+}
+REID_EMULATOR_FN unsigned short reid_emulator_max_bf16(unsigned short a, unsigned short b) {
+    float x = reid_f32_from_bf16(a), y = reid_f32_from_bf16(b);
+    if (x != x || y != y) return 0x7fff;
+    return x > y || (x == y && b >> 15) ? a : b;
+}
+REID_EMULATOR_FN unsigned reid_max_bf16x2(unsigned a, unsigned b) {
+    return reid_emulator_max_bf16((unsigned short)a, (unsigned short)b) |
+           (unsigned)reid_emulator_max_bf16((unsigned short)(a >> 16), (unsigned short)(b >> 16)) << 16;
 }
 #endif
 
@@ -93,10 +115,15 @@ REID_EMULATOR_FN void reid_ldmatrix_x4_trans(unsigned r[4], unsigned row, REID_E
 #endif
 
 #if __CUDA_ARCH__ >= 800
-/* mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: a 16x16, b 16x8, d 16x8. */
+/* mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32: a 16x16, b 16x8, d 16x8; and of bf16. */
 REID_EMULATOR_FN void reid_mma_m16n8k16(float d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
     struct reid_emulator_lane lane = {};
     lane.a = a, lane.b = b, lane.d = d;
+    reid_emulator.warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
+}
+REID_EMULATOR_FN void reid_mma_m16n8k16_bf16(float d[4], const unsigned a[4], const unsigned b[2], REID_EMULATOR_LINE) {
+    struct reid_emulator_lane lane = {};
+    lane.a = a, lane.b = b, lane.d = d, lane.width = 2;
     reid_emulator.warp(REID_EMULATOR_MMA_K16, 0xffffffffu, &lane, line);
 }
 

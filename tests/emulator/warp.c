@@ -42,10 +42,15 @@ static void ballot(emu_worker *w, unsigned warp) {
     for (unsigned i = 0; i < members; i++) operands(w, warp, i)->value = mask;
 }
 
-/* ---- mma: d (16x8, fp32) += a (16xk, fp16) * b (kx8, fp16), k = 8 or 16 ---- */
+/* ---- mma: d (16x8, fp32) += a (16xk, fp16 or bf16) * b (kx8), k = 8 or 16 ---- */
 
 /* A register holds two halves, the lower column or row number in the low half. */
-static void two_floats(unsigned halves, float *low, float *high) {
+static void two_floats(unsigned halves, int bf16, float *low, float *high) {
+    if (bf16) {
+        const uint32_t bits[2] = {halves << 16, halves & 0xffff0000u};
+        memcpy(low, &bits[0], 4), memcpy(high, &bits[1], 4);
+        return;
+    }
     __m128 both = _mm_cvtph_ps(_mm_cvtsi32_si128((int)halves));
     *low = _mm_cvtss_f32(both);
     *high = _mm_cvtss_f32(_mm_shuffle_ps(both, both, 1));
@@ -61,27 +66,29 @@ static void add_products(float (*d)[8], float (*a)[16], float (*b)[8], unsigned 
 }
 
 /* The same as the chip's tensor cores add. */
-static void add_tensor_sums(float (*d)[8], float (*a)[16], float (*b)[8], int k) {
+static void add_tensor_sums(float (*d)[8], float (*a)[16], float (*b)[8], int k, int bf16) {
     const int arch = emu_get_settings()->arch, terms = tensor_terms(arch, k);
     for (int i = 0; i < k; i += terms)
         for (unsigned at = 0; at < 16 * 8; at++)
-            d[at / 8][at % 8] = tensor_sum(d[at / 8][at % 8], a[at / 8] + i, b[i] + at % 8, 8, terms, TENSOR_LEAST_F16,
-                                           tensor_bits(arch));
+            d[at / 8][at % 8] = tensor_sum(d[at / 8][at % 8], a[at / 8] + i, b[i] + at % 8, 8, terms,
+                                           bf16 ? TENSOR_LEAST_BF16 : TENSOR_LEAST_F16, tensor_bits(arch));
 }
 
 static void mma(emu_worker *w, unsigned warp, unsigned k) {
+    const int bf16 = operands(w, warp, 0)->width == 2;
     float a[16][16], b[16][8], d[16][8];
     for (unsigned lane = 0; lane < 32; lane++) {
         const struct reid_emulator_lane *o = operands(w, warp, lane);
         unsigned group = lane / 4, pair = lane % 4 * 2;
         for (unsigned i = 0; i < k / 4; i++) { /* a: rows group, group + 8; then the same for columns 8 to 15 */
             float *at = &a[group + i % 2 * 8][pair + i / 2 * 8];
-            two_floats(o->a[i], at, at + 1);
+            two_floats(o->a[i], bf16, at, at + 1);
         }
-        for (unsigned i = 0; i < k / 8; i++) two_floats(o->b[i], &b[pair + i * 8][group], &b[pair + i * 8 + 1][group]);
+        for (unsigned i = 0; i < k / 8; i++)
+            two_floats(o->b[i], bf16, &b[pair + i * 8][group], &b[pair + i * 8 + 1][group]);
         for (unsigned i = 0; i < 4; i++) d[group + i / 2 * 8][pair + i % 2] = o->d[i];
     }
-    if (emu_get_settings()->tensor_sums) add_tensor_sums(d, a, b, (int)k);
+    if (emu_get_settings()->tensor_sums) add_tensor_sums(d, a, b, (int)k, bf16);
     else add_products(d, a, b, k);
     for (unsigned lane = 0; lane < 32; lane++)
         for (unsigned i = 0; i < 4; i++)

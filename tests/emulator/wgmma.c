@@ -20,7 +20,7 @@ typedef struct product {
     unsigned long long a, b; /* descriptors */
     unsigned registers[LANES][4], n, group;
     sums *into;
-    int from_registers, accumulate, bytes, line;
+    int from_registers, accumulate, bytes, bf16, line;
 } product;
 
 struct emu_tensor { /* of a warp */
@@ -80,18 +80,24 @@ static void touch_operands(emu_worker *w, unsigned warp, const product *p, int h
 
 /* ---- the product; register layouts: "Register Fragments for wgmma.mma_async.m64nNk16" ---- */
 
-static void eight_floats(const emu_worker *w, unsigned offset, float *to) {
+/* Halves are the upper ones of floats, or fp16. */
+static __m256 floats_of(__m128i halves, int bf16) {
+    if (bf16) return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+    return _mm256_cvtph_ps(halves);
+}
+
+static void eight_floats(const emu_worker *w, unsigned offset, int bf16, float *to) {
     __m128i halves;
     memcpy(&halves, w->instance->shared + offset, 16);
-    _mm256_storeu_ps(to, _mm256_cvtph_ps(halves));
+    _mm256_storeu_ps(to, floats_of(halves, bf16));
 }
 
 static void load_a(const emu_worker *w, unsigned warp, const product *p, float a[16][16]) {
     for (unsigned i = 0; i < 32 && !p->from_registers; i++)
-        eight_floats(w, chunk_of(p->a, warp % 4 * 16 + i / 2, i % 2), &a[i / 2][i % 2 * 8]);
+        eight_floats(w, chunk_of(p->a, warp % 4 * 16 + i / 2, i % 2), p->bf16, &a[i / 2][i % 2 * 8]);
     for (unsigned i = 0; i < LANES * 4 && p->from_registers; i++) {
         unsigned lane = i / 4, r = i % 4;
-        __m128 both = _mm_cvtph_ps(_mm_cvtsi32_si128((int)p->registers[lane][r]));
+        __m128 both = _mm256_castps256_ps128(floats_of(_mm_cvtsi32_si128((int)p->registers[lane][r]), p->bf16));
         float *at = &a[lane / 4 + r % 2 * 8][lane % 4 * 2 + r / 2 * 8];
         at[0] = _mm_cvtss_f32(both);
         at[1] = _mm_cvtss_f32(_mm_shuffle_ps(both, both, 1));
@@ -139,7 +145,7 @@ static void load_b(const emu_worker *w, const product *p, float b[16][MAX_N]) {
                 to[2 * k] = _mm_unpacklo_epi16(from[k], from[k + 4]);
                 to[2 * k + 1] = _mm_unpackhi_epi16(from[k], from[k + 4]);
             }
-        for (unsigned k = 0; k < 8; k++) _mm256_storeu_ps(&b[half * 8 + k][row], _mm256_cvtph_ps(from[k]));
+        for (unsigned k = 0; k < 8; k++) _mm256_storeu_ps(&b[half * 8 + k][row], floats_of(from[k], p->bf16));
     }
 }
 
@@ -162,19 +168,20 @@ static void add_products(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], u
 }
 
 /* The same as tensor cores add. */
-static void add_tensor_sums(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], unsigned n, int accumulate) {
+static void add_tensor_sums(float (*d)[MAX_N], float (*a)[16], float (*b)[MAX_N], const product *p) {
+    const int least = p->bf16 ? TENSOR_LEAST_BF16 : TENSOR_LEAST_F16;
     const int bits = tensor_bits(emu_get_settings()->arch);
     for (unsigned row = 0; row < 16; row++)
-        for (unsigned column = 0; column < n; column++)
-            d[row][column] = tensor_sum(accumulate ? d[row][column] : 0, a[row], &b[0][column], MAX_N, 16,
-                                        TENSOR_LEAST_F16, bits);
+        for (unsigned column = 0; column < p->n; column++)
+            d[row][column] = tensor_sum(p->accumulate ? d[row][column] : 0, a[row], &b[0][column], MAX_N, 16, least,
+                                        bits);
 }
 
 static void multiply(emu_worker *w, unsigned warp, const product *p) {
     float a[16][16], b[16][MAX_N];
     load_a(w, warp, p, a);
     load_b(w, p, b);
-    if (emu_get_settings()->tensor_sums) add_tensor_sums(p->into->rows, a, b, p->n, p->accumulate);
+    if (emu_get_settings()->tensor_sums) add_tensor_sums(p->into->rows, a, b, p);
     else add_products(p->into->rows, a, b, p->n, p->accumulate);
 }
 
@@ -292,8 +299,8 @@ static void issue(emu_worker *w, emu_tensor *t, unsigned warp) {
     int line = lanes[0].line;
     product *p = new_product(t, line);
     *p = (product){.a = first->first, .b = first->second, .n = first->count, .group = t->groups,
-                   .from_registers = first->a != NULL, .accumulate = first->value != 0, .bytes = first->width != 0,
-                   .line = line};
+                   .from_registers = first->a != NULL, .accumulate = first->value != 0, .bytes = first->width == 1,
+                   .bf16 = first->width == 2, .line = line};
     for (unsigned i = 0; i < LANES; i++) {
         const struct reid_emulator_lane *o = lanes[i].operands;
         if (o->first != p->a || o->second != p->b || o->count != p->n || o->value != first->value ||

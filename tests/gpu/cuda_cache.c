@@ -611,7 +611,8 @@ static void pack_arguments(void) {
     CHECK_RESULT(reid_pack_kernels(&desc, "sm_90", NULL, NULL, NULL), REID_ERR_INPUT_SIZE);
     desc = pack_desc();
     desc.precision = REID_BF16;
-    CHECK_RESULT(reid_pack_kernels(&desc, "sm_90", NULL, NULL, NULL), REID_ERR_PRECISION);
+    CHECK_RESULT(reid_pack_kernels(&desc, "sm_75", NULL, NULL, NULL), REID_ERR_PRECISION);
+    CHECK_HAS(last.error.text, "bf16 needs a GPU from Ampere (sm_80) on; this one is sm_75");
     desc = pack_desc();
     desc.kernels_src = NULL;
     CHECK_RESULT(reid_pack_kernels(&desc, "sm_90", NULL, NULL, NULL), REID_ERR_NO_KERNELS);

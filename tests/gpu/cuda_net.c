@@ -5,7 +5,7 @@
        cuda_net latency CASE           the same with LATENCY: cases 0 and 1
        cuda_net pictures CASE          pixels equal the CPU's; every kind of picture; flip, raw, heads: cases 0 to 4
        cuda_net calls                  queries, timing, networks without a direction
-       cuda_net small NETWORK          FP32 and FP16 against the CPU at 64x32, for the slow modes
+       cuda_net small NETWORK          FP32, FP16 and bf16 against the CPU at 64x32, for the slow modes
        cuda_net files PRECISION A B    two .npy files of embeddings
 
    LATENCY in the environment asks for desc.latency. Compiled with REID__SEPARATE_BUFFERS, every buffer of the plan is
@@ -252,10 +252,35 @@ static void check_no_direction(const net_options *options, reid_precision precis
         memset(out, 1, sizeof out);
         CHECK(reid_embed_ex(ctx, images, 3, out, &error) == REID_ERR_EMBEDDING);
         CHECK(strstr(error.text, "image ") == error.text);
-        CHECK((strstr(error.text, "overflow in FP16: precision fp32 holds them") != NULL) == (precision == REID_FP16));
+        CHECK((strstr(error.text, "overflow in FP16: precision bf16") != NULL) == (precision == REID_FP16));
         for (size_t i = 0; i < sizeof out / sizeof *out; i++) CHECK(out[i] == 0);
     }
     reid_destroy(ctx);
+    free(pixels), free(file.bytes);
+}
+
+/* Activations of millions: FP16 has no numbers for them, bf16 computes what FP32 does. */
+static void check_range(void) {
+    net_options wide;
+    memset(&wide, 0, sizeof wide);
+    wide.gain = 2; /* of each layer; ReLU and bf16 care for no scale */
+    net_file file = net_for("resnet50", REID_HEAD_NONE, 1, &wide);
+    uint8_t *pixels = net_pixels(1, 40, 30, 1);
+    reid_image image = net_image(pixels, 0, 40, 30);
+    reid_error error = REID_INIT;
+    reid_desc desc = net_desc(&file, 33, 40, NULL);
+    float out[2048];
+    reid_ctx *cpu = create_on(desc, REID_DEVICE_CPU, REID_FP32), *fp16 = create_on(desc, REID_DEVICE_CUDA, REID_FP16);
+    reid_ctx *bf16 = create_on(desc, REID_DEVICE_CUDA, REID_BF16);
+    if (cpu && fp16 && bf16) {
+        float *want = embed(cpu, &image, 1), *got = embed(bf16, &image, 1);
+        CHECK(reid_embed_ex(fp16, &image, 1, out, &error) == REID_ERR_EMBEDDING);
+        double cosine = reid_cosine(want, got, 2048);
+        printf("activations beyond FP16: cosine of bf16 to FP32 %.6f\n", cosine);
+        CHECK(cosine > 0.999);
+        free(want), free(got);
+    }
+    reid_destroy(cpu), reid_destroy(fp16), reid_destroy(bf16);
     free(pixels), free(file.bytes);
 }
 
@@ -266,6 +291,7 @@ static void test_calls(void) {
     large.gain = 1e6f;
     check_no_direction(&zero, REID_FP32);
     check_no_direction(&large, REID_FP16);
+    check_range();
     net_file file = net_for("efficientnet_b0", REID_HEAD_NONE, 1, NULL);
     reid_desc desc = net_desc(&file, 33, 40, NULL);
     float none;
@@ -293,17 +319,22 @@ static void test_small(const char *network) {
     desc.batch = 2, desc.lanes = 1;
     reid_ctx *cpu = create_on(desc, REID_DEVICE_CPU, REID_FP32);
     float *want = cpu ? embed(cpu, images, 2) : NULL;
-    for (int precision = REID_FP32; precision <= REID_FP16 && want; precision++) {
-        if (!wanted("GOLDEN_PRECISION", precision == REID_FP32 ? "fp32" : "fp16")) continue;
+    reid_info info = {.isa = ""};
+    for (int precision = REID_FP32; precision <= REID_BF16 && want; precision++) {
+        static const char *const names[] = {"fp32", "fp16", "bf16"};
+        const char *name = names[precision - REID_FP32];
+        if (!wanted("GOLDEN_PRECISION", name)) continue;
+        if (precision == REID_BF16 && strcmp(info.isa, "sm_75") == 0) continue; /* refused: see no_int8 */
         reid_ctx *gpu = create_on(desc, REID_DEVICE_CUDA, (reid_precision)precision);
         if (!gpu) break;
         float *got = embed(gpu, images, 2);
         int dim = reid_dim(gpu);
         double worst = worst_difference(got, want, 2 * (size_t)dim), cosine = reid_cosine(got, want, dim);
-        printf("%s fp%d: %.1e, cosine %.8f, crc %08x\n", network, precision == REID_FP32 ? 32 : 16, worst, cosine,
+        CHECK(reid_query_desc(gpu, &info) == REID_OK && strcmp(info.precision, name) == 0);
+        printf("%s %s: %.1e, cosine %.8f, crc %08x\n", network, name, worst, cosine,
                crc32_of((const unsigned char *)got, 2 * (size_t)dim * sizeof *got));
         CHECK(worst_difference(got, got + dim, (size_t)dim) > 1e-4); /* two pictures */
-        CHECK(precision == REID_FP32 ? worst < 2e-6 : cosine > 0.9999);
+        CHECK(precision == REID_FP32 ? worst < 2e-6 : cosine > (precision == REID_FP16 ? 0.9999 : 0.999));
         free(got);
         reid_destroy(gpu);
     }
@@ -384,6 +415,9 @@ static void test_no_int8(const char *ranges) {
     desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
     desc.device = REID_DEVICE_CUDA;
     CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION && strstr(error.text, "INT8 needs a GPU from Ampere (sm_80)"));
+    desc.ranges = NULL, desc.precision = REID_BF16;
+    CHECK(reid_create(&desc, &ctx) == REID_ERR_PRECISION && strstr(error.text, "bf16 needs a GPU from Ampere (sm_80)"));
+    desc.ranges = ranges, desc.precision = REID_INT8;
     desc.device = REID_DEVICE_AUTO;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);

@@ -35,7 +35,7 @@ static CUmodule program_with(const char *name, const char **options, int n) {
     return module;
 }
 
-/* The program `name`: REID_NAME, VALUE_F16 if half is 1, VALUE_U8 if it is 2, and these constants defined; the list
+/* The program `name`: REID_NAME, VALUE_F16 or VALUE_BF16 (emu_bf16) if half is 1, VALUE_U8 if it is 2, and these constants defined; the list
    ends with a NULL name. */
 EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *constants) {
     char text[40][48];
@@ -44,7 +44,7 @@ EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *cons
     snprintf(text[n], 48, "-D%s", name);
     for (char *c = text[n++] + 2; *c; c++)
         if (*c >= 'a' && *c <= 'z') *c = (char)(*c - 'a' + 'A');
-    if (half) snprintf(text[n++], 48, half == 2 ? "-DVALUE_U8" : "-DVALUE_F16");
+    if (half) snprintf(text[n++], 48, half == 2 ? "-DVALUE_U8" : emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     for (; constants->name; constants++) snprintf(text[n++], 48, "-D%s=%d", constants->name, constants->value);
     for (int i = 0; i < n; i++) options[i] = text[i];
     return program_with(name, options, n);
@@ -69,7 +69,7 @@ EMU_TEST_FN void run_kernel(CUfunction f, int grid_x, int grid_y, int threads, u
     run_clusters(f, grid_x, grid_y, threads, shared, params, 1);
 }
 
-/* A tensor in the host's double and on the device as fp32 or fp16; values are exact in both. */
+/* A tensor in the host's double and on the device as fp32 or halves, the same values. */
 typedef struct tensor {
     double *host;
     CUdeviceptr device;
@@ -83,7 +83,7 @@ EMU_TEST_FN tensor tensor_of(size_t count, int half, unsigned *seed, double scal
     for (size_t i = 0; i < count; i++) {
         float v = (float)(emu_uniform(seed) * scale);
         uint16_t h = emu_half_from(v);
-        t.host[i] = v;
+        t.host[i] = half ? emu_half_value(h) : v;
         if (half) memcpy(raw + 2 * i, &h, 2);
         else memcpy(raw + 4 * i, &v, 4);
     }

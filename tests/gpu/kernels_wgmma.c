@@ -39,8 +39,13 @@ static size_t taps_of(const reid__op *op) {
 }
 
 /* By the processor: emu_half_value is slow. */
-__attribute__((target("f16c"))) static float float_of(uint16_t half) { return _cvtsh_ss(half); }
-__attribute__((target("f16c"))) static uint16_t half_of(float x) { return x != x ? 0x7fff : _cvtss_sh(x, 0); }
+__attribute__((target("f16c"))) static float float_of(uint16_t half) {
+    return emu_bf16() ? reid__float((uint32_t)half << 16) : _cvtsh_ss(half);
+}
+__attribute__((target("f16c"))) static uint16_t half_of(float x) {
+    if (x != x) return 0x7fff;
+    return emu_bf16() ? reid__to_bf16(x) : _cvtss_sh(x, 0);
+}
 
 /* n random halves from -scale to scale, a power of two; `rows` of them with `width` of `stride` in use, zero behind. */
 static uint16_t *random_halves(size_t rows, size_t width, size_t stride, double scale) {
@@ -106,7 +111,8 @@ __attribute__((target("avx2,fma"))) static void add_products(float *sums, float 
 static void add_sixteen(float *sums, const uint16_t *in, const float *weights, int oc) {
     float a[16];
     for (int i = 0; i < 16; i++) a[i] = float_of(in[i]);
-    for (int n = 0; n < oc; n++) sums[n] = tensor_sum(sums[n], a, weights + n, oc, 16, TENSOR_LEAST_F16, 25);
+    for (int n = 0; n < oc; n++) sums[n] = tensor_sum(sums[n], a, weights + n, oc, 16,
+                                                     emu_bf16() ? TENSOR_LEAST_BF16 : TENSOR_LEAST_F16, 25);
 }
 
 static float activated(float x, int act) {
@@ -220,7 +226,7 @@ static void check_result(const uint16_t *got, const uint16_t *want, size_t count
     size_t others = 0;
     for (size_t i = 0; i < count; i++) others += got[i] != want[i];
     printf("    largest error %.1e, other bits in %zu of %zu\n", worst, others, count);
-    CHECK(worst < 2e-3);
+    CHECK(worst < emu_half_bound(2e-3));
 }
 
 /* Where only a global average follows, sums over each row of an image are stored. */
@@ -247,7 +253,7 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
     reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
-    reid__option(&p, "-DVALUE_F16");
+    reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "
            "chunks %d + %d\n", op->name, plan.buffers[op->in].c, op->oc, op->kh, op->kw, op->oh, op->ow, o->images,

@@ -30,6 +30,11 @@ for part in $parts; do
     for arch in $archs; do
         [ $arch = 90 ] || my_turn || continue
         job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"
+        case $part-$arch in
+        conv-80 | conv-90 | rest-90 | wgmma-90)
+            ! my_turn || job "kernels_$part on sm_$arch in bf16" env HALVES=bf16 REID_EMULATOR_ARCH=$arch \
+                "$out/kernels_$part"
+        esac
     done
     ! my_turn || job "kernels_$part: every access checked" env REID_EMULATOR_CHECK=1 "$out/kernels_$part"
 done
@@ -110,6 +115,8 @@ plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i
 plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
 plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
+plant conv "bf16 cut off, not rounded" \
+    's/packed\[c\] = (unsigned)reid_f16_from_f32(act(low))/packed[c] = __float_as_uint(act(low)) >> 16/' HALVES=bf16
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "sums of other blocks behind a barrier that releases nothing" \
     's/^    reid_cluster_arrive();$/    reid_cluster_arrive_relaxed();/' REID_EMULATOR_CHECK=1
@@ -166,6 +173,8 @@ if [ -n "$nvcc" ]; then
         compile $arch CONV_F32 -DBM=64 -DBN=64 -DBK=16 -DSCALE=0
         for kernel in DEPTHWISE SQUEEZE MAXPOOL POOL PACK; do compile $arch $kernel -DVALUE_F16; done
         compile $arch CONV_F16 -DVALUE_F16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
+        [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_BF16 -DBM=128 -DBN=64 -DBK=32 -DSTAGES=3 -DWARPS_M=2 \
+            -DWARPS_N=2 -DSCALE=0
         [ $arch = 75 ] || compile $arch CONV_F16 -DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=1 -DBM=128 -DBN=64 \
             -DBK=64 -DSTAGES=4 -DWARPS_M=2 -DWARPS_N=2 -DSCALE=0
         compile $arch RESIZE

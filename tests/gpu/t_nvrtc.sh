@@ -85,6 +85,7 @@ opcodes() { # opcodes OPTIONS OPCODE...: all of them are in a 3x3 convolution
 }
 if [ -n "$nvcc" ] && [ -n "$disasm" ]; then
     opcodes '-DVALUE_F16' HGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG
+    opcodes '-DVALUE_BF16' 'HGMMA.*F32.BF16' UTMALDG UTMASTG STSM SYNCS USETMAXREG
     opcodes '-DVALUE_U8 -DBYTES=1 -DSIGNED=0 -DREST_SIGNED=0' IGMMA UTMALDG UTMASTG STSM SYNCS USETMAXREG F2IP
 else
     skip 'no nvcc, or no nvdisasm: nobody looks for HGMMA and TMA in the machine code'
@@ -102,10 +103,10 @@ line resnet50 fp16 sm_90 224 224
 REID_SHARE=40
 for arch in sm_90 sm_75 sm_80 sm_86 sm_87 sm_89 sm_100 sm_110 sm_120; do
     for network in resnet50 resnet50-multiscale efficientnet_b0 resnet50-fastreid-gem; do
-        for precision in fp16 fp32 int8 fp16-latency fp32-latency; do
+        for precision in fp16 bf16 fp32 int8 fp16-latency bf16-latency fp32-latency; do
             case $network-$precision-$arch in
             resnet50-fp16-sm_90) ;;                    # the line above
-            *-int8-sm_75 | efficientnet*-int8-*) ;;    # there is none
+            *-int8-sm_75 | *-bf16*-sm_75 | efficientnet*-int8-*) ;;    # there is none
             *) ! my_turn || line $network $precision $arch 224 224 ;;
             esac
         done

@@ -10,7 +10,7 @@ cp b.png folder
 
 run 0 inspect --condition w.safetensors a.png folder
 prints '^LARGEST      STORED BY              GROWTH     PICTURE$'
-says 'activations reach [0-9.e+]*, and FP16 ends at 65504: on a GPU use --precision fp32'
+says 'activations reach [0-9.e+]*, and FP16 ends at 65504: on a GPU use --precision bf16 '
 prints '^largest activation [0-9.e+]* (.*), [0-9.e+]* % of what FP16 holds; a change of 1e-06 in every pixel '
 lines "$out" 4
 run 0 inspect --condition --json w.safetensors a.png folder

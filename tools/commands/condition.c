@@ -109,11 +109,12 @@ static int examine_all(conditioning *c) {
 /* What the figures mean for whoever chooses a precision or compares programs. */
 static void warn(const conditioning *c) {
     if (c->most > (float)FP16_MOST)
-        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision fp32", (double)c->most,
+        say_warning("activations reach %.3g, and FP16 ends at %g: on a GPU use --precision bf16 (from sm_80 "
+                    "on) or fp32", (double)c->most,
                     FP16_MOST);
     else if (c->most > (float)(FP16_MOST / 4))
-        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision fp32 is "
-                    "safe", (double)c->most, FP16_MOST);
+        say_warning("activations reach %.3g, and FP16 ends at %g: other pictures may overflow; --precision bf16 "
+                    "and fp32 are safe", (double)c->most, FP16_MOST);
     if (c->growth * FP32_ROUNDING > AGREEMENT)
         say_warning("%s: what FP32 rounds off (%g) may grow to %.1g in the embedding; no two programs agree to %g "
                     "there", shown(c->steepest), FP32_ROUNDING, c->growth * FP32_ROUNDING, AGREEMENT);
