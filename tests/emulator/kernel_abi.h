@@ -71,7 +71,8 @@ enum reid_emulator_ub { REID_EMULATOR_MISALIGNED, REID_EMULATOR_INDEX, REID_EMUL
 
 /* What one lane brings to a warp-wide operation, and takes away.
    shuffle: value, lane (index, delta or mask), width -> value.   ballot: value (0 or 1) -> value (the mask).
-   mma: a, b, d (in and out), width (2: of bf16).   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
+   mma: a, b, d (in and out), width (2: of bf16).
+   ldmatrix: value (.shared address of this lane's row), count (1, 2, 4), r.
    stmatrix: value and count likewise, a.   wgmma.wait_group: value (groups that may stay in flight).
    wgmma: first and second (descriptors of A and B), a (registers instead of A's descriptor, or NULL), d, count (n),
    width (1: of bytes, and the sums' bits are integers'; 2: of bf16), value (0: d is not added to).

@@ -1,5 +1,6 @@
 /* kernels_conv.c: the convolutions of reid_kernels.cu against their definition, on the emulator: fp32 and fp16, or
-   bf16 with HALVES=bf16, the plain one too, several tile shapes, which must not change a bit. Built and run by tests/gpu/t_kernels.sh. */
+   bf16 with HALVES=bf16, the plain one too, several tile shapes, which must not change a bit. Built and
+   run by tests/gpu/t_kernels.sh. */
 #include "kernels_test.h"
 
 typedef struct conv {

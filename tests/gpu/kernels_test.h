@@ -35,8 +35,8 @@ static CUmodule program_with(const char *name, const char **options, int n) {
     return module;
 }
 
-/* The program `name`: REID_NAME, VALUE_F16 or VALUE_BF16 (emu_bf16) if half is 1, VALUE_U8 if it is 2, and these constants defined; the list
-   ends with a NULL name. */
+/* The program `name`: REID_NAME, VALUE_F16 or VALUE_BF16 (emu_bf16) if half is 1, VALUE_U8 if it is 2, and these
+   constants defined; the list ends with a NULL name. */
 EMU_TEST_FN CUmodule program_of(const char *name, int half, const constant *constants) {
     char text[40][48];
     const char *options[41];
