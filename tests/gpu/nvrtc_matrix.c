@@ -1,7 +1,7 @@
 /* nvrtc_matrix.c: the real NVRTC compiles every program of a network for a chip; registers, stack and local memory are
    read from the cubins. Nothing of it needs a GPU. Run by t_nvrtc.sh.
 
-       nvrtc_matrix NETWORK fp16|bf16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE     a line of a table; fails on a spill
+       nvrtc_matrix NETWORK fp16|bf16|fp32|int8[-latency] ARCH HEIGHT WIDTH CACHE   a line of a table; fails on a spill
        nvrtc_matrix check              the reading itself, on kernels made for it; 77: no NVRTC
        nvrtc_matrix read CUBIN         prints the registers and the frame of a file's kernel, and what sm_90 counts
 
