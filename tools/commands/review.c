@@ -23,7 +23,8 @@ typedef struct review {
     const options *o;
     grouping groups;
     char models[MAX_MODELS][33];
-    const char *by;
+    reid_desc search;     /* of how */
+    clusters_request how; /* groups are made anew */
     board *board;
     album *album;
 } review;
@@ -71,7 +72,12 @@ static int open_all(review *r) {
     if (o->count && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
-    const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
+    r->search = model_desc(o, &o->every, NULL);
+    r->how = r->groups.request, r->how.search = &r->search;
+    const board_request b = {.groups = found, .how = o->count || o->html ? NULL : &r->how,
+                             .carry = o->carry ? &r->groups.earlier : NULL,
+                             .heeded = (long long)r->groups.decided.list.count, .decisions = o->decisions,
+                             .writes = !o->html, .by = who(o), .models = r->models, .model_count = makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
     const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL,
