@@ -9,8 +9,8 @@
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
       -Wl,--wrap=fchown,--wrap=write,--wrap=malloc,--wrap=calloc,--wrap=realloc -lcmocka -lm -lpthread -ldl
 
-   With the address of a gallery in PostgreSQL as its argument (t_decisions_database.sh), what does not belong to files is
-   tested with that. */
+   With the address of a gallery in PostgreSQL as its argument (t_decisions_database.sh), what does not belong to files
+   is tested with that. */
 #include "identity/decisions.h"
 #include "identity/decisions_state.h"
 

@@ -203,7 +203,7 @@ static int check_line(decisions *d, const text *line, text *why) {
     return good;
 }
 
-/* Stores the line behind all that are there. Returns as decisions_append does, or 2: others in the table were faster. */
+/* Stores the line behind all that are there. Returns as decisions_append does, or 2: others were faster, in a table. */
 static int append_once(decisions *d, const decision *what, text *why) {
     text line = TEXT_INIT;
     decision next = *what;

@@ -111,8 +111,8 @@ int decisions_table_read(decisions_table *t, decision_list *list, text *why) {
     const pq_number from = pq_number_of((int64_t)list->count);
     const pq_argument argument = pq_text(from.s);
     int lost = 0, good = 1;
-    pq_result *r = ask(t, "SELECT seq, line::text FROM reid.decision WHERE seq >= $1::bigint ORDER BY seq", &argument, 1,
-                       &lost, why);
+    pq_result *r = ask(t, "SELECT seq, line::text FROM reid.decision WHERE seq >= $1::bigint ORDER BY seq", &argument,
+                       1, &lost, why);
     if (!r) return 0;
     size_t row = 0, rows = pq_rows(r), len;
     if (list->count) {

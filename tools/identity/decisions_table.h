@@ -1,7 +1,7 @@
 /* Decisions in a gallery's database: the lines of a journal (decisions_line.h) as rows of reid.decision, whose key is
-   the number of the line. Whoever adds one takes the next number that he has not seen; of two who take the same one, one
-   is told that it is taken, reads what the other has added, and tries the next. So nothing is locked between statements,
-   and each line is a transaction of its own. */
+   the number of the line. Whoever adds one takes the next number that he has not seen; of two who take the same one,
+   one is told that it is taken, reads what the other has added, and tries the next. So nothing is locked between
+   statements, and each line is a transaction of its own. */
 #ifndef REID_TOOLS_DECISIONS_TABLE_H
 #define REID_TOOLS_DECISIONS_TABLE_H
 

@@ -1,5 +1,5 @@
-/* What a review is about: the groups, the pairs that are in doubt, and the journal of decisions, which grows and by which
-   the groups can be made anew. All of it is handed out as JSON for the page. */
+/* What a review is about: the groups, the pairs that are in doubt, and the journal of decisions, which grows and by
+   which the groups can be made anew. All of it is handed out as JSON for the page. */
 #ifndef REID_TOOLS_BOARD_H
 #define REID_TOOLS_BOARD_H
 
@@ -25,8 +25,8 @@ typedef struct board_request {
 /* NULL after saying what is wrong: also when the decisions contradict each other. */
 board *board_open(const board_request *r);
 /* {"ids": [...], "layer": {...}, "regroups": true or false, "by": ..., "models": [...], "seq": N, "decisions": [...],
-   "version": V, "grouping": true or false}: layer is what board_layer has, decisions are the journal's lines; whether the
-   groups can be made anew, which ones there are, and whether others are being made. On any thread, as all that
+   "version": V, "grouping": true or false}: layer is what board_layer has, decisions are the journal's lines; whether
+   the groups can be made anew, which ones there are, and whether others are being made. On any thread, as all that
    follows. */
 void board_data(board *b, text *out);
 /* {"seq": N, "decisions": [...], "version": V, "grouping": ...} with the lines after `seen`, those that other processes
@@ -34,12 +34,12 @@ void board_data(board *b, text *out);
 int board_since(board *b, long long seen, text *out);
 
 /* {"version": V, "grouping": ..., "error": why the last attempt failed, or "", "layer": {"version": V, "heeds": N,
-   "seconds": S, "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...]}}: the groups by the first
-   N decisions; the group of what is in none is -1, the score of what is alone 0, the name of a group without one null; a
-   and b are places in ids. The layer is left out if its version is `seen`. */
+   "seconds": S, "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...]}}: the groups by the
+   first N decisions; the group of what is in none is -1, the score of what is alone 0, the name of a group without one
+   null; a and b are places in ids. The layer is left out if its version is `seen`. */
 void board_layer(board *b, long long seen, text *out);
-/* Begins to make the groups anew by all decisions, unless that is under way, and answers as board_layer without a layer.
-   Returns 0 with {"error": ...} instead. */
+/* Begins to make the groups anew by all decisions, unless that is under way, and answers as board_layer without a
+   layer. Returns 0 with {"error": ...} instead. */
 int board_regroup(board *b, text *out);
 
 typedef enum board_result {

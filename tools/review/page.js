@@ -56,8 +56,8 @@ function takeLayer(layer) {
 let following = false;
 const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
 
-/* Waits for groups that are being computed, here or at the request of another tab. What is new since they were asked for
-   is asked for next. */
+/* Waits for groups that are being computed, here or at the request of another tab. What is new since they were asked
+   for is asked for next. */
 async function follow(begin) {
   if (embedded || following || !base) return;
   following = true;
@@ -326,7 +326,8 @@ function undoLast() {
 /* What was undone is asked again at once. */
 async function undo(seq) {
   const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
-  const again = layers.flatMap(layer => layer.doubts).find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
+  const again = layers.flatMap(layer => layer.doubts)
+    .find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
   if (again) asked = again, later = later.filter(d => d !== again);
   if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
 }
@@ -475,11 +476,13 @@ function showQuestion() {
   asked = nextQuestion();
   one('#question').hidden = !asked;
   one('#finished').hidden = !!asked;
-  one('#finished h2').textContent = following && fresh() ? 'Grouping again, with all answers …' : 'No question is left.';
-  one('#finished p').hidden = following && fresh();
+  const more = following && fresh() > 0;
+  one('#finished h2').textContent = more ? 'Grouping again, with all answers …' : 'No question is left.';
+  one('#finished p').hidden = more;
   if (!asked) return;
   const [a, b, score] = asked;
-  one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + total() + ' left' + (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
+  one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + total() + ' left' +
+    (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
   showSide('left', a, b);
   showSide('right', b, a);
   one('#question').dataset.pair = base.ids[a] + '\n' + base.ids[b];
@@ -739,7 +742,8 @@ function onKey(event) {
 function connect() {
   const click = (selector, action) => one(selector).addEventListener('click', action);
   click('#same', answers.same), click('#different', answers.different), click('#skip', answers.skip);
-  click('#undo', undoLast), click('#regroup', regroup), click('#save', save), click('#help', () => one('#keys').showModal());
+  click('#undo', undoLast), click('#regroup', regroup);
+  click('#save', save), click('#help', () => one('#keys').showModal());
   ['#left', '#right'].forEach((side, i) => {
     click(side + ' .none', () => answers.none(i));
     click(side + ' .name', () => answers.name(i));

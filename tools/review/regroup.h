@@ -32,8 +32,8 @@ typedef struct regroup_info {
 regroup_info regroup_hold(regroup *g);
 void regroup_release(regroup *g);
 
-/* Begins to make them anew, unless that is under way or impossible: with these decisions, whose texts outlive g. Returns
-   0 when there is no memory. */
+/* Begins to make them anew, unless that is under way or impossible: with these decisions, whose texts outlive g.
+   Returns 0 when there is no memory. */
 int regroup_begin(regroup *g, const decision_list *decided);
 
 #endif
