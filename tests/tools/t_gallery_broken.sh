@@ -66,7 +66,7 @@ bug() {
 
 # --- push and pull ---
 bug 'a push skips a template behind every transaction' gallery/push.c t_gallery_push \
-    's/p->first += p->count) {/p->first += p->count + 1) {/'
+    's/p->safe : p->first + p->count;/p->safe : p->first + p->count + 1;/'
 bug 'a push goes on behind the place where it began again' gallery/push.c t_gallery_push \
     's/else p->fates\[at - p->first\] = EQUAL;/else p->fates[at - p->first] = REFUSED;/'
 bug 'another camera is no difference' gallery/push.c t_gallery_push 's/return "camera"/return NULL/'
@@ -74,6 +74,8 @@ bug 'a push takes a transaction for committed' gallery/push.c t_gallery_push \
     's/if (good \&\& database_commit(p->db, \&unknown, \&p->why)) return DONE;/if (good) return DONE;/'
 bug 'a push does not wait for a server that is started again' gallery/push.c t_gallery_push \
     's/return come_back(p) ? AGAIN : FAILED;/return FAILED;/'
+bug 'what a server has lost is not pushed again' gallery/push.c t_gallery_push \
+    's/good < 0 ? p->safe : p->first/p->first/'
 bug 'the index is not built again' gallery/push.c t_gallery_push 's/push_rows(p) \&\& build_indexes(p)/push_rows(p)/'
 # --- search ---
 bug 'the camera is no filter' gallery/nearest.c t_gallery_search_database 's/^    if (f->camera) {/    if (0) {/'
