@@ -174,6 +174,8 @@ const command COMMANDS[] = {
      "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
      "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
      "account.\n\n"
+     "--head makes layers of your own the head. A last layer that is not 1000 wide may be one: it is named, and left "
+     "out unless --head says so.\n\n"
      "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
      "the network, and the preset and layer4's stride where an option, the file or its origin says.",
      {"reid convert resnet50.pth resnet50.safetensors",

@@ -99,6 +99,7 @@ void checkpoint_close(checkpoint *c) {
     free(c->preset);
     free(c->last_stride);
     free(c->network);
+    free(c->head_activation);
     source_close(&c->source);
     memset(c, 0, sizeof *c);
     c->source.fd = -1;

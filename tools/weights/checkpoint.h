@@ -59,7 +59,7 @@ typedef struct checkpoint {
     char **keys;      /* text keys of the outermost dict: "epoch", "rank1", ... */
     size_t storage_count, storage_cap, tensor_count, tensor_cap, group_count, group_cap, key_count, key_cap;
     char *arch;       /* the text under "arch", if there is one: timm's training script writes the network's name */
-    char *preset, *last_stride, *network; /* of a safetensors file that was converted before */
+    char *preset, *last_stride, *network, *head_activation; /* of a safetensors file that was converted before */
     uint64_t pickle_at, pickle_bytes; /* the member data.pkl, for its checksum */
     uint32_t pickle_crc;
     int has_pickle_crc;
