@@ -6,6 +6,7 @@
 #include "weights/checkpoint_open.h"
 #include "weights/head_make.h"
 #include "weights/networks.h"
+#include "weights/onnx_names.h"
 #include "weights/safetensors_write.h"
 
 #include <stdio.h>
@@ -442,6 +443,7 @@ static int convert(conversion *v) {
     const options *o = v->o;
     if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
     if (!networks_list(&v->all)) return text_no_memory(&v->why);
+    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
         return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);

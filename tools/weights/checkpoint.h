@@ -28,6 +28,8 @@ typedef struct storage {
     int has_crc, needed;
     int element;    /* bytes of one, as the first tensor that names it has it */
     int order;      /* in the file */
+    int is_value;   /* no bytes of the file: one float, `value`, which a tensor of strides 0 repeats */
+    float value;
 } storage;
 
 typedef struct tensor {
@@ -63,6 +65,7 @@ typedef struct checkpoint {
     uint64_t pickle_at, pickle_bytes; /* the member data.pkl, for its checksum */
     uint32_t pickle_crc;
     int has_pickle_crc;
+    struct onnx_graph *graph; /* of an ONNX file: onnx_graph.h */
 } checkpoint;
 
 /* Zeroed ones are allowed. */
