@@ -126,8 +126,8 @@ static int add_linear(affine *a, const char *layer, mapped *weight, mapped *bias
     uint64_t count;
     if (a->weight) return refuse(a->why, "the head has a second linear layer, \"%s\"; there can be one", layer);
     if (t->ndim < 2 || t->shape[0] < 1 || t->shape[0] > REID_MAX_DIM || t->count != t->shape[0] * a->features)
-        return refuse(a->why, "tensor %s of the head has %llu x %llu values; 1 to %d x %llu are needed, the features of "
-                      "%s", t->name, (unsigned long long)(t->ndim < 1 ? 0 : t->shape[0]),
+        return refuse(a->why, "tensor %s of the head has %llu x %llu values; 1 to %d x %llu are needed, the features "
+                      "of %s", t->name, (unsigned long long)(t->ndim < 1 ? 0 : t->shape[0]),
                       (unsigned long long)(t->ndim < 1 || !t->shape[0] ? t->count : t->count / t->shape[0]),
                       REID_MAX_DIM, (unsigned long long)a->features, a->m->network->name);
     a->width = t->shape[0];

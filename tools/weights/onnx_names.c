@@ -42,7 +42,7 @@ typedef struct naming {
     int same;        /* TensorFlow's padding was met */
 } naming;
 
-/* --- who makes what ------------------------------------------------------------------------------------------------ */
+/* --- who makes what ----------------------------------------------------------------------------------------------- */
 
 static int by_value_name(const void *a, const void *b) {
     return strcmp(((const made_by *)a)->name, ((const made_by *)b)->name);
@@ -93,8 +93,8 @@ static int by_tensor_name(const void *a, const void *b) {
     return strcmp(((const tensor *)a)->name, ((const tensor *)b)->name);
 }
 
-/* The tensor that a value is, behind nodes that hand it on, which exporters make for tensors that are equal; NULL: it is
-   computed, or left out. The file has one group, sorted by name. */
+/* The tensor that a value is, behind nodes that hand it on, which exporters make for tensors that are equal; NULL: it
+   is computed, or left out. The file has one group, sorted by name. */
 static tensor *tensor_of(const naming *n, const onnx_node *node, size_t input) {
     const char *name = input < node->input_count ? node->inputs[input] : "";
     tensor key = {0};
@@ -107,7 +107,7 @@ static tensor *tensor_of(const naming *n, const onnx_node *node, size_t input) {
     return bsearch(&key, n->c->tensors, n->tensors, sizeof key, by_tensor_name);
 }
 
-/* --- what a network expects ------------------------------------------------------------------------------------------ */
+/* --- what a network expects --------------------------------------------------------------------------------------- */
 
 /* ResNet-50: three convolutions to a block, beside them the shortcut's, which is as deep as the first. */
 static void place_resnet(expected *e) {
@@ -165,7 +165,7 @@ static int expect_convs(naming *n, const network *net) {
     return n->conv_count > 0;
 }
 
-static int fits(const expected *e, const tensor *weight) {
+static int has_shape(const expected *e, const tensor *weight) {
     return weight && weight->ndim == 4 && memcmp(weight->shape, e->weight->shape, 4 * sizeof *weight->shape) == 0;
 }
 
@@ -178,7 +178,7 @@ static size_t match_convs(naming *n) {
         const tensor *weight = tensor_of(n, node, 1);
         for (size_t k = 0; k < n->conv_count; k++) {
             expected *e = &n->convs[k];
-            if (e->node != NOWHERE || e->depth != n->depth[i] || !fits(e, weight)) continue;
+            if (e->node != NOWHERE || e->depth != n->depth[i] || !has_shape(e, weight)) continue;
             e->node = (int)i;
             found++;
             break;
@@ -201,7 +201,7 @@ static int choose_network(naming *n, const network *networks, size_t count, cons
     return 1;
 }
 
-/* --- do the nodes compute what the network does? ------------------------------------------------------------------- */
+/* --- do the nodes compute what the network does? ------------------------------------------------------------------ */
 
 static int unfit(const naming *n, const onnx_node *node, const char *what) {
     return refuse(n->why, "node \"%.200s\" (%.60s): %s, as network %s has it not", node->name, node->op, what,
@@ -225,8 +225,8 @@ static int refuse_missing(const naming *n, const expected *e) {
         if (taken || n->depth[i] != e->depth || !is_op(node, "Conv")) continue;
         const tensor *weight = tensor_of(n, node, 1);
         if (weight) shape_text(have, sizeof have, weight);
-        return refuse(n->why, "node \"%.200s\" (Conv): its weights are %s, network %s needs [%llu, %llu, %llu, %llu] there "
-                      "(%s)", node->name, have, n->net->name, (unsigned long long)e->weight->shape[0],
+        return refuse(n->why, "node \"%.200s\" (Conv): its weights are %s, network %s needs [%llu, %llu, %llu, %llu] "
+                      "there (%s)", node->name, have, n->net->name, (unsigned long long)e->weight->shape[0],
                       (unsigned long long)e->weight->shape[1], (unsigned long long)e->weight->shape[2],
                       (unsigned long long)e->weight->shape[3], e->name);
     }
@@ -330,8 +330,8 @@ static int check_between(naming *n, const expected *last) {
     if (is_resnet(n->net)) need.relu--, need.add--, need.maxpool = 1;
     else need.sigmoid--, need.mul--;
     if (memcmp(&have, &need, sizeof have) == 0) return 1;
-    return refuse(n->why, "between its convolutions the graph has %d Relu, %d Add, %d MaxPool, %d Sigmoid, %d Mul and %d "
-                  "means, network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool, have.sigmoid,
+    return refuse(n->why, "between its convolutions the graph has %d Relu, %d Add, %d MaxPool, %d Sigmoid, %d Mul and "
+                  "%d means, network %s has %d, %d, %d, %d, %d and %d", have.relu, have.add, have.maxpool, have.sigmoid,
                   have.mul, have.mean, n->net->name, need.relu, need.add, need.maxpool, need.sigmoid, need.mul,
                   need.mean);
 }
@@ -365,7 +365,7 @@ static int check_end(naming *n, const expected *last) {
     return good || unfit(n, &n->g->nodes[at], "not the mean over all pixels behind the last convolution");
 }
 
-/* --- tensors under their names ------------------------------------------------------------------------------------- */
+/* --- tensors under their names ------------------------------------------------------------------------------------ */
 
 static int add_named(naming *n, const tensor *from, const char *start, const char *end) {
     tensor t = *from;
@@ -380,7 +380,7 @@ static int add_named(naming *n, const tensor *from, const char *start, const cha
 }
 
 /* So many times the same value, of which the file has none. */
-static int add_value(naming *n, float value, uint64_t count, const char *start, const char *end) {
+static int add_repeated(naming *n, float value, uint64_t count, const char *start, const char *end) {
     tensor t;
     memset(&t, 0, sizeof t);
     if (!GROW(n->c->storages, n->c->storage_count, n->c->storage_cap)) return text_no_memory(n->why);
@@ -416,9 +416,9 @@ static int add_norm(naming *n, const onnx_node *node, const char *name) {
    makes the factor, which the epsilon of the network is added for, one. */
 static int add_joined(naming *n, const tensor *bias, uint64_t count, const char *name) {
     float epsilon = strncmp(n->net->name, "tf_", 3) == 0 ? 1e-3f : 1e-5f;
-    return (bias ? add_named(n, bias, name, ".bias") : add_value(n, 0, count, name, ".bias")) &&
-           add_value(n, 1, count, name, ".weight") && add_value(n, 0, count, name, ".running_mean") &&
-           add_value(n, 1 - epsilon, count, name, ".running_var");
+    return (bias ? add_named(n, bias, name, ".bias") : add_repeated(n, 0, count, name, ".bias")) &&
+           add_repeated(n, 1, count, name, ".weight") && add_repeated(n, 0, count, name, ".running_mean") &&
+           add_repeated(n, 1 - epsilon, count, name, ".running_var");
 }
 
 /* add_tensor may move the tensors: what was looked up before it is not used behind it. */
@@ -432,7 +432,7 @@ static int name_conv(naming *n, const expected *e) {
     if (has_bias && !found) return unfit(n, node, "a bias that is computed");
     if (strstr(e->name, ".fc"))
         return found ? add_named(n, found, e->name, ".bias")
-                     : add_value(n, 0, e->weight->shape[0], e->name, ".bias");
+                     : add_repeated(n, 0, e->weight->shape[0], e->name, ".bias");
     norm_name(e->name, norm);
     int next = next_node(n, e->node, "BatchNormalization");
     if (next == NOWHERE || !is_op(&n->g->nodes[next], "BatchNormalization"))

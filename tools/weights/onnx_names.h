@@ -1,5 +1,5 @@
-/* Which tensor of an ONNX file is which: exporters join batch norms with convolutions and number what comes out, so names
-   are found from what is computed. */
+/* Which tensor of an ONNX file is which: exporters join batch norms with convolutions and number what comes out, so
+   names are found from what is computed. */
 #ifndef REID_TOOLS_ONNX_NAMES_H
 #define REID_TOOLS_ONNX_NAMES_H
 

@@ -19,7 +19,7 @@ static int varint(proto *p, uint64_t *value) {
     if (!source_read(p->from, p->at, bytes, held, p->why)) return 0;
     *value = 0;
     do {
-        if (n == held) return damaged(p, held < sizeof bytes ? "a number is cut off" : "a number is too long");
+        if (n == held) return damaged(p, "a number is cut off");
         if (n == LONGEST_VARINT - 1 && bytes[n] > 1) return damaged(p, "a number is too large");
         *value |= (uint64_t)(bytes[n] & 127) << 7 * n;
     } while (bytes[n++] & 128);
