@@ -584,7 +584,7 @@ typedef struct reid_info {
     size_t total_bytes;     /* everything allocated through alloc_fn, and on the GPU: see reid_memory_report */
     char fingerprint[33];   /* 32 hexadecimal digits: what the embedding is a function of, see the manual */
     char preprocessing[256]; /* a text that makes the same network input when it is given as desc.preset */
-    int fallback;
+    int fallback;           /* 1: images that leave INT8's ranges get what FP32 gives them */
 } reid_info;
 
 /* INT8 on a CPU: what a handle has seen in all calls so far. Elsewhere nothing is counted, and all are 0. */

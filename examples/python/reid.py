@@ -499,6 +499,7 @@ class Info(NamedTuple):
     total_bytes: int
     fingerprint: str
     preprocessing: str
+    fallback: int
 
 
 def _plain(value: Any) -> Any:

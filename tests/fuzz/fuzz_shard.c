@@ -38,6 +38,9 @@ const char *reid_version_string(void) { return REID_VERSION_STRING; }
 const char *reid_result_string(reid_result result) { return (void)result, ""; }
 reid_result reid_create(const reid_desc *desc, reid_ctx **out) { return (void)desc, (void)out, REID_ERR_SYSTEM; }
 reid_result reid_query_desc(const reid_ctx *ctx, reid_info *info) { return (void)ctx, (void)info, REID_ERR_SYSTEM; }
+reid_result reid_query_saturation(const reid_ctx *ctx, reid_saturation *counts) {
+    return (void)ctx, (void)counts, REID_ERR_SYSTEM;
+}
 reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error) {
     return (void)ctx, (void)images, (void)n, (void)out, (void)error, REID_ERR_SYSTEM;
 }

@@ -1,11 +1,12 @@
 /* ours: reid.h as one of the engines that tools/peers/compare.py takes turns with. See worker.py for the protocol.
 
      cc -O2 -std=c99 -D_GNU_SOURCE -I. tools/peers/ours.c -o ours -lm -lpthread
-     ./ours WEIGHTS PIXELS HxW BATCH THREADS fp32|fp16|bf16 ROWS STARTED
+     ./ours WEIGHTS PIXELS HxW BATCH THREADS fp32|fp16|bf16|int8:RANGES|fallback:RANGES ROWS STARTED
 
    PIXELS holds BATCH or more images of H x W RGB bytes: of the network's input size, so that nothing is resized; a call
    normalises them and computes, where the peers get floats that are normalised already. ROWS gets the first call's
-   (BATCH, dim) float32. REID_CPU_ISA limits the instruction set, as always.
+   (BATCH, dim) float32. RANGES is what reid calibrate --int8 measured for these weights, this preset and size; with
+   fallback, images that leave the ranges get FP32's rows. REID_CPU_ISA limits the instruction set, as always.
    Exit status: 0, also when the answer was "refused WHY"; 2 wrong use. */
 #define REID_IMPLEMENTATION
 #include "../../reid.h"
@@ -56,7 +57,7 @@ static int refuse(const char *why, const char *detail) {
 
 static int usage(const char *problem) {
     fprintf(stderr, "ours: %s\n", problem);
-    fprintf(stderr, "usage: ours WEIGHTS PIXELS HxW BATCH THREADS fp32|fp16|bf16 ROWS STARTED\n");
+    fprintf(stderr, "usage: ours WEIGHTS PIXELS HxW BATCH THREADS PRECISION ROWS STARTED\n");
     return 2;
 }
 
@@ -121,9 +122,20 @@ static int answer(engine *e) {
     return 0;
 }
 
+/* fp32, fp16, bf16, int8:RANGES or fallback:RANGES. Returns 0 when it is none of them. */
+static int set_precision(reid_desc *desc, const char *word) {
+    static const char *const names[] = {"fp32", "fp16", "bf16"};
+    const char *ranges = strchr(word, ':');
+    for (int i = 0; i < 3; i++)
+        if (strcmp(word, names[i]) == 0) return desc->precision = (reid_precision)(REID_FP32 + i), 1;
+    desc->fallback = strncmp(word, "fallback:", 9) == 0;
+    if (!desc->fallback && strncmp(word, "int8:", 5) != 0) return 0;
+    desc->ranges = ranges + 1;
+    return desc->precision = REID_INT8, 1;
+}
+
 int main(int argc, char **argv) {
-    static const char *const precisions[] = {"fp32", "fp16", "bf16"};
-    int height, width, precision = 0;
+    int height, width;
     engine e = {0};
     reid_desc desc = REID_INIT;
     reid_error error;
@@ -131,11 +143,10 @@ int main(int argc, char **argv) {
     double ms[4];
     if (argc != 9) return usage("eight arguments are needed");
     e.batch = atoi(argv[4]);
-    while (precision < 3 && strcmp(argv[6], precisions[precision]) != 0) precision++;
     if (sscanf(argv[3], "%dx%d", &height, &width) != 2 || height < 1 || width < 1 || height > REID_MAX_INPUT ||
         width > REID_MAX_INPUT) return usage("the size is HxW");
     if (e.batch < 1 || e.batch > 65536 || atoi(argv[5]) < 1) return usage("BATCH and THREADS are at least 1");
-    if (precision == 3) return usage("the precision is fp32, fp16 or bf16");
+    if (!set_precision(&desc, argv[6])) return usage("the precision is fp32, fp16, bf16, int8: or fallback:RANGES");
     if (!read_images(&e, argv[2], height, width)) return 0;
 
     ms[0] = 1e3 * strtod(argv[8], NULL);
@@ -144,7 +155,6 @@ int main(int argc, char **argv) {
     desc.preset = "torchreid"; /* ImageNet's mean and deviation, straight to H x W: these pixels stay as they are */
     desc.height = height, desc.width = width;
     desc.device = REID_DEVICE_CPU;
-    desc.precision = (reid_precision)(REID_FP32 + precision);
     desc.batch = e.batch;
     desc.threads = atoi(argv[5]);
     desc.error = &error;

@@ -2,7 +2,7 @@
 
     worker.py PEER FOLDER BATCH THREADS PRECISION ROWS STARTED
 
-FOLDER is what networks.py wrote, ROWS gets the first call's (BATCH, dim) float32, STARTED is the CLOCK_MONOTONIC second
+FOLDER is what networks.py or int8.py wrote (the latter for PRECISION int8), ROWS gets the first call's (BATCH, dim) float32, STARTED is the CLOCK_MONOTONIC second
 at which the process was started. On stdout, a line each, as tools/peers/ours.c does:
     ready {...}      loaded and called once; JSON with times in ms and what the peer says of itself
     refused WHY      instead: this peer cannot do that
@@ -36,7 +36,7 @@ class Refused(Exception):
 
 def onnxruntime_peer(folder, images, threads, precision):
     import onnxruntime as ort
-    if precision != "fp32":
+    if precision not in ("fp32", "int8"):
         raise Refused("the CPU provider has no " + precision)
     if os.environ.get("ONEDNN_MAX_CPU_ISA"):
         raise Refused("nothing limits its instruction set")
@@ -46,8 +46,8 @@ def onnxruntime_peer(folder, images, threads, precision):
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.log_severity_level = 3
-        model = ort.InferenceSession(f"{folder}/batch{len(images)}.onnx", options,
-                                       providers=["CPUExecutionProvider"])
+        path = f"{folder}/int8.onnx" if precision == "int8" else f"{folder}/batch{len(images)}.onnx"
+        model = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
         return lambda: model.run(None, {"image": images})[0]
     return load, lambda: {"version": ort.__version__}
 
@@ -58,9 +58,11 @@ def openvino_peer(folder, images, threads, precision):
 
     def load():
         core = ov.Core()
-        kept["model"] = core.compile_model(f"{folder}/batch{len(images)}.xml", "CPU", {
+        model = core.read_model(f"{folder}/int8.xml" if precision == "int8" else f"{folder}/batch{len(images)}.xml")
+        model.reshape(images.shape)
+        kept["model"] = core.compile_model(model, "CPU", {
             "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": "1", "INFERENCE_NUM_THREADS": str(threads),
-            "INFERENCE_PRECISION_HINT": {"fp32": "f32", "bf16": "bf16"}[precision]})
+            "INFERENCE_PRECISION_HINT": {"fp32": "f32", "bf16": "bf16", "int8": "f32"}[precision]})
         request = kept["model"].create_infer_request()
         request.set_input_tensor(ov.Tensor(images, shared_memory=True))
 
