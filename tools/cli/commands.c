@@ -167,8 +167,8 @@ const command COMMANDS[] = {
     {'c', "convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
      "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
      "whole pickled model), .safetensors, .onnx, or the text form .wts. Nothing in it is executed. Tensors get "
-     "torchvision's names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
-     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
+     "torchvision's names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, "
+     "EfficientNet-PyTorch and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
      "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
      "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
      "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "

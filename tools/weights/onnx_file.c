@@ -157,10 +157,9 @@ static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
 
 static int attribute_field(const proto *p, const proto_field *f, attribute *a) {
     char **to = f->number == ATTRIBUTE_NAME ? &a->name : &a->words;
+    if (f->number == ATTRIBUTE_S && f->bytes > MAX_NAME) return 1; /* of no attribute that matters here */
     switch (f->number) {
     case ATTRIBUTE_S:
-        if (f->bytes > MAX_NAME) return 1; /* of no attribute that matters here */
-        /* fall through */
     case ATTRIBUTE_NAME:
         free(*to);
         *to = proto_text(p, f, MAX_NAME, "an attribute");
