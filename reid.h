@@ -238,7 +238,10 @@
        dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` may be there. Anything else is refused by name
        (desc.allow_unused accepts it). The file is read once, with pread, and packed as it is read; it is never mapped,
        so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
-       Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2").
+       Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2"), reid.head_activation.
+       Networks that end with their last pool, and a batch norm behind it, may have a head: `projection.weight` (D, C)
+       and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by what reid.head_activation says ("relu" or
+       "silu", or nothing). `reid convert --head` makes it of layers under other names.
        A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
        of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
@@ -271,8 +274,9 @@
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
        be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
-           input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
-           flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in
+           activation relu|silu (only if the file's head has one) / input H W / resize N / filter bilinear|bicubic /
+           order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only if so) / for every
+           tensor in plan order: NAME [D, D, ...] D0D1 / and in
            INT8: int8 / fallback 1 (only if so) / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
@@ -2627,7 +2631,16 @@ static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__
     {"fc.0", "fc.1", 1, REID__RELU},
 };
 #define REID__REDUCED_DIM 512
-#define REID__PROJECTION_DIM 512 /* EfficientNet's optional linear head, `projection.{weight,bias}` */
+#define REID__PROJECTION_DIM 512 /* where no file says how wide it is */
+
+/* The linear layer that a file may have behind what is otherwise the embedding: `projection.{weight,bias}`. */
+typedef struct reid__projection {
+    int width;
+    reid__act act; /* of the metadata, reid.head_activation */
+} reid__projection;
+
+/* Networks whose head is optional. The others end with layers of their own. */
+static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
 
 REID_API const char *reid_network_name(int index) {
     return index >= 0 && index < REID__ARCHS ? reid__archs[index].name : NULL;
@@ -2717,6 +2730,7 @@ static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
 typedef struct reid__plan {
     const reid__arch *arch;
     int height, width, last_stride, dim;
+    reid__projection projection; /* where there is one */
     int op_count, buffer_count;
     int embedding;               /* the buffer that holds the result */
     int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
@@ -2926,7 +2940,7 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     return x;
 }
 
-static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
+static void reid__expand_efficientnet(reid__plan *p) {
     double width = p->arch->width;
     int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
     int x = reid__add_image(p, 3, 2);
@@ -2944,8 +2958,6 @@ static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
     x = reid__add_conv(p, REID__CONV, x, last, 1, 1, REID__SILU, "features.8.", "0", "1");
     p->dim = last;
     p->embedding = reid__add_pool(p, x, 1);
-    if (head != REID_HEAD_NONE) reid__add_head(p, REID__PROJECTION_DIM, "projection", head == REID_HEAD_SEEDED);
-    p->split = p->op_count; /* activations outweigh weights everywhere */
 }
 
 /* When each buffer is first written and last read. */
@@ -3113,13 +3125,21 @@ static void reid__assign_offsets(reid__plan *p) {
     }
 }
 
-/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. Returns 0 if the input is too small. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED; projection may be NULL, for the usual
+   one. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
-                            reid_head head) {
+                            reid_head head, const reid__projection *projection) {
+    int seeded = head == REID_HEAD_SEEDED;
     memset(p, 0, sizeof *p);
     p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
-    if (arch->family == REID__RESNET) reid__expand_resnet(p, head == REID_HEAD_SEEDED);
-    else reid__expand_efficientnet(p, head);
+    if (arch->family == REID__RESNET) reid__expand_resnet(p, seeded);
+    else reid__expand_efficientnet(p);
+    if (head != REID_HEAD_NONE && reid__may_project(arch)) {
+        p->projection.width = projection ? projection->width : REID__PROJECTION_DIM;
+        reid__add_head(p, p->projection.width, "projection", seeded);
+        if (projection) reid__last_op(p)->act = p->projection.act = projection->act;
+    }
+    if (arch->family == REID__EFFICIENTNET) p->split = p->op_count; /* activations outweigh weights everywhere */
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
@@ -10351,23 +10371,43 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
             m->unexpected++;
         }
-        if (fn) fn(file->tensors[i].file_name, status, "", user);
+        note[0] = 0;
+        if (status == REID_TENSOR_IGNORED && file->tensors[i].ndim == 2 && file->tensors[i].shape[0] != 1000 &&
+            reid__ends(name, ".weight") && !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
+            snprintf(note, sizeof note, "%llu wide: an embedding layer? reid convert --head %.*s takes it",
+                     (unsigned long long)file->tensors[i].shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
+        if (fn) fn(file->tensors[i].file_name, status, note, user);
     }
+}
+
+/* How wide the file's projection is, and what follows it. */
+static reid_result reid__read_projection(const reid__weights *file, reid__projection *projection, reid_error *e) {
+    const reid__tensor *t = reid__weights_find(file, "projection.weight");
+    const char *act = reid__weights_meta(file, "reid.head_activation");
+    if (!t) return REID_OK; /* which is found out later */
+    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
+    if (act && strcmp(act, "relu") == 0) projection->act = REID__RELU;
+    else if (act && strcmp(act, "silu") == 0) projection->act = REID__SILU;
+    else if (act)
+        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu or silu", file->path,
+                          act);
+    return REID_OK;
 }
 
 /* desc.head for one network and file: NONE, FILE or SEEDED. Without a file it has no optional head. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
-                                      reid_head *head, reid_error *e) {
-    int has_head = arch->multiscale || arch->family == REID__EFFICIENTNET;
+                                      reid_head *head, reid__projection *projection, reid_error *e) {
+    int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
+    projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
     if (desc->head == REID_HEAD_AUTO)
         *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
                     ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
-                          arch->multiscale ? "always has its head; resnet50 has none"
-                                           : "has no head; resnet50-multiscale has one");
-    return REID_OK;
+                          arch->multiscale ? "always has its head; resnet50 can do without"
+                                           : "has no head; resnet50 can have one");
+    return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
 }
 
 /* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
@@ -10381,11 +10421,12 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
         for (int i = 0; i < REID__ARCHS; i++) {
             const reid__arch *arch = &reid__archs[i];
             reid_head head;
+            reid__projection projection;
             if (pass == 1 && i != best) continue;
             if (name ? strcmp(name, arch->name) != 0 : arch->by_name) continue;
-            reid_result r = reid__resolve_head(desc, arch, file, &head, name ? e : NULL);
+            reid_result r = reid__resolve_head(desc, arch, file, &head, &projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
+            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head, &projection)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
@@ -10516,6 +10557,8 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
                        ctx->info.head);
     if (strcmp(ctx->info.head, "seeded") == 0)
         reid__print_digest(&d, "seed %llu\n", (unsigned long long)b->desc->head_seed);
+    if (p->projection.act != REID__LINEAR_ACT)
+        reid__print_digest(&d, "activation %s\n", p->projection.act == REID__RELU ? "relu" : "silu");
     reid__print_digest(&d, "input %d %d\nresize %d\nfilter %s\norder %s\nscale %016llx\n", p->height, p->width,
                        prep->resize_edge, prep->preset.filter == REID__BILINEAR ? "bilinear" : "bicubic",
                        prep->preset.bgr ? "bgr" : "rgb", reid__double_bits(prep->preset.scale));
@@ -10646,7 +10689,8 @@ static void reid__stop_lanes(reid_ctx *ctx, int forked) {
 
 /* The preset (reid__preset_text), which `text` [256] is filled with, and the plan for its input size. */
 static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
-                                   const char *in_file, int last_stride, reid_head head, char *text, reid_error *e) {
+                                   const char *in_file, int last_stride, reid_head head,
+                                   const reid__projection *projection, char *text, reid_error *e) {
     reid__preset preset;
     if (!reid__preset_text(desc->preset, in_file, arch->preset, text, REID__PRESET_TEXT))
         return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is longer than %d characters", text,
@@ -10656,7 +10700,7 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
     if (r == REID_OK && desc->height && snprintf(text + n, size, " size=%dx%d", desc->height, desc->width) >= (int)size)
         r = reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is too long", text);
     if (r == REID_OK) r = reid__prep_init(prep, &preset, desc->height, desc->width, e);
-    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head)) return r;
+    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head, projection)) return r;
     return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
 
@@ -10726,13 +10770,14 @@ static reid_result reid__choose_network(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid__match m;
     reid_head head;
+    reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
     if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
     const reid__arch *arch = ctx->plan->arch;
-    reid__resolve_head(desc, arch, &b->file, &head, NULL);
+    reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -10740,7 +10785,8 @@ static reid_result reid__choose_network(reid__build *b) {
                               b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, ctx->info.preprocessing, b->e);
+    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+                        ctx->info.preprocessing, b->e);
     if (r != REID_OK) return r;
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -11608,14 +11654,15 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
-    reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
+    reid__projection projection;
+    reid_result r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
     if (r == REID_OK) r = reid__check_precision(desc->precision, e);
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
-        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head, text,
-                            e);
+        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+                            &projection, text, e);
     if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     return r;
 }
