@@ -2111,11 +2111,15 @@ static const char *reid__decimals(const char *s, double most, double *out) {
     return s;
 }
 
-/* Another network input: the short side grows with it. */
-static void reid__preset_size(reid__preset *p, int height, int width) {
+#define REID__MAX_EDGE (10 * REID_MAX_INPUT) /* pixels of the short side: what crop=0.1 makes of the largest input */
+
+/* Another network input: the short side grows with it. Returns 0, and changes nothing, if that becomes too long. */
+static int reid__preset_size(reid__preset *p, int height, int width) {
     int crop = reid__max(p->height, p->width);
-    p->resize = (2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
-    p->height = height, p->width = width;
+    int64_t edge = ((int64_t)2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
+    if (edge > REID__MAX_EDGE) return 0;
+    p->resize = (int)edge, p->height = height, p->width = width;
+    return 1;
 }
 
 /* One "key=value" of a preset, up to a blank or the end, which it returns; NULL if it is none. */
@@ -2138,7 +2142,7 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
     } else if (reid__starts(s, "size=")) {
         if (!(s = reid__decimal(s + 5, REID_MAX_INPUT, &a)) || *s != 'x') return NULL;
         if (!(s = reid__decimal(s + 1, REID_MAX_INPUT, &b)) || a < 1 || b < 1 || a > (int)a || b > (int)b) return NULL;
-        reid__preset_size(p, (int)a, (int)b);
+        if (!reid__preset_size(p, (int)a, (int)b)) return NULL;
     } else return NULL;
     return s;
 }
@@ -2242,7 +2246,9 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
-    reid__preset_size(&p->preset, height, width);
+    if (!reid__preset_size(&p->preset, height, width))
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "input size %d x %d (height x width): preset %s would resize the "
+                          "short side to more than %d", height, width, preset->name, REID__MAX_EDGE);
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
     p->height = height, p->width = width, p->resize_edge = p->preset.resize;
     for (int c = 0; c < 3; c++)
