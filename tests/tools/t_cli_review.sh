@@ -184,7 +184,8 @@ line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "an
 line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
 line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by"' d.jsonl
 line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
-ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' "${url}since/5"
+ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
+    "${url}since/5"
 
 # Groups anew: what was decided holds in them, and is not asked again. A failure is told, and the groups stay.
 anew() { # anew STATUS VERSION: of those that are there then

@@ -166,14 +166,18 @@ const command COMMANDS[] = {
      {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
     {'c', "convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
      "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
-     "whole pickled model), .safetensors, or the text form .wts. Nothing in it is executed. Tensors get torchvision's "
-     "names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
-     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
+     "whole pickled model), .safetensors, .onnx, or the text form .wts. Nothing in it is executed. Tensors get "
+     "torchvision's names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, "
+     "EfficientNet-PyTorch and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
      "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
      "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
      "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
      "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
      "account.\n\n"
+     "In an ONNX file tensors are known by what is computed with them: node by node its convolutions must be those of "
+     "a network here, with their strides, padding and activations. Batch norms may have been joined with them.\n\n"
+     "--head makes layers of your own the head. A last layer that is not 1000 wide may be one: it is named, and left "
+     "out unless --head says so.\n\n"
      "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
      "the network, and the preset and layer4's stride where an option, the file or its origin says.",
      {"reid convert resnet50.pth resnet50.safetensors",
