@@ -258,7 +258,7 @@
        so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution does the same
        with levels less the one nearest to their mean (zeros around them are up to half a level off) and whole weights
        rint(w / one), w times the preset's scale / std, one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 *
-       49)): no sum leaves 2^24, so that FP32, and halves with FP32 sums, are exact. scale is one / output step, and
+       49)): no sum leaves 2^24, so that INT16, and halves with FP32 sums, are exact. scale is one / output step, and
        bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
        All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
        on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
@@ -2687,11 +2687,19 @@ typedef struct reid__buffer {
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
-/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. */
-typedef enum reid__element { REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8 } reid__element;
+/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is a CPU's for
+   INT8's first convolution; GPUs take halves there. */
+typedef enum reid__element {
+    REID__ELEMENT_FP32,
+    REID__ELEMENT_BF16,
+    REID__ELEMENT_INT8,
+    REID__ELEMENT_INT16
+} reid__element;
 
 /* Elements in a word of 4 bytes: 1, 2 or 4. A vector instruction multiplies and adds that many at once. */
-static int reid__per_word(reid__element element) { return 1 << element; }
+static int reid__per_word(reid__element element) {
+    return element == REID__ELEMENT_FP32 ? 1 : element == REID__ELEMENT_INT8 ? 4 : 2;
+}
 
 typedef struct reid__op {
     char name[REID__NAME], bn[REID__NAME];       /* "layer1.0.conv2", "layer1.0.bn2": where its tensors are */
@@ -2716,11 +2724,13 @@ typedef struct reid__op {
     size_t exponent;             /* REID__POOL: the exponent of a generalised mean, likewise */
 } reid__op;
 
-/* Whether an operation is a convolution that multiplies bf16 or INT8. */
+/* Whether an operation is a convolution that multiplies something else than FP32 on a CPU; and bytes on a GPU, too. */
 #ifndef REID_NO_NARROW
 static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
+static int reid__in_bytes(const reid__op *op) { return op->element == REID__ELEMENT_INT8; }
 #else
 static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
+static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
 #endif
 
 typedef struct reid__plan {
@@ -3092,7 +3102,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* Whether an operation is a convolution that writes INT8's bytes. The first one does, too, and multiplies in FP32. */
+/* Whether an operation is a convolution that writes INT8's bytes. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -3150,26 +3160,27 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
 }
 
 /* The plan where convolutions are computed in bf16 or INT8: activations and their weights are stored so.
-   Sums over pixels, factors, pooled vectors and linear layers stay FP32; so do INT8's image and stem, on a CPU. */
+   Sums over pixels, factors, pooled vectors and linear layers stay FP32. INT8's image is INT16. */
 static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (reads || (stem && i == 0 && element == REID__ELEMENT_INT8)) p->buffers[op->in].bytes = 4;
+        if (reads) p->buffers[op->in].bytes = 4;
         if (reads || op->kind == REID__POOL) p->buffers[op->out].bytes = 4;
         if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
         if (op->scale != REID__NONE) p->buffers[op->scale].bytes = 4;
     }
-    if (stem && element == REID__ELEMENT_BF16) /* its last run's padding */
-        p->buffers[p->ops[0].in].floats += 2 * REID__LANES;
+    if (stem) p->buffers[p->ops[0].in].bytes = 2;
+    if (stem) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         reid__buffer *out = &p->buffers[op->out];
         int narrow = op->kind == REID__CONV && p->buffers[op->in].bytes < 4;
         op->element = narrow ? element : REID__ELEMENT_FP32, op->winograd = 0;
+        if (stem && i == 0 && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
         out->is_signed = out->bytes == 1 && op->act == REID__LINEAR_ACT && narrow;
     }
     reid__assign_offsets(p);
@@ -3479,10 +3490,9 @@ typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
     reid__element element;                  /* of the operations that `narrow` computes */
-    reid__gemm fp32, narrow;
+    reid__gemm fp32, int16, narrow;         /* see reid__gemm_for */
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    /* Stores FP32 as bf16, or INT8's sums as bytes. NULL: activations are FP32 */
-    void (*store)(const float *in, const float *scale, const float *bias, void *out, int count);
+    void (*store)(const float *in, void *out, int count); /* as bf16, or INT8's image, whole numbers, as INT16 */
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
@@ -3501,6 +3511,11 @@ typedef struct reid__kernels {
     void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
     void (*maxima)(const float *in, int rows, int width, float *columns, float *lines);
 } reid__kernels;
+
+static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *op) {
+    if (!reid__is_narrow(op)) return &k->fp32;
+    return op->element == REID__ELEMENT_INT16 ? &k->int16 : &k->narrow;
+}
 
 #define REID__JOIN2(a, b) a##_##b
 #define REID__JOIN(a, b) REID__JOIN2(a, b)
@@ -3549,6 +3564,11 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
     return sum;
 }
 
+/* The inner product of two pairs of INT16. */
+static inline int32_t reid__dot2(int32_t a, int32_t b) {
+    return (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+}
+
 /* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
@@ -3589,6 +3609,7 @@ static uint16_t reid__to_half(float x) {
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
                                        (NEON has an INPUT of its own)
+       REID__DOT_INT16       INT8      the same of two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
@@ -3638,6 +3659,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
+#define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
 #define REID__OCTETS(p) (*(p))
 #define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
@@ -3707,6 +3729,7 @@ REID__TARGET("avx2,fma,f16c")
     _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
                                                            _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
                      _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+#define REID__DOT_INT16(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
@@ -3778,14 +3801,19 @@ REID__TARGET_END
 #define REID__PASS avx512_vnni
 #define REID__INT8
 #define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
+#define REID__DOT_INT16(a, b, c) reid__dot_int16(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
-/* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
+/* _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, of which gcc copies every sum in and out. */
 REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+REID__INLINE __m512i reid__dot_int16(__m512i a, __m512i b, __m512i c) {
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
 #include REID_SELF
@@ -4011,8 +4039,9 @@ static double reid__quantise(const float *row, int count, double factor, double 
     return most / 127;
 }
 
-/* A panel of bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
+/* A panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a
+   column, padded with zeros. `merged` kernel positions are one run. factors: NULL, or [columns]. scale: [columns],
+   INT8's. INT16's rows are whole numbers, see reid__pack_levels. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
@@ -4026,19 +4055,19 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
         for (int t = 0; t < taps; t++) {
             size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
             for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
+                double value = row[i * taps + t] * (factors ? factors[j] : 1);
                 size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
-                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
+                uint16_t half = (uint16_t)(element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : (int)value);
+                if (element == REID__ELEMENT_INT8) out[at] = (char)(int)rint(value * inverse);
+                else memcpy(out + 2 * at, &half, 2);
             }
         }
     }
 }
 
 /* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order and
-   by whatever instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order, type
+   and instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
                               float *scale, float *bias) {
     for (int j = 0; j < columns; j++, rows += 3 * taps) {
@@ -4059,7 +4088,7 @@ static void reid__pack_levels(const reid__preset *p, float *rows, int columns, i
 /* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
                                     reid_error *e) {
-    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double in = reid__in_bytes(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
     double out = reid__byte_step(&l->buffers[op->out]);
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
@@ -4100,7 +4129,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
-    int stem = op->kind == REID__CONV && ic == 3, levels = stem && reid__makes_bytes(l->buffers, op);
+    int stem = op->kind == REID__CONV && ic == 3;
     float *scale = packed - op->weight + op->scales; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
@@ -4108,19 +4137,19 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
         reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
         if (r != REID_OK) return r;
+        if (op->element == REID__ELEMENT_INT16)
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
+                              packed - op->weight + op->bias + at);
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
             l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
-                              stem ? op->kw : 1, op->element, factors + at, scale + at);
+                              stem ? op->kw : 1, op->element,
+                              op->element == REID__ELEMENT_INT16 ? NULL : factors + at, scale + at);
         } else {
-            if (levels)
-                reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
-                                  packed - op->weight + op->bias + at);
-            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps,
-                             factors && !levels ? factors + at : NULL);
+            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
         }
     }
     reid__digest_final(&d, digest);
@@ -4349,9 +4378,7 @@ static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t ind
     return (char *)reid__at(j, buffer, i) + index * j->net->plan->buffers[buffer].bytes;
 }
 
-static const reid__gemm *reid__gemm_of(const reid__job *j) {
-    return reid__is_narrow(j->op) ? &j->net->kernels->narrow : &j->net->kernels->fp32;
-}
+static const reid__gemm *reid__gemm_of(const reid__job *j) { return reid__gemm_for(j->net->kernels, j->op); }
 
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
@@ -4440,8 +4467,8 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; in bf16 what follows a run
-   is finite, and has weights of zero. m and what comes with it stand in one line. */
+/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; what follows a run of two
+   bytes each is finite, and has weights of zero. m and what comes with it stand in one line. */
 static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_memory *s, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
@@ -4540,6 +4567,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     reid__tile t;
     memset(&t, 0, sizeof t);
     t.act = op->act, t.taps = reid__runs(op, stem), t.kc = reid__run_length(op, stem);
+    if (op->element == REID__ELEMENT_INT16) t.kc *= 2; /* in bytes, as of INT8 */
     t.a = s->rows, t.tap_at = s->tap_at, t.step = REID__STEP_BYTES, t.in_use = &s->in_use;
     return t;
 }
@@ -4606,8 +4634,6 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    if (!reid__is_narrow(op) && reid__makes_bytes(j->net->plan->buffers, op))
-        t->bias = j->net->zeros; /* reid__stem_panel adds it */
     t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
@@ -4622,31 +4648,14 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
 }
 
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to,
-                             float *block) {
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
     if (op->residual != REID__NONE) residual = &j->net->plan->buffers[op->residual];
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
         reid__tile t = *inputs;
-        if (out->bytes == 1 && !reid__is_narrow(op)) {
-            reid__stem_panel(j, m, rows, panel, &t, block);
-            continue;
-        }
         t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
         t.next_piece = j->net->kernels->nr * out->bytes;
@@ -4708,7 +4717,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
             inputs.factors = reid__at(j, j->op->scale, (int)(m / (j->op->oh * j->op->ow)));
             inputs.scaled = s->block, inputs.panel_stays = 1;
         }
-        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
+        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last);
     }
 }
 
@@ -4862,7 +4871,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
         float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
         memset(line, 0, (size_t)row * sizeof *line);
         reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
-        if (b->bytes < 4) j->net->kernels->store(line, NULL, NULL, to, row);
+        if (b->bytes < 4) j->net->kernels->store(line, to, row);
     }
     char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
     char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
@@ -5244,10 +5253,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
+#define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
 #define REID__OWN(name) NULL /* what INT8's networks do not need */
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
 #else
+#define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
 #define REID__OWN(name) REID__F(name)
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
@@ -5341,8 +5352,8 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
    weight vectors and mr inputs for mr * nv multiply-adds. Between steps it asks for weights that come later and for
    two rows of what it ends with, a few lines at a time, so that they do not hold up what is needed now. In bf16 a step
-   takes two inputs, in INT8 four, and the padding of their run is skipped. */
-REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
+   takes two inputs, in INT8 four, and the padding of their run is skipped. int16: a step's four bytes are two INT16. */
+REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
     REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
@@ -5366,7 +5377,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
                 REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
                 REID__EACH(r, mr) {
                     REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__EACH(j, nv) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                    REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
                 }
             }
         }
@@ -5823,11 +5834,12 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
-#define REID__DEFINE_TILE(rows)                                                                                        \
-    static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
-        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
-        else REID__F(tile)(t, rows, REID__NV);                                                                         \
+#define REID__DEFINE_TILE_OF(name, rows, int16)                                                                        \
+    static void REID__F(name##_##rows)(const reid__tile *t) {                                                          \
+        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);                            \
+        else REID__F(tile)(t, rows, REID__NV, int16);                                                                  \
     }
+#define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
 REID__ROWS(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
@@ -5857,10 +5869,20 @@ static void REID__F(product)(const reid__tile *t, int rows) {
     tiles[rows - 1](t);
 }
 
+#ifdef REID__INT8
+#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
+REID__ROWS(REID__DEFINE_INT16)
+
+static void REID__F(int16_product)(const reid__tile *t, int rows) {
+#define REID__INT16_NAME(rows) REID__F(int16_##rows),
+    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__INT16_NAME)};
+    tiles[rows - 1](t);
+}
+#endif
+
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
-static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
-    (void)scale, (void)bias;
+static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
         __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
@@ -5868,11 +5890,9 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
     }
 }
 #elif defined(REID__INT8)
-/* FP32 sums to bytes, a multiple of REID__LANES values. */
-static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
-    for (int v = 0; v < count; v += REID__W)
-        REID__F(emit)(REID__LOAD(in + v), REID__LOAD(scale + v), REID__LOAD(bias + v), NULL, REID__SET1(0.0f), 0, 0,
-                      (uint8_t *)out + v);
+/* Whole numbers in FP32 to INT16. */
+static void REID__F(store)(const float *in, void *out, int count) {
+    for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
 
 #if REID__W == 1
@@ -6049,12 +6069,17 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, /* narrow */ {__VA_ARGS__},                             \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, REID__INT16_GEMM, /* narrow */ {__VA_ARGS__},           \
         REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
         REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
         REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+#ifdef REID__INT8
+#define REID__INT16_GEMM {REID__MR, REID__F(int16_product), NULL, NULL}
+#else
+#define REID__INT16_GEMM {0, NULL, NULL, NULL}
+#endif
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
@@ -6095,7 +6120,9 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
+#undef REID__INT16_GEMM
 #undef REID__OWN
+#undef REID__ADD
 #undef REID__SUM
 #undef REID__START
 #undef REID__WEIGHTS
@@ -6106,6 +6133,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
+#undef REID__DOT_INT16
 #undef REID__QUOTIENT
 #undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
@@ -7259,9 +7287,9 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
 }
 
 /* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
-static int reid__wgmma_value(const reid__op *op) { return reid__is_narrow(op) ? 1 : 2; }
+static int reid__wgmma_value(const reid__op *op) { return reid__in_bytes(op) ? 1 : 2; }
 static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
-    return reid__is_narrow(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
+    return reid__in_bytes(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
 }
 
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
@@ -7360,7 +7388,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
         if (op->kind == REID__CONV)
-            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__is_narrow(op) ? 1 : g->half ? 2 : 4);
+            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__in_bytes(op) ? 1 : g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
@@ -7404,7 +7432,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
         /* Those of one chip are for halves: with bytes their scales do not fit into the registers, too. */
-        if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__is_narrow(op))) continue;
+        if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__in_bytes(op))) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
     }
@@ -7415,7 +7443,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
    multiprocessor, and each part four slices or more. */
 static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
-    int slices = reid__gpu_depth(g, op) / (reid__is_narrow(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
+    int slices = reid__gpu_depth(g, op) / (reid__in_bytes(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
     if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
@@ -7673,7 +7701,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
                  g->plan->buffers[op->out].c, op->channel);
     reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
-                 reid__is_narrow(op) ? 2 * bk : bk);
+                 reid__in_bytes(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
     reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
@@ -8248,17 +8276,17 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
         n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK && reid__is_narrow(op); i++)
+        for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
                               taps, 1, REID__ELEMENT_INT8, l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK && !reid__is_narrow(op))
+        if (r == REID_OK && !reid__in_bytes(op))
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
         size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
-        if (r == REID_OK && reid__is_narrow(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        if (r == REID_OK && reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
         else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
-    if (r == REID_OK && !code && !reid__is_narrow(op)) r = reid__gpu_pack_conv(l, index, 0, e);
+    if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
@@ -10617,7 +10645,7 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        const reid__gemm *gemm = reid__is_narrow(op) ? &k->narrow : &k->fp32;
+        const reid__gemm *gemm = reid__gemm_for(k, op);
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd)
             need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
@@ -10642,7 +10670,7 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        int mr = reid__is_narrow(op) ? k->narrow.mr : k->fp32.mr;
+        int mr = reid__gemm_for(k, op)->mr;
         size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
         if (need > most) most = need;
     }

@@ -93,6 +93,13 @@ bug 'an embedding of another length is none that is damaged' gallery/database_re
 bug 'no memory is not told' gallery/database_read.c t_gallery_memory 's/: text_no_memory(why);/: 0;/'
 bug 'what others have changed meanwhile is no reason to try again' gallery/pq.c t_gallery_database \
     's/return strcmp(c->state, "40001") == 0.*/return 0 * (int)strlen(c->state); }/'
+# --- decisions ---
+bug 'who may add no decisions is not told early' identity/decisions_table.c t_decisions_database \
+    's/return may || refuse/return 1 || refuse/'
+bug 'a connection that decisions have lost stays lost' identity/decisions_table.c t_decisions_database \
+    's/if (pq_lost(c)) {/if (0) {/'
+bug 'a damaged line of decisions is passed over' identity/decisions_table.c t_decisions_database \
+    's/if (good \&\& used != line.len)/if (0)/; s/if (good \&\& pq_number_at/if (0 \&\& pq_number_at/'
 # --- other models ---
 bug 'a claim ends never' gallery/reembed.c t_gallery_reembed 's/"beat + lease < now() FOR/"false FOR/'
 bug 'a worker that was taken for dead goes on' gallery/reembed.c t_gallery_reembed \

@@ -312,9 +312,12 @@ const command COMMANDS[] = {
      "by an undo; several pages and programs may do so at a time. Of two decisions about one pair the later one "
      "holds. One that contradicts others is refused with the chain that it contradicts. reid cluster --decisions "
      "heeds them.\n\n"
+     "Groups and questions follow the answers: they are computed anew from all of them in the background, by itself "
+     "where that takes less than a second and when no question is left, else when R is pressed. The question that is "
+     "shown stays until it is answered.\n\n"
      "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page "
-     "with all of them inside, to be passed on; decisions that are made in it are saved as a file, and --import "
-     "adds that to a journal: what is there already is not added again.\n\n"
+     "with all of them inside, to be passed on, whose groups cannot be computed anew; decisions that are made in it "
+     "are saved as a file, and --import adds that to a journal: what is there already is not added again.\n\n"
      "With --count the pairs are those from which reid cluster --count tells how many individuals there are.",
      {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",

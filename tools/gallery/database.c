@@ -215,16 +215,20 @@ void database_close(database *d) {
     free(d);
 }
 
-int database_again(database *d, text *why) {
+int database_reconnect(database *d, text *why) {
     double start = clock_seconds();
-    store_meta before = d->meta;
     d->open = 0;
     while (!pq_open_again(d->c, d->url, why)) {
         double waited = clock_seconds() - start;
         if (interrupted() || waited > STARTING_SECONDS || (waited > AGAIN_SECONDS && !pq_is_starting(d->url))) return 0;
         usleep(PAUSE_US);
     }
-    if (!prepare_session(d->c, why) || !database_refresh(d, why)) return 0;
+    return prepare_session(d->c, why) && database_refresh(d, why);
+}
+
+int database_again(database *d, text *why) {
+    store_meta before = d->meta;
+    if (!database_reconnect(d, why)) return 0;
     if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0) return 1;
     return failed(why, "the gallery has been switched to other models meanwhile");
 }

@@ -6,6 +6,8 @@
 --     |
 --     +-- embedding_<fingerprint> >---- template >---- identity
 --
+--   decision                                 what people said about crops, whichever models they are embedded by
+--
 -- Needs pgvector 0.8.4 or newer: halves with HNSW came with 0.7.0, iterative scans with 0.8.0, and 0.8.4 mends searches
 -- of an index that is being written.
 
@@ -70,6 +72,14 @@ CREATE INDEX template_identity ON reid.template (identity_id);
 CREATE INDEX template_camera ON reid.template (left(camera, 100)); -- a camera has many rows, which hashes do badly
 CREATE INDEX template_seen ON reid.template (seen);
 CREATE INDEX template_source ON reid.template (source_hash) WHERE source_hash <> 0;
+
+-- What people decided about crops (`reid review`), in the order in which they did: each row is the line that a file of
+-- decisions has, with its checksum. Rows are only ever added; one that takes another back is a new one. As json and not
+-- jsonb, because the bytes of a line count, and because a file name that is not UTF-8 is written with lone surrogates.
+CREATE TABLE reid.decision (
+    seq  bigint PRIMARY KEY CHECK (seq > 0), -- 1, 2 and so on without a gap; the same as in the line
+    line json NOT NULL CHECK (octet_length(line::text) < 1048576)
+);
 
 -- What a writer has stored last, under a number that nobody can guess: whoever loses the connection during a COMMIT
 -- finds out here whether it has happened. The next commit takes it away again.
@@ -148,6 +158,7 @@ BEGIN
     SELECT string_agg(format('reid.%I', 'embedding_' || fingerprint), ', ') INTO tables FROM reid.model;
     EXECUTE 'GRANT INSERT, DELETE ON reid.template, reid.identity, reid.stored' || coalesce(', ' || tables, '')
         || ' TO reid_writer';
+    GRANT INSERT ON reid.decision TO reid_writer;
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
     GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
     GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock
