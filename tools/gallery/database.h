@@ -45,7 +45,8 @@ void database_rollback(database *d);
 int database_again(database *d, text *why);
 /* The same for what has nothing to do with models. */
 int database_reconnect(database *d, text *why);
-/* How often the connection, or what was stored last, was lost: what was committed without waiting for the disk may be gone since then. */
+/* How often the connection, or what was stored last, was lost: what was committed without waiting for the disk may be
+   gone since then. */
 int database_losses(const database *d);
 
 #endif

@@ -124,8 +124,8 @@ CREATE TABLE reid.failure (
 -- Begins a change of templates or of the threshold, in the transaction that makes it: they are for this embedder, which
 -- must still be the gallery's. Writers hold the lock together; whoever changes what `gallery` says, or looks for
 -- identities that nobody uses, takes it alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the
--- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten, and has to be there: a
--- server that has crashed behind a pool of connections may have lost what was committed without waiting for the disk.
+-- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten, and has to be there:
+-- a server that has crashed behind a pool of connections may have lost what was committed without waiting for the disk.
 CREATE FUNCTION reid.writing(embedder int, last_one uuid) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     ours uuid;
