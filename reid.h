@@ -238,7 +238,10 @@
        dropped. `fc.*`, `classifier.*` and `*.num_batches_tracked` may be there. Anything else is refused by name
        (desc.allow_unused accepts it). The file is read once, with pread, and packed as it is read; it is never mapped,
        so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
-       Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2").
+       Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2"), reid.head_activation.
+       Networks that end with their last pool, and a batch norm behind it, may have a head: `projection.weight` (D, C)
+       and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by what reid.head_activation says ("relu" or
+       "silu", or nothing). `reid convert --head` makes it of layers under other names.
        A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
        of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
@@ -255,7 +258,7 @@
        so is residual_scale = residual step / output step. ReLU is the cutting off. The first convolution does the same
        with levels less the one nearest to their mean (zeros around them are up to half a level off) and whole weights
        rint(w / one), w times the preset's scale / std, one = max(max|w| / 2048, sum|w * largest input| / (2^24 - 384 *
-       49)): no sum leaves 2^24, so that FP32, and halves with FP32 sums, are exact. scale is one / output step, and
+       49)): no sum leaves 2^24, so that INT16, and halves with FP32 sums, are exact. scale is one / output step, and
        bias takes what rounding the mean has left. The last pools add up bytes and multiply by the step; heads are FP32.
        All CPUs and GPUs give the same bits up to there. What it costs in accuracy says `reid eval --compare fp32,int8`:
        on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
@@ -271,8 +274,9 @@
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
        be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
-           input H W / resize N / filter bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X /
-           flip 0|1 / raw 0|1 / latency 1 (only if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in
+           activation relu|silu (only if the file's head has one) / input H W / resize N / filter bilinear|bicubic /
+           order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only if so) / for every
+           tensor in plan order: NAME [D, D, ...] D0D1 / and in
            INT8: int8 / fallback 1 (only if so) / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
@@ -2108,11 +2112,15 @@ static const char *reid__decimals(const char *s, double most, double *out) {
     return s;
 }
 
-/* Another network input: the short side grows with it. */
-static void reid__preset_size(reid__preset *p, int height, int width) {
+#define REID__MAX_EDGE (10 * REID_MAX_INPUT) /* pixels of the short side: what crop=0.1 makes of the largest input */
+
+/* Another network input: the short side grows with it. Returns 0, and changes nothing, if that becomes too long. */
+static int reid__preset_size(reid__preset *p, int height, int width) {
     int crop = reid__max(p->height, p->width);
-    p->resize = (2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
-    p->height = height, p->width = width;
+    int64_t edge = ((int64_t)2 * reid__max(height, width) * p->resize + crop) / (2 * crop);
+    if (edge > REID__MAX_EDGE) return 0;
+    p->resize = (int)edge, p->height = height, p->width = width;
+    return 1;
 }
 
 /* One "key=value" of a preset, up to a blank or the end, which it returns; NULL if it is none. */
@@ -2135,7 +2143,7 @@ static const char *reid__preset_field(reid__preset *p, const char *s) {
     } else if (reid__starts(s, "size=")) {
         if (!(s = reid__decimal(s + 5, REID_MAX_INPUT, &a)) || *s != 'x') return NULL;
         if (!(s = reid__decimal(s + 1, REID_MAX_INPUT, &b)) || a < 1 || b < 1 || a > (int)a || b > (int)b) return NULL;
-        reid__preset_size(p, (int)a, (int)b);
+        if (!reid__preset_size(p, (int)a, (int)b)) return NULL;
     } else return NULL;
     return s;
 }
@@ -2239,7 +2247,9 @@ static reid_result reid__prep_init(reid__prep *p, const reid__preset *preset, in
                           "input size %d x %d (height x width): give both, each 1 to %d, or 0 and 0 for the %d x %d of "
                           "preset %s", height, width, REID_MAX_INPUT, preset->height, preset->width, preset->name);
     p->preset = *preset;
-    reid__preset_size(&p->preset, height, width);
+    if (!reid__preset_size(&p->preset, height, width))
+        return reid__fail(e, REID_ERR_INPUT_SIZE, "input size %d x %d (height x width): preset %s would resize the "
+                          "short side to more than %d", height, width, preset->name, REID__MAX_EDGE);
     p->lines.add = reid__add_line, p->lines.round = reid__round_line, p->lines.columns = NULL;
     p->height = height, p->width = width, p->resize_edge = p->preset.resize;
     for (int c = 0; c < 3; c++)
@@ -2628,7 +2638,16 @@ static const struct { char name[24], bn[24]; int biased; reid__act act; } reid__
     {"fc.0", "fc.1", 1, REID__RELU},
 };
 #define REID__REDUCED_DIM 512
-#define REID__PROJECTION_DIM 512 /* EfficientNet's optional linear head, `projection.{weight,bias}` */
+#define REID__PROJECTION_DIM 512 /* where no file says how wide it is */
+
+/* The linear layer that a file may have behind what is otherwise the embedding: `projection.{weight,bias}`. */
+typedef struct reid__projection {
+    int width;
+    reid__act act; /* of the metadata, reid.head_activation */
+} reid__projection;
+
+/* Networks whose head is optional. The others end with layers of their own. */
+static int reid__may_project(const reid__arch *arch) { return !arch->multiscale && !arch->reduce; }
 
 REID_API const char *reid_network_name(int index) {
     return index >= 0 && index < REID__ARCHS ? reid__archs[index].name : NULL;
@@ -2669,11 +2688,19 @@ typedef struct reid__buffer {
     size_t offset;    /* floats per image from the start of its arena */
 } reid__buffer;
 
-/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. */
-typedef enum reid__element { REID__ELEMENT_FP32, REID__ELEMENT_BF16, REID__ELEMENT_INT8 } reid__element;
+/* The type in which a convolution multiplies its inputs and weights. Both are stored as that type. INT16 is a CPU's for
+   INT8's first convolution; GPUs take halves there. */
+typedef enum reid__element {
+    REID__ELEMENT_FP32,
+    REID__ELEMENT_BF16,
+    REID__ELEMENT_INT8,
+    REID__ELEMENT_INT16
+} reid__element;
 
 /* Elements in a word of 4 bytes: 1, 2 or 4. A vector instruction multiplies and adds that many at once. */
-static int reid__per_word(reid__element element) { return 1 << element; }
+static int reid__per_word(reid__element element) {
+    return element == REID__ELEMENT_FP32 ? 1 : element == REID__ELEMENT_INT8 ? 4 : 2;
+}
 
 typedef struct reid__op {
     char name[REID__NAME], bn[REID__NAME];       /* "layer1.0.conv2", "layer1.0.bn2": where its tensors are */
@@ -2698,16 +2725,19 @@ typedef struct reid__op {
     size_t exponent;             /* REID__POOL: the exponent of a generalised mean, likewise */
 } reid__op;
 
-/* Whether an operation is a convolution that multiplies bf16 or INT8. */
+/* Whether an operation is a convolution that multiplies something else than FP32 on a CPU; and bytes on a GPU, too. */
 #ifndef REID_NO_NARROW
 static int reid__is_narrow(const reid__op *op) { return op->element != REID__ELEMENT_FP32; }
+static int reid__in_bytes(const reid__op *op) { return op->element == REID__ELEMENT_INT8; }
 #else
 static int reid__is_narrow(const reid__op *op) { return (void)op, 0; }
+static int reid__in_bytes(const reid__op *op) { return (void)op, 0; }
 #endif
 
 typedef struct reid__plan {
     const reid__arch *arch;
     int height, width, last_stride, dim;
+    reid__projection projection; /* where there is one */
     int op_count, buffer_count;
     int embedding;               /* the buffer that holds the result */
     int split;                   /* the CPU computes operations before this one image by image: reid__run_batch */
@@ -2917,7 +2947,7 @@ static int reid__mbconv(reid__plan *p, int x, int out, int expand, int kernel, i
     return x;
 }
 
-static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
+static void reid__expand_efficientnet(reid__plan *p) {
     double width = p->arch->width;
     int channels = reid__scale_channels(32, width), last = 4 * reid__scale_channels(reid__efficientnet[6].out, width);
     int x = reid__add_image(p, 3, 2);
@@ -2935,8 +2965,6 @@ static void reid__expand_efficientnet(reid__plan *p, reid_head head) {
     x = reid__add_conv(p, REID__CONV, x, last, 1, 1, REID__SILU, "features.8.", "0", "1");
     p->dim = last;
     p->embedding = reid__add_pool(p, x, 1);
-    if (head != REID_HEAD_NONE) reid__add_head(p, REID__PROJECTION_DIM, "projection", head == REID_HEAD_SEEDED);
-    p->split = p->op_count; /* activations outweigh weights everywhere */
 }
 
 /* When each buffer is first written and last read. */
@@ -3075,7 +3103,7 @@ static size_t reid__assign_arena(reid__plan *p, int late) {
     return floats;
 }
 
-/* Whether an operation is a convolution that writes INT8's bytes. The first one does, too, and multiplies in FP32. */
+/* Whether an operation is a convolution that writes INT8's bytes. */
 static int reid__makes_bytes(const reid__buffer *buffers, const reid__op *op) {
     return op->kind == REID__CONV && buffers[op->out].bytes == 1;
 }
@@ -3104,13 +3132,21 @@ static void reid__assign_offsets(reid__plan *p) {
     }
 }
 
-/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED. Returns 0 if the input is too small. */
+/* Expands a network for one input size. head is resolved: NONE, FILE or SEEDED; projection may be NULL, for the usual
+   one. Returns 0 if the input is too small. */
 static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, int width, int last_stride,
-                            reid_head head) {
+                            reid_head head, const reid__projection *projection) {
+    int seeded = head == REID_HEAD_SEEDED;
     memset(p, 0, sizeof *p);
     p->arch = arch, p->height = height, p->width = width, p->last_stride = last_stride;
-    if (arch->family == REID__RESNET) reid__expand_resnet(p, head == REID_HEAD_SEEDED);
-    else reid__expand_efficientnet(p, head);
+    if (arch->family == REID__RESNET) reid__expand_resnet(p, seeded);
+    else reid__expand_efficientnet(p);
+    if (head != REID_HEAD_NONE && reid__may_project(arch)) {
+        p->projection.width = projection ? projection->width : REID__PROJECTION_DIM;
+        reid__add_head(p, p->projection.width, "projection", seeded);
+        if (projection) reid__last_op(p)->act = p->projection.act = projection->act;
+    }
+    if (arch->family == REID__EFFICIENTNET) p->split = p->op_count; /* activations outweigh weights everywhere */
     reid__op *op = reid__add_op(p, REID__NORMALISE, p->embedding, "embedding");
     op->out = p->embedding, op->oh = op->ow = 1, op->oc = p->dim;
     if (p->overflow) return 0;
@@ -3125,26 +3161,27 @@ static int reid__plan_build(reid__plan *p, const reid__arch *arch, int height, i
 }
 
 /* The plan where convolutions are computed in bf16 or INT8: activations and their weights are stored so.
-   Sums over pixels, factors, pooled vectors and linear layers stay FP32; so do INT8's image and stem, on a CPU. */
+   Sums over pixels, factors, pooled vectors and linear layers stay FP32. INT8's image is INT16. */
 static void reid__plan_narrow(reid__plan *p, reid__element element) {
     int stem = reid__is_stem(p, &p->ops[0]);
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].bytes = 4 / reid__per_word(element);
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         int reads = op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
-        if (reads || (stem && i == 0 && element == REID__ELEMENT_INT8)) p->buffers[op->in].bytes = 4;
+        if (reads) p->buffers[op->in].bytes = 4;
         if (reads || op->kind == REID__POOL) p->buffers[op->out].bytes = 4;
         if (op->sums != REID__NONE) p->buffers[op->sums].bytes = 4;
         if (op->scale != REID__NONE) p->buffers[op->scale].bytes = 4;
     }
-    if (stem && element == REID__ELEMENT_BF16) /* its last run's padding */
-        p->buffers[p->ops[0].in].floats += 2 * REID__LANES;
+    if (stem) p->buffers[p->ops[0].in].bytes = 2;
+    if (stem) p->buffers[p->ops[0].in].floats += 2 * REID__LANES; /* its last run's padding */
     for (int i = 0; i < p->buffer_count; i++) p->buffers[i].floats /= 4 / (size_t)p->buffers[i].bytes;
     for (int i = 0; i < p->op_count; i++) {
         reid__op *op = &p->ops[i];
         reid__buffer *out = &p->buffers[op->out];
         int narrow = op->kind == REID__CONV && p->buffers[op->in].bytes < 4;
         op->element = narrow ? element : REID__ELEMENT_FP32, op->winograd = 0;
+        if (stem && i == 0 && element == REID__ELEMENT_INT8) op->element = REID__ELEMENT_INT16;
         out->is_signed = out->bytes == 1 && op->act == REID__LINEAR_ACT && narrow;
     }
     reid__assign_offsets(p);
@@ -3454,10 +3491,9 @@ typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
     reid__element element;                  /* of the operations that `narrow` computes */
-    reid__gemm fp32, narrow;
+    reid__gemm fp32, int16, narrow;         /* see reid__gemm_for */
     void (*load)(const void *in, int c, int pixels, int width, float *out);
-    /* Stores FP32 as bf16, or INT8's sums as bytes. NULL: activations are FP32 */
-    void (*store)(const float *in, const float *scale, const float *bias, void *out, int count);
+    void (*store)(const float *in, void *out, int count); /* as bf16, or INT8's image, whole numbers, as INT16 */
     void (*depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                       const float *bias, void *out, float *sums);
     void (*maxpool)(const reid__op *op, int c, const void *in, int oy, void *out);
@@ -3476,6 +3512,11 @@ typedef struct reid__kernels {
     void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
     void (*maxima)(const float *in, int rows, int width, float *columns, float *lines);
 } reid__kernels;
+
+static const reid__gemm *reid__gemm_for(const reid__kernels *k, const reid__op *op) {
+    if (!reid__is_narrow(op)) return &k->fp32;
+    return op->element == REID__ELEMENT_INT16 ? &k->int16 : &k->narrow;
+}
 
 #define REID__JOIN2(a, b) a##_##b
 #define REID__JOIN(a, b) REID__JOIN2(a, b)
@@ -3524,6 +3565,11 @@ static inline int32_t reid__dot4(int32_t a, int32_t b) {
     return sum;
 }
 
+/* The inner product of two pairs of INT16. */
+static inline int32_t reid__dot2(int32_t a, int32_t b) {
+    return (int16_t)a * (int16_t)b + (int16_t)(a >> 16) * (int16_t)(b >> 16);
+}
+
 /* Added to a number of -2^22 ... 2^22 it leaves that in the low bits of the pattern, rounded to nearest even. */
 #define REID__MAGIC 12582912.0f /* 1.5 * 2^23 */
 
@@ -3564,6 +3610,7 @@ static uint16_t reid__to_half(float x) {
        REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
        REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
                                        (NEON has an INPUT of its own)
+       REID__DOT_INT16       INT8      the same of two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
 
@@ -3613,6 +3660,7 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__I int32_t
 #define REID__ILOAD(p) reid__group(p)
 #define REID__DOT(a, b, c) ((c) + reid__dot4(a, b))
+#define REID__DOT_INT16(a, b, c) ((c) + reid__dot2(a, b))
 #define REID__OCTETS(p) (*(p))
 #define REID__PUT(p, v) (*(p) = (uint8_t)reid__bits((v) + REID__MAGIC))
 #include REID_SELF
@@ -3682,6 +3730,7 @@ REID__TARGET("avx2,fma,f16c")
     _mm256_add_epi32(_mm256_add_epi32(c, _mm256_madd_epi16(_mm256_and_si256(a, _mm256_set1_epi16(255)),                \
                                                            _mm256_srai_epi16(_mm256_slli_epi16(b, 8), 8))),            \
                      _mm256_madd_epi16(_mm256_srli_epi16(a, 8), _mm256_srai_epi16(b, 8)))
+#define REID__DOT_INT16(a, b, c) _mm256_add_epi32(c, _mm256_madd_epi16(a, b))
 #define REID__PUT(p, v) /* the low byte of each, of both halves to the front, side by side */                          \
     _mm_storel_epi64((__m128i *)(void *)(p),                                                                           \
         _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(                                                            \
@@ -3753,14 +3802,19 @@ REID__TARGET_END
 #define REID__PASS avx512_vnni
 #define REID__INT8
 #define REID__DOT(a, b, c) reid__dot_bytes(a, b, c)
+#define REID__DOT_INT16(a, b, c) reid__dot_int16(a, b, c)
 #define REID__PUT(p, v)                                                                                                \
     _mm_storeu_si128((__m128i *)(void *)(p), _mm512_cvtepi32_epi8((__m512i)((v) + _mm512_set1_ps(REID__MAGIC))))
 #define REID__AMX amx_int8
 #define REID__AMX_DOT(sums, a, b) __asm__ volatile("tdpbusd %%tmm" #b ", %%tmm" #a ", %%tmm" #sums ::: "memory")
 REID__TARGET("avx512f,avx512dq,avx512bw,avx512vl,avx512vnni,avx2,fma")
-/* _mm512_dpbusd_epi32, of which gcc copies every sum in and out. */
+/* _mm512_dpbusd_epi32 and _mm512_dpwssd_epi32, of which gcc copies every sum in and out. */
 REID__INLINE __m512i reid__dot_bytes(__m512i a, __m512i b, __m512i c) {
     __asm__("vpdpbusd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
+    return c;
+}
+REID__INLINE __m512i reid__dot_int16(__m512i a, __m512i b, __m512i c) {
+    __asm__("vpdpwssd %2, %1, %0" : "+v"(c) : "v"(a), "v"(b));
     return c;
 }
 #include REID_SELF
@@ -3987,8 +4041,9 @@ static double reid__quantise(const float *row, int count, double factor, double 
     return most / 127;
 }
 
-/* A panel of bf16 or INT8: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a column,
-   padded with zeros. `merged` kernel positions are one run. scale: [columns], INT8's. */
+/* A panel of bf16, INT8 or INT16: each run of inputs (see reid__runs) in groups of 4 bytes, one below the other in a
+   column, padded with zeros. `merged` kernel positions are one run. factors: NULL, or [columns]. scale: [columns],
+   INT8's. INT16's rows are whole numbers, see reid__pack_levels. */
 static void reid__pack_narrow(float *panel, int width, const float *rows, int columns, int ic, int taps, int merged,
                               reid__element element, const double *factors, float *scale) {
     size_t depth = (size_t)reid__pad_run(ic * merged, element), each = (size_t)reid__per_word(element);
@@ -4002,19 +4057,19 @@ static void reid__pack_narrow(float *panel, int width, const float *rows, int co
         for (int t = 0; t < taps; t++) {
             size_t k = (size_t)(t / merged) * depth + (size_t)(t % merged * ic);
             for (int i = 0; i < ic; i++, k++) {
-                double value = row[i * taps + t] * factors[j];
+                double value = row[i * taps + t] * (factors ? factors[j] : 1);
                 size_t at = (k / each * w + (size_t)j) * each + k % each;
-                uint16_t half = element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : 0;
-                if (element == REID__ELEMENT_BF16) memcpy(out + 2 * at, &half, 2);
-                else out[at] = (char)(int)rint(value * inverse);
+                uint16_t half = (uint16_t)(element == REID__ELEMENT_BF16 ? reid__to_bf16((float)value) : (int)value);
+                if (element == REID__ELEMENT_INT8) out[at] = (char)(int)rint(value * inverse);
+                else memcpy(out + 2 * at, &half, 2);
             }
         }
     }
 }
 
 /* INT8's first convolution: with batch norm's factor and the preset's, the weights of an output channel become whole
-   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order and
-   by whatever instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
+   numbers, as large as halves hold them (2048) and as sums stay exact in FP32 (2^24), the same in whatever order, type
+   and instruction. `bias` takes what rounding the mean has left. rows: (columns, 3, taps). */
 static void reid__pack_levels(const reid__preset *p, float *rows, int columns, int taps, const double *factors,
                               float *scale, float *bias) {
     for (int j = 0; j < columns; j++, rows += 3 * taps) {
@@ -4035,7 +4090,7 @@ static void reid__pack_levels(const reid__preset *p, float *rows, int columns, i
 /* INT8: scales and biases become those in steps of the output. */
 static reid_result reid__pack_steps(const reid__loader *l, const reid__op *op, float *scale, float *bias,
                                     reid_error *e) {
-    double in = reid__is_narrow(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
+    double in = reid__in_bytes(op) ? reid__byte_step(&l->buffers[op->in]) : 1;
     double out = reid__byte_step(&l->buffers[op->out]);
     for (int c = 0; c < op->oc; c++) {
         scale[c] = (float)(scale[c] * in / out), bias[c] = (float)(bias[c] / out);
@@ -4076,7 +4131,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
                                      int taps, int nr, const double *factors, float *packed, uint64_t digest[2],
                                      reid_error *e) {
     size_t k = (size_t)ic * (size_t)taps;
-    int stem = op->kind == REID__CONV && ic == 3, levels = stem && reid__makes_bytes(l->buffers, op);
+    int stem = op->kind == REID__CONV && ic == 3;
     float *scale = packed - op->weight + op->scales; /* INT8's */
     reid__digest d;
     reid__digest_init(&d);
@@ -4084,19 +4139,19 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         int columns = reid__min(nr, n - at), width = reid__min(nr, reid__padded(n) - at);
         reid_result r = reid__fetch(l, op, want, (size_t)at * k, (size_t)columns * k, l->rows, &d, e);
         if (r != REID_OK) return r;
+        if (op->element == REID__ELEMENT_INT16)
+            reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
+                              packed - op->weight + op->bias + at);
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
             l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
-                              stem ? op->kw : 1, op->element, factors + at, scale + at);
+                              stem ? op->kw : 1, op->element,
+                              op->element == REID__ELEMENT_INT16 ? NULL : factors + at, scale + at);
         } else {
-            if (levels)
-                reid__pack_levels(l->preset, l->rows, columns, taps, factors + at, scale + at,
-                                  packed - op->weight + op->bias + at);
-            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps,
-                             factors && !levels ? factors + at : NULL);
+            reid__pack_panel(packed + (size_t)at * k, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
         }
     }
     reid__digest_final(&d, digest);
@@ -4325,9 +4380,7 @@ static char *reid__value_at(const reid__job *j, int buffer, int i, ptrdiff_t ind
     return (char *)reid__at(j, buffer, i) + index * j->net->plan->buffers[buffer].bytes;
 }
 
-static const reid__gemm *reid__gemm_of(const reid__job *j) {
-    return reid__is_narrow(j->op) ? &j->net->kernels->narrow : &j->net->kernels->fp32;
-}
+static const reid__gemm *reid__gemm_of(const reid__job *j) { return reid__gemm_for(j->net->kernels, j->op); }
 
 static reid__job reid__job_init(const reid__net *net, reid__lane *lane) {
     reid__job j;
@@ -4416,8 +4469,8 @@ static void reid__rows(const reid__job *j, ptrdiff_t m, int count, const void **
     }
 }
 
-/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; in bf16 what follows a run
-   is finite, and has weights of zero. m and what comes with it stand in one line. */
+/* The network's image: the border is stored, and a kernel row is one run of kw * 3 values; what follows a run of two
+   bytes each is finite, and has weights of zero. m and what comes with it stand in one line. */
 static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_memory *s, reid__tile *t) {
     const reid__op *op = j->op;
     const reid__buffer *in = &j->net->plan->buffers[op->in];
@@ -4516,6 +4569,7 @@ static reid__tile reid__tile_of(const reid__job *j, reid__thread_memory *s) {
     reid__tile t;
     memset(&t, 0, sizeof t);
     t.act = op->act, t.taps = reid__runs(op, stem), t.kc = reid__run_length(op, stem);
+    if (op->element == REID__ELEMENT_INT16) t.kc *= 2; /* in bytes, as of INT8 */
     t.a = s->rows, t.tap_at = s->tap_at, t.step = REID__STEP_BYTES, t.in_use = &s->in_use;
     return t;
 }
@@ -4582,8 +4636,6 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     t->half = reid__padded(op->oc) - column < k->nr;
     t->b = j->net->weights + op->weight + (size_t)column * depth;
     t->bias = j->net->weights + op->bias + column;
-    if (!reid__is_narrow(op) && reid__makes_bytes(j->net->plan->buffers, op))
-        t->bias = j->net->zeros; /* reid__stem_panel adds it */
     t->scale = j->net->weights + op->scales + column;
     int width = t->half ? k->nr / 2 : k->nr;
     size_t floats = depth * (size_t)width;
@@ -4598,31 +4650,14 @@ static void reid__conv_panel(const reid__job *j, int count, int panel, reid__til
     reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
 }
 
-/* A panel of INT8's stem: exact sums in FP32 to `block`, then to bytes. t: reid__inputs. */
-static void reid__stem_panel(const reid__job *j, ptrdiff_t m, int rows, int panel, reid__tile *t, float *block) {
-    const reid__op *op = j->op;
-    const reid__buffer *out = &j->net->plan->buffers[op->out];
-    int column = panel * j->net->kernels->nr, width = reid__min(j->net->kernels->nr, out->c - column);
-    const float *bias = j->net->weights + op->bias + column;
-    t->out = block, t->out_stride = (ptrdiff_t)sizeof *block * width, t->act = REID__LINEAR_ACT;
-    reid__conv_panel(j, rows, panel, t);
-    for (int r = 0; r < rows; r++, block += width)
-        j->net->kernels->store(block, t->scale, bias, reid__value_at(j, op->out, 0, (m + r) * out->c + column), width);
-}
-
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
-static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to,
-                             float *block) {
+static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
     const reid__buffer *out = &j->net->plan->buffers[op->out], *residual = NULL;
     if (op->residual != REID__NONE) residual = &j->net->plan->buffers[op->residual];
     for (int panel = from; panel < to; panel++) {
         int column = panel * j->net->kernels->nr;
         reid__tile t = *inputs;
-        if (out->bytes == 1 && !reid__is_narrow(op)) {
-            reid__stem_panel(j, m, rows, panel, &t, block);
-            continue;
-        }
         t.out_stride = out->c * out->bytes, t.is_signed = out->is_signed;
         t.out = reid__value_at(j, op->out, 0, m * out->c + op->channel + column);
         t.next_piece = j->net->kernels->nr * out->bytes;
@@ -4684,7 +4719,7 @@ static void reid__conv_part(const reid__job *j, const reid__part *p) {
             inputs.factors = reid__at(j, j->op->scale, (int)(m / (j->op->oh * j->op->ow)));
             inputs.scaled = s->block, inputs.panel_stays = 1;
         }
-        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last, s->block);
+        reid__conv_block(j, m, rows, &inputs, (int)p->first, (int)p->last);
     }
 }
 
@@ -4838,7 +4873,7 @@ static void reid__prepare_rows(const reid__job *j, int i, int y0, int y1, const 
         float *line = b->bytes == 4 ? (float *)(void *)to : s->block;
         memset(line, 0, (size_t)row * sizeof *line);
         reid__prep_normalise(prep, pixels, line + 3 * b->border_x, prep->width);
-        if (b->bytes < 4) j->net->kernels->store(line, NULL, NULL, to, row);
+        if (b->bytes < 4) j->net->kernels->store(line, to, row);
     }
     char *below = reid__value_at(j, stem->in, i, (ptrdiff_t)(b->border_y + prep->height) * row);
     char *end = (char *)(reid__at(j, stem->in, i) + b->floats);
@@ -5220,10 +5255,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
+#define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
 #define REID__OWN(name) NULL /* what INT8's networks do not need */
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
 #else
+#define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
 #define REID__OWN(name) REID__F(name)
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
@@ -5317,8 +5354,8 @@ REID__INLINE void REID__F(fetch_row)(const reid__tile *t, ptrdiff_t r, const int
 /* mr pixels times nv vectors of output channels: mr * nv sums stay in registers over all of K. Each step loads nv
    weight vectors and mr inputs for mr * nv multiply-adds. Between steps it asks for weights that come later and for
    two rows of what it ends with, a few lines at a time, so that they do not hold up what is needed now. In bf16 a step
-   takes two inputs, in INT8 four, and the padding of their run is skipped. */
-REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv) {
+   takes two inputs, in INT8 four, and the padding of their run is skipped. int16: a step's four bytes are two INT16. */
+REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv, const int int16) {
     REID__SUM acc[REID__MR][REID__NV];
     const float *b = t->b;
     uintptr_t ahead = t->ahead;
@@ -5342,7 +5379,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv)
                 REID__EACH(j, nv) w[j] = REID__WEIGHTS(b + j * REID__W);
                 REID__EACH(r, mr) {
                     REID__SUM x = REID__INPUT(a[r] + k);
-                    REID__EACH(j, nv) acc[r][j] = REID__DOT(x, w[j], acc[r][j]);
+                    REID__EACH(j, nv) acc[r][j] = REID__ADD(x, w[j], acc[r][j]);
                 }
             }
         }
@@ -5799,11 +5836,12 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
    A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
-#define REID__DEFINE_TILE(rows)                                                                                        \
-    static void REID__F(tile_##rows)(const reid__tile *t) {                                                            \
-        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2);                                   \
-        else REID__F(tile)(t, rows, REID__NV);                                                                         \
+#define REID__DEFINE_TILE_OF(name, rows, int16)                                                                        \
+    static void REID__F(name##_##rows)(const reid__tile *t) {                                                          \
+        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);                            \
+        else REID__F(tile)(t, rows, REID__NV, int16);                                                                  \
     }
+#define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
 REID__ROWS(REID__DEFINE_TILE)
 
 #if REID__STEP == 1
@@ -5833,10 +5871,20 @@ static void REID__F(product)(const reid__tile *t, int rows) {
     tiles[rows - 1](t);
 }
 
+#ifdef REID__INT8
+#define REID__DEFINE_INT16(rows) REID__DEFINE_TILE_OF(int16, rows, 1)
+REID__ROWS(REID__DEFINE_INT16)
+
+static void REID__F(int16_product)(const reid__tile *t, int rows) {
+#define REID__INT16_NAME(rows) REID__F(int16_##rows),
+    static void (*const tiles[REID__MR])(const reid__tile *) = {REID__ROWS(REID__INT16_NAME)};
+    tiles[rows - 1](t);
+}
+#endif
+
 #ifdef REID__BF16
 /* FP32 to bf16, any number of values. */
-static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
-    (void)scale, (void)bias;
+static void REID__F(store)(const float *in, void *out, int count) {
     for (int v = 0; v < count; v += 16) {
         const __mmask16 mask = (__mmask16)(count - v < 16 ? (1u << (count - v)) - 1 : 0xffffu);
         __m256bh values = _mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(mask, in + v));
@@ -5844,11 +5892,9 @@ static void REID__F(store)(const float *in, const float *scale, const float *bia
     }
 }
 #elif defined(REID__INT8)
-/* FP32 sums to bytes, a multiple of REID__LANES values. */
-static void REID__F(store)(const float *in, const float *scale, const float *bias, void *out, int count) {
-    for (int v = 0; v < count; v += REID__W)
-        REID__F(emit)(REID__LOAD(in + v), REID__LOAD(scale + v), REID__LOAD(bias + v), NULL, REID__SET1(0.0f), 0, 0,
-                      (uint8_t *)out + v);
+/* Whole numbers in FP32 to INT16. */
+static void REID__F(store)(const float *in, void *out, int count) {
+    for (int i = 0; i < count; i++) ((int16_t *)out)[i] = (int16_t)in[i];
 }
 
 #if REID__W == 1
@@ -6025,12 +6071,17 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, /* narrow */ {__VA_ARGS__},                             \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, REID__INT16_GEMM, /* narrow */ {__VA_ARGS__},           \
         REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
         REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
         REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
+#ifdef REID__INT8
+#define REID__INT16_GEMM {REID__MR, REID__F(int16_product), NULL, NULL}
+#else
+#define REID__INT16_GEMM {0, NULL, NULL, NULL}
+#endif
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
@@ -6071,7 +6122,9 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
+#undef REID__INT16_GEMM
 #undef REID__OWN
+#undef REID__ADD
 #undef REID__SUM
 #undef REID__START
 #undef REID__WEIGHTS
@@ -6082,6 +6135,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
+#undef REID__DOT_INT16
 #undef REID__QUOTIENT
 #undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
@@ -7236,9 +7290,9 @@ static int reid__takes_wgmma(const reid__gpu_plan *g, const reid__op *op) {
 }
 
 /* reid_conv_wgmma's: bytes of an operand's value, and depth of a slice, 128 bytes or 64 of those that have no more. */
-static int reid__wgmma_value(const reid__op *op) { return reid__is_narrow(op) ? 1 : 2; }
+static int reid__wgmma_value(const reid__op *op) { return reid__in_bytes(op) ? 1 : 2; }
 static int reid__slice(const reid__gpu_plan *g, const reid__op *op) {
-    return reid__is_narrow(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
+    return reid__in_bytes(op) && g->plan->buffers[op->in].c >= 128 ? 128 : 64;
 }
 
 /* Channels of a row of weights: the stem's 4, padded ones, or whole slices of reid_conv_wgmma. */
@@ -7337,7 +7391,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         size_t oc = (size_t)reid__padded(op->oc), c = (size_t)p->buffers[op->in].c;
         size_t depth = (size_t)reid__gpu_depth(g, op), matrix = 0, second = 0;
         if (op->kind == REID__CONV)
-            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__is_narrow(op) ? 1 : g->half ? 2 : 4);
+            matrix = (size_t)reid__gpu_row(g, i) * oc * (reid__in_bytes(op) ? 1 : g->half ? 2 : 4);
         if (op->kind == REID__LINEAR) matrix = depth * oc * sizeof(float);
         if (op->kind == REID__DEPTHWISE) matrix = (size_t)op->kh * (size_t)op->kw * oc * sizeof(float);
         if (op->kind == REID__SQUEEZE) matrix = (size_t)op->hidden * c * sizeof(float), second = matrix;
@@ -7381,7 +7435,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
         int bm = reid__tiles[i].bm, bn = reid__tiles[i].bn;
         if (reid__tiles[i].half != g->half || (bn > channels && bn > 32)) continue;
         /* Those of one chip are for halves: with bytes their scales do not fit into the registers, too. */
-        if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__is_narrow(op))) continue;
+        if (reid__tiles[i].arch && (reid__tiles[i].arch != arch || reid__in_bytes(op))) continue;
         last = i;
         if ((pixels + bm - 1) / bm * ((channels + bn - 1) / bn) >= reid__usual_processors(arch)) break;
     }
@@ -7392,7 +7446,7 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
    multiprocessor, and each part four slices or more. */
 static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
-    int slices = reid__gpu_depth(g, op) / (reid__is_narrow(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
+    int slices = reid__gpu_depth(g, op) / (reid__in_bytes(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
     if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
@@ -7650,7 +7704,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     reid__option(p, "-DREID_CONV_F%d -DOC=%d -DOUT_STRIDE=%d -DCHANNEL=%d", g->half ? 16 : 32, op->oc,
                  g->plan->buffers[op->out].c, op->channel);
     reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
-                 reid__is_narrow(op) ? 2 * bk : bk);
+                 reid__in_bytes(op) ? 2 * bk : bk);
     if (!g->half) return;
     reid__define_bytes(g, op, p);
     reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
@@ -8227,17 +8281,17 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
         n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
-        for (int i = 0; i < n && r == REID_OK && reid__is_narrow(op); i++)
+        for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
                               taps, 1, REID__ELEMENT_INT8, l->from->factors + at + i, scale + at + i);
-        if (r == REID_OK && !reid__is_narrow(op))
+        if (r == REID_OK && !reid__in_bytes(op))
             reid__pack_levels(l->from->preset, l->from->rows, n, taps, l->from->factors + at, scale + at, bias + at);
         size_t begin = (size_t)at * (size_t)row, count = (size_t)(n * row);
-        if (r == REID_OK && reid__is_narrow(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
+        if (r == REID_OK && reid__in_bytes(op)) code = d->cu.MemcpyHtoDAsync(to + begin, bytes, count, l->stream);
         else if (r == REID_OK) code = d->cu.MemcpyHtoDAsync(l->raw + 4 * begin, l->from->rows, 4 * count, l->stream);
     }
     reid__digest_final(&digest, digests[0]);
-    if (r == REID_OK && !code && !reid__is_narrow(op)) r = reid__gpu_pack_conv(l, index, 0, e);
+    if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
     float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
@@ -10329,23 +10383,43 @@ static void reid__match_plan(const reid__weights *file, const reid__plan *p, con
             if (!m->first) m->first = reid__match_error(file, p, REID_ERR_TENSOR_UNEXPECTED, name, why, e);
             m->unexpected++;
         }
-        if (fn) fn(file->tensors[i].file_name, status, "", user);
+        note[0] = 0;
+        if (status == REID_TENSOR_IGNORED && file->tensors[i].ndim == 2 && file->tensors[i].shape[0] != 1000 &&
+            reid__ends(name, ".weight") && !reid__starts(name, "projection.") && !reid__starts(name, "reduce_"))
+            snprintf(note, sizeof note, "%llu wide: an embedding layer? reid convert --head %.*s takes it",
+                     (unsigned long long)file->tensors[i].shape[0], (int)reid__min((int)strlen(name) - 7, 60), name);
+        if (fn) fn(file->tensors[i].file_name, status, note, user);
     }
+}
+
+/* How wide the file's projection is, and what follows it. */
+static reid_result reid__read_projection(const reid__weights *file, reid__projection *projection, reid_error *e) {
+    const reid__tensor *t = reid__weights_find(file, "projection.weight");
+    const char *act = reid__weights_meta(file, "reid.head_activation");
+    if (!t) return REID_OK; /* which is found out later */
+    if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
+    if (act && strcmp(act, "relu") == 0) projection->act = REID__RELU;
+    else if (act && strcmp(act, "silu") == 0) projection->act = REID__SILU;
+    else if (act)
+        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu or silu", file->path,
+                          act);
+    return REID_OK;
 }
 
 /* desc.head for one network and file: NONE, FILE or SEEDED. Without a file it has no optional head. */
 static reid_result reid__resolve_head(const reid_desc *desc, const reid__arch *arch, const reid__weights *file,
-                                      reid_head *head, reid_error *e) {
-    int has_head = arch->multiscale || arch->family == REID__EFFICIENTNET;
+                                      reid_head *head, reid__projection *projection, reid_error *e) {
+    int has_head = arch->multiscale || reid__may_project(arch);
     *head = desc->head;
+    projection->width = REID__PROJECTION_DIM, projection->act = REID__LINEAR_ACT;
     if (desc->head == REID_HEAD_AUTO)
         *head = arch->multiscale || (has_head && file && reid__weights_find(file, "projection.weight"))
                     ? REID_HEAD_FILE : REID_HEAD_NONE;
     if ((*head == REID_HEAD_NONE && arch->multiscale) || (*head != REID_HEAD_NONE && !has_head))
         return reid__fail(e, REID_ERR_HEAD, "network %s %s", arch->name,
-                          arch->multiscale ? "always has its head; resnet50 has none"
-                                           : "has no head; resnet50-multiscale has one");
-    return REID_OK;
+                          arch->multiscale ? "always has its head; resnet50 can do without"
+                                           : "has no head; resnet50 can have one");
+    return *head == REID_HEAD_FILE && file ? reid__read_projection(file, projection, e) : REID_OK;
 }
 
 /* Finds the network whose tensors the file holds: every table is expanded and compared, the fewest differences win.
@@ -10359,11 +10433,12 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
         for (int i = 0; i < REID__ARCHS; i++) {
             const reid__arch *arch = &reid__archs[i];
             reid_head head;
+            reid__projection projection;
             if (pass == 1 && i != best) continue;
             if (name ? strcmp(name, arch->name) != 0 : arch->by_name) continue;
-            reid_result r = reid__resolve_head(desc, arch, file, &head, name ? e : NULL);
+            reid_result r = reid__resolve_head(desc, arch, file, &head, &projection, name ? e : NULL);
             if (r != REID_OK && name) return r;
-            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head)) continue;
+            if (r != REID_OK || !reid__plan_build(p, arch, 224, 224, 2, head, &projection)) continue;
             reid__match_plan(file, p, desc, used, NULL, NULL, m, pass ? e : NULL);
             int difference = m->wanted - m->matched + m->unexpected;
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
@@ -10494,6 +10569,8 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
                        ctx->info.head);
     if (strcmp(ctx->info.head, "seeded") == 0)
         reid__print_digest(&d, "seed %llu\n", (unsigned long long)b->desc->head_seed);
+    if (p->projection.act != REID__LINEAR_ACT)
+        reid__print_digest(&d, "activation %s\n", p->projection.act == REID__RELU ? "relu" : "silu");
     reid__print_digest(&d, "input %d %d\nresize %d\nfilter %s\norder %s\nscale %016llx\n", p->height, p->width,
                        prep->resize_edge, prep->preset.filter == REID__BILINEAR ? "bilinear" : "bicubic",
                        prep->preset.bgr ? "bgr" : "rgb", reid__double_bits(prep->preset.scale));
@@ -10574,7 +10651,7 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_FLOATS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        const reid__gemm *gemm = reid__is_narrow(op) ? &k->narrow : &k->fp32;
+        const reid__gemm *gemm = reid__gemm_for(k, op);
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd)
             need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
@@ -10599,7 +10676,7 @@ static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
     size_t most = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        int mr = reid__is_narrow(op) ? k->narrow.mr : k->fp32.mr;
+        int mr = reid__gemm_for(k, op)->mr;
         size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
         if (need > most) most = need;
     }
@@ -10624,7 +10701,8 @@ static void reid__stop_lanes(reid_ctx *ctx, int forked) {
 
 /* The preset (reid__preset_text), which `text` [256] is filled with, and the plan for its input size. */
 static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_desc *desc, const reid__arch *arch,
-                                   const char *in_file, int last_stride, reid_head head, char *text, reid_error *e) {
+                                   const char *in_file, int last_stride, reid_head head,
+                                   const reid__projection *projection, char *text, reid_error *e) {
     reid__preset preset;
     if (!reid__preset_text(desc->preset, in_file, arch->preset, text, REID__PRESET_TEXT))
         return reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is longer than %d characters", text,
@@ -10634,7 +10712,7 @@ static reid_result reid__make_plan(reid__plan *p, reid__prep *prep, const reid_d
     if (r == REID_OK && desc->height && snprintf(text + n, size, " size=%dx%d", desc->height, desc->width) >= (int)size)
         r = reid__fail(e, REID_ERR_UNKNOWN_PRESET, "preset \"%.80s...\" is too long", text);
     if (r == REID_OK) r = reid__prep_init(prep, &preset, desc->height, desc->width, e);
-    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head)) return r;
+    if (r != REID_OK || reid__plan_build(p, arch, prep->height, prep->width, last_stride, head, projection)) return r;
     return reid__fail(e, REID_ERR_INPUT_SIZE, "%d x %d is too small for %s", prep->height, prep->width, arch->name);
 }
 
@@ -10704,13 +10782,14 @@ static reid_result reid__choose_network(reid__build *b) {
     const reid_desc *desc = b->desc;
     reid__match m;
     reid_head head;
+    reid__projection projection;
     const char *in_file = reid__weights_meta(&b->file, "reid.preset");
     const char *stride = reid__weights_meta(&b->file, "reid.last_stride");
     reid_result r = reid__detect(&b->file, desc, b->used, ctx->plan, &m, b->e);
     if (r == REID_OK) r = m.first;
     if (r != REID_OK) return r;
     const reid__arch *arch = ctx->plan->arch;
-    reid__resolve_head(desc, arch, &b->file, &head, NULL);
+    reid__resolve_head(desc, arch, &b->file, &head, &projection, NULL);
     int last_stride = desc->last_stride ? desc->last_stride : 2;
     if (!desc->last_stride && stride) {
         if (strcmp(stride, "1") != 0 && strcmp(stride, "2") != 0)
@@ -10718,7 +10797,8 @@ static reid_result reid__choose_network(reid__build *b) {
                               b->file.path, stride);
         last_stride = stride[0] - '0';
     }
-    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, ctx->info.preprocessing, b->e);
+    r = reid__make_plan(ctx->plan, ctx->prep, desc, arch, in_file, last_stride, head, &projection,
+                        ctx->info.preprocessing, b->e);
     if (r != REID_OK) return r;
     ctx->prep->lines = ctx->net.kernels->lines;
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
@@ -11587,14 +11667,15 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
     if (!arch) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", network);
     reid_head head;
-    reid_result r = reid__resolve_head(desc, arch, NULL, &head, e);
+    reid__projection projection;
+    reid_result r = reid__resolve_head(desc, arch, NULL, &head, &projection, e);
     if (r == REID_OK) r = reid__gpu_precision(desc, chip, &k->gpu.half, e);
     if (r == REID_OK) r = reid__check_precision(desc->precision, e);
     if (r == REID_OK && desc->precision == REID_INT8 && arch->family != REID__RESNET)
         r = reid__fail(e, REID_ERR_PRECISION, "%s is not computed in INT8", arch->name);
     if (r == REID_OK)
-        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head, text,
-                            e);
+        r = reid__make_plan(&k->plan, &k->prep, desc, arch, NULL, desc->last_stride ? desc->last_stride : 2, head,
+                            &projection, text, e);
     if (r == REID_OK && desc->precision == REID_INT8) reid__plan_narrow(&k->plan, REID__ELEMENT_INT8);
     return r;
 }

@@ -87,7 +87,7 @@ static void test_desc(void **state) {
     REFUSE(d.network = "vgg", REID_ERR_UNKNOWN_NETWORK, "vgg");
     REFUSE((d.weights_data = other, d.weights_size = sizeof other - 1), REID_ERR_UNKNOWN_NETWORK, "reid convert");
     REFUSE(d.network = "resnet50", REID_ERR_TENSOR_MISSING, "conv1.weight");
-    REFUSE((d.network = "resnet50", d.head = REID_HEAD_FILE), REID_ERR_HEAD, "resnet50");
+    REFUSE((d.network = "resnet50-fc512", d.head = REID_HEAD_FILE), REID_ERR_HEAD, "resnet50-fc512");
     REFUSE((d.network = "resnet50-multiscale", d.head = REID_HEAD_NONE), REID_ERR_HEAD, "resnet50");
     REFUSE(d.head = REID_HEAD_FILE, REID_ERR_TENSOR_MISSING, "projection.weight");
     REFUSE(d.preset = "nosuch", REID_ERR_UNKNOWN_PRESET, "nosuch");

@@ -147,6 +147,10 @@ static void test_preset_fields(void **state) {
         {"mega mean=1.1", {.name = ""}}, {"mega std=0", {.name = ""}}, {"mega std=0.5,0,0.5", {.name = ""}},
         {"mega scale=0", {.name = ""}}, {"mega scale=1/0", {.name = ""}}, {"mega scale=1/2/3", {.name = ""}},
         {"mega mean=0.1234567890123456", {.name = ""}}, {"mega order=gbr", {.name = ""}}, {"mega+", {.name = ""}},
+        {"mega size=1x1 resize=8192 size=4096x4096", {.name = ""}},
+        {"mega size=1x1 resize=8192 size=6x6", {.name = ""}},
+        {"mega size=1x1 resize=8192 size=5x4", {"mega+", REID__BILINEAR, 40960, 5, 4, 1.0 / 255,
+            {0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0}},
         {"filter=bicubic", {.name = ""}}, {"", {.name = ""}}, {"torchvision-v1torchvision-v1", {.name = ""}},
     };
     (void)state;

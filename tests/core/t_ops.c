@@ -138,7 +138,7 @@ static void test_last_block(void **state) {
     reid__job j;
     (void)state;
     assert_string_equal(resnet->name, "resnet50");
-    assert_true(reid__plan_build(&plan, resnet, 224, 224, 2, REID_HEAD_NONE));
+    assert_true(reid__plan_build(&plan, resnet, 224, 224, 2, REID_HEAD_NONE, NULL));
     for (int isa = 0; isa < FP32_ISAS; isa++) {
         const reid__kernels *kernels = reid__kernels_for(fp32_isas[isa]);
         if (!kernels) continue;
@@ -163,7 +163,7 @@ static void test_parts(void **state) {
     reid__net net;
     reid__job j;
     (void)state;
-    assert_true(reid__plan_build(&plan, &reid__archs[0], 224, 224, 2, REID_HEAD_NONE));
+    assert_true(reid__plan_build(&plan, &reid__archs[0], 224, 224, 2, REID_HEAD_NONE, NULL));
     for (int isa = 1; isa < FP32_ISAS; isa++) { /* vectors */
         const reid__kernels *kernels = reid__kernels_for(fp32_isas[isa]);
         if (!kernels) continue;

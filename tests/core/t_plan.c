@@ -23,7 +23,7 @@ static const reid__arch *arch_named(const char *name) {
 }
 
 static void build(const char *name, int height, int width, int last_stride, reid_head head) {
-    assert_int_equal(reid__plan_build(&plan, arch_named(name), height, width, last_stride, head), 1);
+    assert_int_equal(reid__plan_build(&plan, arch_named(name), height, width, last_stride, head, NULL), 1);
 }
 
 static int64_t total(int64_t (*count)(const reid__op *op)) {
@@ -210,7 +210,7 @@ static void test_memory(void **state) {
             for (int head = REID_HEAD_NONE; head <= REID_HEAD_SEEDED; head++) {
                 const reid__arch *arch = &reid__archs[a];
                 int last_stride = 1 + (i + head) % 2;
-                int built = reid__plan_build(&plan, arch, sizes[i][0], sizes[i][1], last_stride, (reid_head)head);
+                int built = reid__plan_build(&plan, arch, sizes[i][0], sizes[i][1], last_stride, (reid_head)head, NULL);
                 assert_true(built || (!arch->maxpool_pad && i == 0)); /* no padding: 1x1 leaves nothing to pool */
                 if (!built) continue;
                 play();
@@ -230,11 +230,11 @@ static void test_impossible(void **state) {
     reid__arch arch = *arch_named("efficientnet_b0");
     (void)state;
     arch.depth = 4; /* more operations than a plan can hold: refused, not written past the end */
-    assert_int_equal(reid__plan_build(&plan, &arch, 224, 224, 2, REID_HEAD_NONE), 0);
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 224, 2, REID_HEAD_NONE, NULL), 0);
     arch = *arch_named("resnet50");
     arch.maxpool_pad = 0; /* no padding: two pixels are too few for a window of three */
-    assert_int_equal(reid__plan_build(&plan, &arch, 2, 64, 2, REID_HEAD_NONE), 0);
-    assert_int_equal(reid__plan_build(&plan, &arch, 3, 64, 2, REID_HEAD_NONE), 1);
+    assert_int_equal(reid__plan_build(&plan, &arch, 2, 64, 2, REID_HEAD_NONE, NULL), 0);
+    assert_int_equal(reid__plan_build(&plan, &arch, 3, 64, 2, REID_HEAD_NONE, NULL), 1);
 }
 
 /* --- look-alike variants ------------------------------------------------------------------------------------------ */
@@ -256,7 +256,7 @@ static void test_variants(void **state) {
     reid__arch arch = *arch_named("efficientnet_b0");
     (void)state;
     arch.same_padding = 1; /* out = ceil(in / stride); the odd pixel of padding stands at the end */
-    assert_int_equal(reid__plan_build(&plan, &arch, 224, 225, 2, REID_HEAD_NONE), 1);
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 225, 2, REID_HEAD_NONE, NULL), 1);
     check_op("features.0.0", 112, 113, 2, 0, 1);
     check_op("features.1.0.block.0.0", 112, 113, 1, 1, 1);
     check_op("features.2.0.block.1.0", 56, 57, 2, 0, 1);
@@ -265,7 +265,7 @@ static void test_variants(void **state) {
 
     arch = *arch_named("resnet50");
     arch.maxpool_pad = 0, arch.stride_in_1x1 = 1;
-    assert_int_equal(reid__plan_build(&plan, &arch, 224, 226, 2, REID_HEAD_NONE), 1);
+    assert_int_equal(reid__plan_build(&plan, &arch, 224, 226, 2, REID_HEAD_NONE, NULL), 1);
     check_op("conv1", 112, 113, 2, 3, 3);
     check_op("maxpool", 56, 56, 2, 0, 0);
     check_op("layer2.0.conv1", 28, 28, 2, 0, 0);

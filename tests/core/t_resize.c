@@ -205,6 +205,37 @@ static int crop_line(const char *line, const uint8_t *stored) {
     return 1;
 }
 
+/* A configuration of timm, and the preset that stands for it: the same pixels, mean and standard deviation. */
+static int timm_line(const char *line, const uint8_t *stored) {
+    char model[64], when[8], kind[16];
+    int w, h, text = 0, end;
+    unsigned seed;
+    unsigned long long hash;
+    double mean[3], std[3];
+    reid_image image = REID_INIT;
+    reid__preset preset;
+    reid__prep p;
+    (void)stored;
+    if (sscanf(line, "%63s %7s %15s %u %d %d %llx %lf %lf %lf %lf %lf %lf %n", model, when, kind, &seed, &w, &h, &hash,
+               &mean[0], &mean[1], &mean[2], &std[0], &std[1], &std[2], &text) != 13 || !text) return 0;
+    char name[128];
+    end = (int)strcspn(line + text, "\n");
+    snprintf(name, sizeof name, "%.*s", end, line + text);
+    if (reid__preset_read(name, &preset, NULL) != REID_OK || reid__prep_init(&p, &preset, 0, 0, NULL) != REID_OK) {
+        fail("preset", line);
+        return 1;
+    }
+    if (memcmp(preset.mean, mean, sizeof mean) != 0 || memcmp(preset.std, std, sizeof std) != 0) fail("mean", line);
+    if (preset.scale != 1.0 / 255 || preset.bgr) fail("scale or order", line);
+    uint8_t *pixels = picture(kind, seed, w, h, 3);
+    image.pixels = pixels;
+    image.width = w;
+    image.height = h;
+    check_case(&p, &image, hash, NULL, line);
+    free(pixels);
+    return 1;
+}
+
 /* The doubles behind the taps, of every window: a compiler may not fuse a multiplication with an addition there. */
 static int weights_line(const char *line, const uint8_t *stored) {
     char filter[16];
@@ -257,6 +288,7 @@ int main(int argc, char **argv) {
     fclose(file);
     run_file(folder, "resize.txt", resize_line, 324, stored);
     run_file(folder, "crop.txt", crop_line, 164, stored);
+    run_file(folder, "timm.txt", timm_line, 68, stored);
     run_file(folder, "weights.txt", weights_line, 20, stored);
     printf("%d failures\n", failures);
     return failures != 0;

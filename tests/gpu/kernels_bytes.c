@@ -247,7 +247,7 @@ static void plan_of(int height, int width, int latency) {
     const reid__arch *arch = NULL;
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, "resnet50") == 0) arch = &reid__archs[i];
-    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
+    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE, NULL));
     reid__plan_narrow(&plan, REID__ELEMENT_INT8);
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, latency);
 }

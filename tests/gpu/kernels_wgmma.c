@@ -321,7 +321,7 @@ static void plan_of(const char *network, int height, int width) {
     const reid__arch *arch = NULL;
     for (int i = 0; i < REID__ARCHS; i++)
         if (strcmp(reid__archs[i].name, network) == 0) arch = &reid__archs[i];
-    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE));
+    NEED(!arch || !reid__plan_build(&plan, arch, height, width, 2, REID_HEAD_NONE, NULL));
     reid__gpu_plan_init(&gpu.plan, &plan, &prep, 1, 2, 0, 0, 0);
 }
 

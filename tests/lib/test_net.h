@@ -29,6 +29,7 @@ typedef struct net_options {
     size_t poke_index;
     float poke_value;
     int zero;                               /* every weight is zero, every variance one */
+    int width;                              /* of the projection; 0: 512 */
     float gain;                             /* batch norm's weights are multiplied by this: a network that diverged */
 } net_options;
 
@@ -164,12 +165,14 @@ static inline net_file net_for_plan(const reid__plan *p, uint64_t seed, const ne
     return file;
 }
 
-/* The file of a network that reid.h knows. head: NONE or FILE. */
+/* The file of a network that reid.h knows. head: NONE or FILE; o: may be NULL. */
 NET_FOR net_file net_for(const char *network, reid_head head, uint64_t seed, const net_options *o) {
     reid__plan *p = (reid__plan *)malloc(sizeof *p);
     net_file file = {NULL, 0};
+    const reid__projection wide = {o ? o->width : 0, REID__LINEAR_ACT}, *projection = wide.width ? &wide : NULL;
     for (int i = 0; i < REID__ARCHS; i++)
-        if (strcmp(reid__archs[i].name, network) == 0 && reid__plan_build(p, &reid__archs[i], 224, 224, 2, head))
+        if (strcmp(reid__archs[i].name, network) == 0 &&
+            reid__plan_build(p, &reid__archs[i], 224, 224, 2, head, projection))
             file = net_for_plan(p, seed, o);
     free(p);
     return file;

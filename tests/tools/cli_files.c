@@ -51,7 +51,8 @@ static void amplify(net_file *file, const char *network, reid_head head, float g
     memcpy(&header, file->bytes, 8);
     unsigned char *at = file->bytes + 8 + header;
     for (int i = 0; i < REID__ARCHS; i++)
-        if (strcmp(reid__archs[i].name, network) == 0) reid__plan_build(&plan, &reid__archs[i], 224, 224, 2, head);
+        if (strcmp(reid__archs[i].name, network) == 0)
+            reid__plan_build(&plan, &reid__archs[i], 224, 224, 2, head, NULL);
     int count = net_wants(&plan, wants);
     for (int i = 0; i < count; i++)
         for (size_t k = 0; k < net_count(&wants[i]); k++, at += sizeof(float)) {

@@ -96,6 +96,11 @@ class Page:
     def cards(self):
         return self.js("[...document.querySelectorAll('#groups .card')].map(c => c.innerText.replace(/\\n/g, ' '))")
 
+    def quiet(self):
+        """Groups heed all that is decided."""
+        self.until("grouped", lambda: self.js("document.body.dataset.grouping === undefined && "
+                                              "document.querySelector('#regroup i').textContent === ''"), 60)
+
     def shot(self, name):
         if not SHOTS:
             return
@@ -273,6 +278,7 @@ def two_tabs(page, url):
 
 
 def reload(page):
+    page.quiet()
     before = (page.pair(), page.one("#counts").text, page.js("document.body.dataset.seq"))
     page.driver.refresh()
     page.until("the page is there", lambda: page.js("document.body.dataset.seq !== undefined"))
@@ -308,13 +314,16 @@ def answer_all(page):
     assert not small, small
     assert page.js("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
     for _ in range(60):
+        page.quiet()
         if not page.pair():
             break
         lines = len(journal())
         before = page.pair()
         page.click("#different")
         page.until("answered", lambda: len(journal()) > lines and page.pair() != before)
-    page.until("the end is told", lambda: page.one("#finished").is_displayed())
+    page.until("the end is told", lambda: "No question is left" in page.one("#finished").text)
+    heeds = page.js("fetch('groups/0').then(r => r.json()).then(j => j.layer.heeds)")
+    assert heeds == len(journal()), (heeds, len(journal()))
     assert page.one("#progress").get_attribute("aria-valuenow") == "100"
     page.shot("finished")
     page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
@@ -351,11 +360,35 @@ def many_crops(page):
         page.key(*"04999")
         page.until("found", lambda: 0 < len(page.cards()) < 20)
         page.js("document.activeElement.blur()")
-        if page.pair():
-            page.key("s")
-            page.seq(1)
-            assert time.time() - start < 20
+        assert page.pair()
+        page.key("s")
+        page.seq(1)
+        assert time.time() - start < 20
+        regroup_many(page)
         page.complaints()  # none of the 50,000 pictures exists
+
+
+def regroup_many(page):
+    """Where grouping takes long, it is asked for, and the page goes on meanwhile."""
+    page.js("fetch = (f => (path, ...rest) => f(path, ...rest).then(r => path.startsWith('groups/') "
+            "? new Promise(done => setTimeout(() => done(r), 1500)) : r))(fetch)")
+    assert page.one("#regroup").text == "Regroup R 1 new answer", page.one("#regroup").text
+    page.shot("many")
+    page.key("r")
+    page.until("told", lambda: page.one("#regroup").text.startswith("Grouping"))
+    pair = page.pair()
+    page.key("d")
+    page.seq(2)
+    assert page.pair() != pair and page.one("#regroup").text.startswith("Grouping")
+    page.shot("grouping")
+    page.until("told", lambda: page.js("document.querySelector('#toast').textContent") ==
+               "Grouped again with 1 new answer.", 60)
+    page.until("the other answer is new", lambda: page.one("#regroup").text == "Regroup R 1 new answer", 30)
+    page.click("#regroup")
+    page.until("all are heeded", lambda: page.one("#regroup").text == "Regroup R", 60)
+    page.key("u")  # comes apart at once, whatever groups heed
+    page.seq(3)
+    page.until("it is asked again", lambda: page.pair() == pair)
 
 
 def single_file(page):
@@ -376,6 +409,8 @@ def single_file(page):
     page.seq(4)
     page.driver.refresh()
     page.until("kept", lambda: page.js("document.body.dataset.seq") == "4")
+    page.key("r")
+    page.until("told", lambda: "cannot group again" in page.one("#toast").text)
     page.click("#save")
     page.until("saved", lambda: os.path.exists("decisions.jsonl"))
     subprocess.run([REID, "review", "--import", "decisions.jsonl", "--decisions", "single.jsonl"], check=True)

@@ -4,7 +4,8 @@
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/t_checkpoint.c tools/weights/checkpoint.c
       tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/memory.c tools/base/clock.c
       tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/foreign_file.c tools/weights/pickle.c
-      tools/weights/zip.c tools/base/source.c tools/base/json.c tools/base/text.c tools/base/say.c -o t_checkpoint
+      tools/weights/onnx_file.c tools/weights/protobuf.c tools/weights/zip.c tools/base/source.c
+      tools/base/json.c tools/base/text.c tools/base/say.c -o t_checkpoint
       -lcmocka -lm && ./t_checkpoint */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -603,7 +604,7 @@ static const bad_row BAD_FILES[] = {
     {"RAR", B("Rar!\x1a\7\0\0\0"), "a RAR archive; unpack it first"},
     {"Keras", B("\x89HDF\r\n\x1a\n\0"), "weights that were trained with PyTorch"},
     {"NumPy", B("\x93NUMPY\1\0v\0"), "a NumPy array"},
-    {"ONNX", B("\x08\x07\x12\x07pytorch"), "convert the checkpoint that it was exported from"},
+    {"ONNX", B("\x08\x07\x12\x07pytorch"), "an ONNX file without a graph"},
     {"GGUF", B("GGUF\3\0\0\0\0\0"), "a GGUF file"},
     {"TFLite", B("\x1c\0\0\0TFL3\0\0"), "a TensorFlow Lite file"},
     {"PNG", B("\x89PNG\r\n\x1a\n\0"), "a picture"},

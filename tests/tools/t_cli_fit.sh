@@ -54,7 +54,7 @@ prints '^network      efficientnet_b0$'
 prints "^fingerprint  $("$REID" inspect f.safetensors | sed -n 's/^fingerprint *//p')$"
 no_leftovers
 "$REID" inspect f.safetensors >"$out"
-prints '^head         file$'
+prints '^head         file: 512 wide$'
 prints '^embedding    512 floats'
 is_header f.safetensors reid.network efficientnet_b0
 is_header f.safetensors reid.preset 'effnet-b0 size=64x64'

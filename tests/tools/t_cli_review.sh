@@ -84,10 +84,12 @@ check "data is JSON" python3 -c "
 import json, sys
 d = json.load(open('$out'))
 n = len(d['ids'])
-assert n == 8 and d['ids'][6] == '$odd' and len(d['group']) == n and len(d['score']) == n
-assert len(d['names']) == max(d['group']) + 1 and d['by'] == 'ann \"x\"' and d['seq'] == 0 and d['decisions'] == []
-assert all(0 <= a < n and 0 <= b < n for a, b, s in d['doubts']), d
-assert d['group'][0] == d['group'][1] == d['group'][2] != d['group'][3] == d['group'][4], d['group']
+g = d['layer']
+assert n == 8 and d['ids'][6] == '$odd' and len(g['group']) == n and len(g['score']) == n
+assert len(g['names']) == max(g['group']) + 1 and d['by'] == 'ann \"x\"' and d['seq'] == 0 and d['decisions'] == []
+assert all(0 <= a < n and 0 <= b < n for a, b, s in g['doubts']), d
+assert g['group'][0] == g['group'][1] == g['group'][2] != g['group'][3] == g['group'][4], g['group']
+assert d['regroups'] and not d['grouping'] and d['version'] == g['version'] == 1 and g['heeds'] == 0, d
 "
 ask 200 JFIF "${url}small/0"
 has_header 'Content-Type: image/jpeg'
@@ -125,6 +127,12 @@ ask 415 'Content-Type: application/json' -H "Origin: $site" -H 'Content-Type: ap
     "${url}decide"
 ask 405 'takes POST' "${url}decide"
 has_header 'Allow: POST'
+ask 405 'takes POST' "${url}regroup"
+has_header 'Allow: POST'
+ask 403 'Origin: decisions' -X POST "${url}regroup"
+for path in groups/ groups/x groups/-1; do ask 404 'a number is expected' "$url$path"; done
+ask 200 '^{"version": 1, "grouping": false, "error": "", "layer": {"version": 1, "heeds": 0, ' "${url}groups/0"
+ask 200 '^{"version": 1, "grouping": false, "error": ""}$' "${url}groups/1"
 for method in POST PUT DELETE OPTIONS; do ask 405 'takes GET' -X $method "${url}data"; done
 has_header 'Allow: GET'
 ask 400 'GET has no body' -X GET --data-binary x "${url}data"
@@ -176,7 +184,28 @@ line 1 '^{"seq": 1, "what": "same", "crops": \["a/1.png", "b/1.png"\], "by": "an
 line 4 'script>.png"\], "name": "<b>&", "by"' d.jsonl
 line 5 '^{"seq": 5, "what": "undo", "undoes": 2, "by"' d.jsonl
 line 6 '"models": \["[0-9a-f]\{32\}"\], "crc": "[0-9a-f]\{8\}"}$' d.jsonl
-ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\]}' "${url}since/5"
+ask 200 '"seq": 6, "decisions": \[{"seq": 6, "what": "not a crop", [^{]*\], "version": 1, "grouping": false}' \
+    "${url}since/5"
+
+# Groups anew: what was decided holds in them, and is not asked again. A failure is told, and the groups stay.
+anew() { # anew STATUS VERSION: of those that are there then
+    ask "$1" '"version": ' -H "Origin: $site" -H 'Content-Type: application/json' -X POST "${url}regroup"
+    for _ in $(seq 100); do
+        curl -s "${url}groups/0" >"$out"
+        grep -q '"grouping": false' "$out" && break
+        sleep 0.05
+    done
+    check "version $2" grep -q "^{\"version\": $2, \"grouping\": false" "$out"
+}
+anew 200 2
+check "decisions hold in new groups" python3 -c "
+import json
+g = json.load(open('$out'))['layer']
+group = g['group'] # a/1 a/2 a/3 b/1 b/2 b/3 odd lost
+assert g['heeds'] == 6 and group[0] == group[3] != group[1] and group[7] == -1, g
+assert g['names'][group[6]] == '<b>&' and [0, 3] not in [d[:2] for d in g['doubts']], g
+"
+ask 200 '"layer": {"version": 2, "heeds": 6, .*"regroups": true' "${url}data"
 
 # Another program writes to the same journal; the first one's page hears of it, and of a journal that is spoilt.
 first=$server first_url=$url
@@ -223,6 +252,7 @@ decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "", "seen": 0
 check "set aside" [ "$(cat d.jsonl.torn)" = '{"seq": 99' ]
 mv d.jsonl moved.jsonl
 decide 500 'was replaced or removed' '{"what": "name", "crops": ["b/2.png"], "name": "x", "seen": 0}'
+ask 500 'was replaced or removed' -H "Origin: $site" -H 'Content-Type: application/json' -X POST "${url}regroup"
 mv moved.jsonl d.jsonl
 decide 200 '"seq"' '{"what": "name", "crops": ["b/2.png"], "name": "x", "seen": 0}'
 end HUP

@@ -3,16 +3,21 @@
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_decisions.c tools/identity/decisions.c
       tools/identity/decisions_line.c tools/identity/decisions_list.c tools/identity/decisions_state.c
+      tools/identity/decisions_table.c tools/gallery/database.c tools/gallery/pq.c tools/gallery/schema.c
       tools/base/source.c tools/base/json.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
       tools/base/files.c tools/base/crc32.c tools/base/when.c -o build/t_decisions
       -Wl,--wrap=fsync,--wrap=pwrite,--wrap=ftruncate,--wrap=rename,--wrap=unlink,--wrap=link,--wrap=fchmod
-      -Wl,--wrap=fchown,--wrap=write,--wrap=malloc,--wrap=calloc,--wrap=realloc -lcmocka -lm -lpthread */
+      -Wl,--wrap=fchown,--wrap=write,--wrap=malloc,--wrap=calloc,--wrap=realloc -lcmocka -lm -lpthread -ldl
+
+   With the address of a gallery in PostgreSQL as its argument (t_decisions_database.sh), what does not belong to files
+   is tested with that. */
 #include "identity/decisions.h"
 #include "identity/decisions_state.h"
 
 #include "base/crc32.h"
 #include "base/files.h"
 #include "base/memory.h"
+#include "gallery/pq.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -34,9 +39,36 @@
 
 static char path[256], torn_path[300];
 
+static pq *base; /* NULL: decisions are in a file */
+
+static void sql(const char *statement) {
+    text why = TEXT_INIT;
+    if (!pq_script(base, statement, &why)) fail_msg("%s: %s", statement, why.s);
+    text_free(&why);
+}
+
 static void clean(void) {
+    if (base) {
+        sql("DELETE FROM reid.decision");
+        return;
+    }
     unlink(path);
     unlink(torn_path);
+}
+
+/* Whole lines, as others may have written them. */
+static void put_lines(const text *lines) {
+    text why = TEXT_INIT;
+    long long seq = 1;
+    if (!base) assert_true(file_write(path, lines, &why));
+    for (char *line = lines->s; base && *line; line = strchr(line, 0) + 1) {
+        *strchr(line, '\n') = 0;
+        pq_number number = pq_number_of(seq++);
+        const pq_argument arguments[] = {pq_text(number.s), pq_text(line)};
+        if (!pq_do(base, "INSERT INTO reid.decision VALUES ($1::bigint, $2::json)", arguments, 2, &why))
+            fail_msg("%s", why.s);
+    }
+    text_free(&why);
 }
 
 /* --- lines -------------------------------------------------------------------------------------------------------- */
@@ -338,7 +370,7 @@ static void test_contradicting_file(void **state) {
     sealed(&file, "{\"seq\": 1, " SAME);
     sealed(&file, "{\"seq\": 2, \"what\": \"name\", \"crops\": [\"a\"], \"name\": \"Bob\", " REST);
     sealed(&file, "{\"seq\": 3, \"what\": \"name\", \"crops\": [\"b\"], \"name\": \"Cid\", " REST);
-    assert_true(file_write(path, &file, &why));
+    put_lines(&file);
     if (!decisions_open(&d, path, 1, &why)) fail_msg("%s", why.s);
     told(&d, holds);
     assert_string_equal(holds, "a contradiction: \"a\" is called \"Bob\" " SAID "2) and \"b\" is called \"Cid\" " SAID
@@ -471,6 +503,79 @@ static void test_torn_link(void **state) {
     text_free(&why);
 }
 
+/* --- a table ------------------------------------------------------------------------------------------------------ */
+
+/* What others do to rows that only ever are added. */
+static const struct {
+    const char *does, *error;
+} TABLES[] = {
+    {"DELETE FROM reid.decision WHERE seq = 3", "became shorter while it was in use"},
+    {"DELETE FROM reid.decision", "became shorter while it was in use"},
+    {"UPDATE reid.decision SET line = (SELECT line FROM reid.decision WHERE seq = 2) WHERE seq = 3",
+     "was replaced or removed while it was in use"},
+    {"INSERT INTO reid.decision VALUES (4, '{}')",
+     "line 4: \"crc\": the checksum at its end does not fit: the line is damaged"},
+    {"INSERT INTO reid.decision SELECT 4, line FROM reid.decision WHERE seq = 3",
+     "line 4: \"seq\": is 3, but 4 is expected"},
+};
+
+static void test_tables(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof TABLES / sizeof *TABLES; i++) {
+        decisions d;
+        text why = TEXT_INIT;
+        clean();
+        assert_true(decisions_open(&d, path, 1, &why));
+        assert_int_equal(say(&d, "same a b", &why), 1);
+        assert_int_equal(say(&d, "same b c", &why), 1);
+        assert_int_equal(say(&d, "same c d", &why), 1);
+        sql(TABLES[i].does);
+        assert_int_equal(say(&d, "none a", &why), 0);
+        assert_string_equal(why.s, TABLES[i].error);
+        assert_int_equal(d.list.count, 3);
+        assert_false(decisions_refresh(&d, &why));
+        decisions_close(&d);
+        text_free(&why);
+    }
+    decisions d;
+    text why = TEXT_INIT;
+    clean();
+    assert_true(decisions_open(&d, path, 1, &why) && say(&d, "same a b", &why) == 1 && say(&d, "none c", &why) == 1);
+    decisions_close(&d);
+    sql("UPDATE reid.decision SET seq = 7 WHERE seq = 2");
+    assert_false(decisions_open(&d, path, 0, &why));
+    assert_string_equal(why.s, "line 2: has the number 7 in the table");
+    decisions_close(&d);
+    text_free(&why);
+}
+
+/* Every connection is ended by another: each line is there once. Ids that are no UTF-8 are kept. */
+static void test_lost(void **state) {
+    static const char end_others[] =
+        "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND pid <> pg_backend_pid()";
+    char odd[] = "\xff\xc3.png";
+    char *crop = odd;
+    decisions d, reader;
+    text why = TEXT_INIT;
+    (void)state;
+    clean();
+    assert_true(decisions_open(&d, path, 1, &why) && decisions_open(&reader, path, 0, &why));
+    assert_int_equal(say(&reader, "same a b", &why), 0);
+    assert_string_equal(why.s, "was opened for reading");
+    for (int i = 1; i <= 5; i++) {
+        decision one = about(DECISION_NO_CROP, &crop, 1);
+        sql(end_others);
+        if (decisions_append(&d, &one, &why) != 1) fail_msg("%s", why.s);
+        if (!decisions_refresh(&reader, &why)) fail_msg("%s", why.s);
+        assert_int_equal(reader.list.count, i);
+        assert_string_equal(reader.list.at[i - 1].crops[0], odd);
+    }
+    decisions_close(&reader);
+    decisions_close(&d);
+    text_free(&why);
+}
+
 /* --- calls that fail, and kills ----------------------------------------------------------------------------------- */
 
 enum { STEPS = 4 };
@@ -576,7 +681,7 @@ static void test_memory(void **state) {
             decision_state s;
             text why = TEXT_INIT;
             clean();
-            put("torn", 4);
+            if (!base) put("torn", 4);
             memset(&s, 0, sizeof s);
             refuse_from(at, rest);
             int good = decisions_open(&d, path, 1, &why) ? 1 : 0, told_of = 0;
@@ -660,7 +765,23 @@ static void test_writers(void **state) {
     munmap(p, sizeof *p);
 }
 
-int main(void) {
+static int test_base(const char *url) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_states), cmocka_unit_test(test_many),   cmocka_unit_test(test_contradicting_file),
+        cmocka_unit_test(test_tables), cmocka_unit_test(test_lost),   cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_writers),
+    };
+    int missing;
+    text why = TEXT_INIT;
+    snprintf(path, sizeof path, "%s", url);
+    base = pq_open(url, &missing, &why);
+    if (!base) fail_msg("%s", why.s);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    pq_close(base);
+    return failed;
+}
+
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),  cmocka_unit_test(test_damage), cmocka_unit_test(test_limits),
         cmocka_unit_test(test_states), cmocka_unit_test(test_many),   cmocka_unit_test(test_contradicting_file),
@@ -668,6 +789,7 @@ int main(void) {
         cmocka_unit_test(test_errors), cmocka_unit_test(test_kills),  cmocka_unit_test(test_memory),
         cmocka_unit_test(test_writers),
     };
+    if (argc > 1) return test_base(argv[1]);
     test_temp_path(path, "decisions.jsonl");
     snprintf(torn_path, sizeof torn_path, "%s.torn", path);
     seen = mmap(NULL, sizeof *seen, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

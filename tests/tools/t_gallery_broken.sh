@@ -66,7 +66,7 @@ bug() {
 
 # --- push and pull ---
 bug 'a push skips a template behind every transaction' gallery/push.c t_gallery_push \
-    's/p->first += p->count) {/p->first += p->count + 1) {/'
+    's/p->safe : p->first + p->count;/p->safe : p->first + p->count + 1;/'
 bug 'a push goes on behind the place where it began again' gallery/push.c t_gallery_push \
     's/else p->fates\[at - p->first\] = EQUAL;/else p->fates[at - p->first] = REFUSED;/'
 bug 'another camera is no difference' gallery/push.c t_gallery_push 's/return "camera"/return NULL/'
@@ -74,6 +74,8 @@ bug 'a push takes a transaction for committed' gallery/push.c t_gallery_push \
     's/if (good \&\& database_commit(p->db, \&unknown, \&p->why)) return DONE;/if (good) return DONE;/'
 bug 'a push does not wait for a server that is started again' gallery/push.c t_gallery_push \
     's/return come_back(p) ? AGAIN : FAILED;/return FAILED;/'
+bug 'what a server has lost is not pushed again' gallery/push.c t_gallery_push \
+    's/good < 0 ? p->safe : p->first/p->first/'
 bug 'the index is not built again' gallery/push.c t_gallery_push 's/push_rows(p) \&\& build_indexes(p)/push_rows(p)/'
 # --- search ---
 bug 'the camera is no filter' gallery/nearest.c t_gallery_search_database 's/^    if (f->camera) {/    if (0) {/'
@@ -93,6 +95,13 @@ bug 'an embedding of another length is none that is damaged' gallery/database_re
 bug 'no memory is not told' gallery/database_read.c t_gallery_memory 's/: text_no_memory(why);/: 0;/'
 bug 'what others have changed meanwhile is no reason to try again' gallery/pq.c t_gallery_database \
     's/return strcmp(c->state, "40001") == 0.*/return 0 * (int)strlen(c->state); }/'
+# --- decisions ---
+bug 'who may add no decisions is not told early' identity/decisions_table.c t_decisions_database \
+    's/return may || refuse/return 1 || refuse/'
+bug 'a connection that decisions have lost stays lost' identity/decisions_table.c t_decisions_database \
+    's/if (pq_lost(c)) {/if (0) {/'
+bug 'a damaged line of decisions is passed over' identity/decisions_table.c t_decisions_database \
+    's/if (good \&\& used != line.len)/if (0)/; s/if (good \&\& pq_number_at/if (0 \&\& pq_number_at/'
 # --- other models ---
 bug 'a claim ends never' gallery/reembed.c t_gallery_reembed 's/"beat + lease < now() FOR/"false FOR/'
 bug 'a worker that was taken for dead goes on' gallery/reembed.c t_gallery_reembed \

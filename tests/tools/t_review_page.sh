@@ -1,5 +1,5 @@
-# t_review_page.sh: the page of reid review in a real Chromium: clicks, keys, undo, names, splitting, reload, two tabs,
-# file names like markup, touch, 50,000 crops, and the page as one file, whose decisions are imported.
+# t_review_page.sh: the page of reid review in a real Chromium: clicks, keys, undo, names, splitting, new groups,
+# reload, two tabs, file names like markup, touch, 50,000 crops, and the page as one file, whose decisions are imported.
 [ -n "${repository-}" ] || repository=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$repository" || exit 1
 . tools/setup.sh

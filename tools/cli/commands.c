@@ -166,14 +166,18 @@ const command COMMANDS[] = {
      {"reid pack --net resnet50 --chip sm_90 -o resnet50.sm_90", NULL, NULL}, pack_main},
     {'c', "convert", "[OPTION]... IN [OUT.safetensors]", "a checkpoint of PyTorch to safetensors",
      "IN is a .pth, .pt or .bin file of torch.save (any version; a state_dict, a training checkpoint around one, or a "
-     "whole pickled model), .safetensors, or the text form .wts. Nothing in it is executed. Tensors get torchvision's "
-     "names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, EfficientNet-PyTorch "
-     "and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
+     "whole pickled model), .safetensors, .onnx, or the text form .wts. Nothing in it is executed. Tensors get "
+     "torchvision's names; known layouts are torchvision, timm, torchreid, fast-reid, strong-baseline, layumi, "
+     "EfficientNet-PyTorch and Sequential(*children()), behind any prefix. Values stay as they are, bit for bit.\n\n"
      "The account tells what became of every tensor: used, missing, reshaped (only sides of length 1 differ, or the "
      "file has no shapes), carried (classifier and counters, which PyTorch wants back), dropped (what only training "
      "needs), neck (a layer that changes the embedding and that the network here does not have), unknown, mismatched. "
      "A neck or an unknown tensor is refused unless --allow-unused leaves it out. Without OUT there is only the "
      "account.\n\n"
+     "In an ONNX file tensors are known by what is computed with them: node by node its convolutions must be those of "
+     "a network here, with their strides, padding and activations. Batch norms may have been joined with them.\n\n"
+     "--head makes layers of your own the head. A last layer that is not 1000 wide may be one: it is named, and left "
+     "out unless --head says so.\n\n"
      "OUT appears whole or not at all, and is checked as reid embed would: names, shapes, values. Its metadata name "
      "the network, and the preset and layer4's stride where an option, the file or its origin says.",
      {"reid convert resnet50.pth resnet50.safetensors",
@@ -308,9 +312,12 @@ const command COMMANDS[] = {
      "by an undo; several pages and programs may do so at a time. Of two decisions about one pair the later one "
      "holds. One that contradicts others is refused with the chain that it contradicts. reid cluster --decisions "
      "heeds them.\n\n"
+     "Groups and questions follow the answers: they are computed anew from all of them in the background, by itself "
+     "where that takes less than a second and when no question is left, else when R is pressed. The question that is "
+     "shown stays until it is answered.\n\n"
      "Pictures are read from where ids say, small ones are made when they come into view. --html writes a page "
-     "with all of them inside, to be passed on; decisions that are made in it are saved as a file, and --import "
-     "adds that to a journal: what is there already is not added again.\n\n"
+     "with all of them inside, to be passed on, whose groups cannot be computed anew; decisions that are made in it "
+     "are saved as a file, and --import adds that to a journal: what is there already is not added again.\n\n"
      "With --count the pairs are those from which reid cluster --count tells how many individuals there are.",
      {"reid review crops.npy --threshold 0.8 --decisions decisions.jsonl",
       "reid review crops.npy --threshold 0.8 --decisions decisions.jsonl --html review.html",

@@ -374,6 +374,10 @@ const option OPTIONS[] = {
     {0, "seed", "N", "f", set_long, SHARED(seed), 0, 0x7fffffffffffffff,
      "draws which individuals are held out together. Default: 0"},
 
+    {0, "head", "LAYER[,LAYER]...", "c", set_text, SHARED(layers), 0, 0,
+     "layers of the file that come behind the pooled features and make the embedding, by the names of their tensors "
+     "without .weight: fc, or bnneck,fc. One of them is linear; batch norms are folded into it; relu or silu may come "
+     "last. Default: those of known dialects"},
     {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
 
@@ -441,7 +445,8 @@ const option OPTIONS[] = {
     {0, "tracks", "FILE.csv", "ur", set_text, SHARED(tracks), 0, 0,
      "columns id and track: crops of one track are one individual"},
     {0, "decisions", "FILE", "u", set_text, SHARED(decisions), 0, 0,
-     "what people decided (reid review): it holds, whatever the scores say"},
+     "what people decided (reid review): it holds, whatever the scores say. A journal, or the postgresql://... of a "
+     "gallery, in which decisions lie, too"},
     {0, "carry", "FILE.csv", "ur", set_text, SHARED(carry), 0, 0,
      "an earlier output: groups keep the numbers and names of those with which they share most crops"},
     {0, "add", "FILE.csv", "u", set_text, SHARED(add), 0, 0,
@@ -467,7 +472,8 @@ const option OPTIONS[] = {
     {0, "seed", "N", "ur", set_long, SHARED(count_seed), 0, 0x7fffffffffffffff,
      "with --count: which crops are drawn. Default: 0"},
     {0, "decisions", "FILE", "r", set_text, SHARED(decisions), 0, 0,
-     "the journal of decisions (decisions.jsonl), which is made when it is not there"},
+     "the journal of decisions (decisions.jsonl), which is made when it is not there; or the postgresql://... of a "
+     "gallery, which keeps them in a table"},
     {0, "by", "NAME", "r", set_text, SHARED(by_whom), 0, 0, "who decides. Default: your name on this machine"},
     {0, "camtrap-dp", "PACKAGE", "u", set_text, SHARED(camtrap), 0, 0,
      "write the groups as observations into a copy of this Camtrap DP (a folder with datapackage.json, deployments and "
@@ -483,7 +489,8 @@ const option OPTIONS[] = {
     {0, "html", "FILE", "r", set_text, SHARED(html), 0, 0,
      "write the page as one file, which needs no server; its decisions are saved from it, for --import"},
     {0, "import", "FILE", "r", set_text, SHARED(import), 0, 0,
-     "add the decisions that were saved from a page of --html, and end"},
+     "add the decisions that were saved from a page of --html, or that are in the gallery at a postgresql://..., and "
+     "end"},
 
     {'o', "output", "DIR", "k", set_text, SHARED(output), 0, 0,
      "a folder, which appears when all is done and must not be there yet"},

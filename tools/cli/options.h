@@ -60,7 +60,7 @@ typedef struct options {
     const char *page;             /* bench --report */
     double peak_gflops, peak_gbs; /* 0: not given */
 
-    const char *key;
+    const char *key, *layers;
 
     const char *decisions, *by_whom, *html, *import, *pictures;
     const char *tracks, *carry, *add, *camtrap, *species;

@@ -4,7 +4,9 @@
 #include "base/say.h"
 #include "commands/requests.h"
 #include "weights/checkpoint_open.h"
+#include "weights/head_make.h"
 #include "weights/networks.h"
+#include "weights/onnx_names.h"
 #include "weights/safetensors_write.h"
 
 #include <stdio.h>
@@ -12,7 +14,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_LISTED = 20, METADATA = 16 };
+enum { MAX_LISTED = 20, METADATA = 20 };
 
 typedef struct conversion {
     const options *o;
@@ -24,6 +26,8 @@ typedef struct conversion {
     const char *preset, *preset_why; /* NULL: nothing says */
     int last_stride;                 /* 0: nothing says, or no ResNet */
     const char *stride_why;
+    made_head head;
+    const char *activation;          /* of the head that is written; NULL: none */
     uint64_t out_size;
     char fingerprint[40], final_preset[256];
     text changed;                    /* the preset, with the fields that options have changed */
@@ -69,6 +73,8 @@ static int check_arguments(const options *o) {
     return 0;
 }
 
+static int starts_projection(const mapped *m) { return strncmp(m->name, "projection.", 11) == 0; }
+
 /* The preset and the stride: the option, else what the file says, else what its origin implies. */
 static int decide(conversion *v) {
     const char *stride = v->from.last_stride;
@@ -102,6 +108,37 @@ static int decide(conversion *v) {
     return 1;
 }
 
+/* Features that a head gets, of a network that may have one; 0 for the others. */
+static uint64_t features_of(const conversion *v) {
+    for (size_t i = 0; i < v->all.count; i++)
+        for (size_t k = 0; k < v->all.at[i].count; k++)
+            if (strcmp(v->all.at[i].name, v->map.network->name) == 0 &&
+                strcmp(v->all.at[i].wants[k].name, "projection.weight") == 0)
+                return v->all.at[i].wants[k].shape[1];
+    return 0;
+}
+
+/* The head: the option, else the file's own with what follows it. */
+static int decide_head(conversion *v) {
+    const char *layers = v->o->layers;
+    int own = 0;
+    for (size_t i = 0; i < v->map.count; i++) own |= v->map.at[i].wanted && starts_projection(&v->map.at[i]);
+    if (!layers) {
+        v->activation = own ? v->from.head_activation : NULL;
+        return 1;
+    }
+    uint64_t features = features_of(v);
+    if (!features)
+        return refuse(&v->why, "network %s ends with layers of its own and takes no other head", v->map.network->name);
+    if (!head_make(&v->head, &v->from, &v->map, layers, features, &v->why)) return 0;
+    v->activation = v->head.activation;
+    for (size_t i = 0; i < v->map.count; i++)
+        if (v->map.at[i].what != FATE_HEAD && starts_projection(&v->map.at[i]))
+            return refuse(&v->why, "the file has a head already, %s; --head %s cannot be a second one",
+                          v->map.at[i].from->name, layers);
+    return 1;
+}
+
 /* Tensors that would get lost: only with --allow-unused. */
 static int check_left_over(conversion *v) {
     for (int neck = 1; neck >= 0; neck--)
@@ -123,21 +160,29 @@ static int is_written(const mapped *m) {
 }
 
 static outgoing *choose_tensors(conversion *v, size_t *count) {
-    outgoing *list = mem_array(v->map.count, sizeof *list);
+    const checkpoint *head = &v->head.tensors;
+    outgoing *list = mem_array(v->map.count + head->tensor_count, sizeof *list);
     *count = 0;
     if (!list) text_no_memory(&v->why);
     if (!list) return NULL;
     for (size_t i = 0; i < v->map.count; i++) {
         const mapped *m = &v->map.at[i];
+        if (m->what == FATE_HEAD) v->from.storages[m->from->storage].needed = 1; /* it has been read */
         if (!is_written(m)) continue;
         if (*count && strcmp(list[*count - 1].name, m->name) == 0) continue; /* a classifier under two names */
         outgoing *out = &list[(*count)++];
         out->name = m->name;
         out->from = m->from;
         out->of = &v->from;
-        out->ndim = m->wanted ? m->wanted->ndim : m->from->ndim;
-        memcpy(out->shape, m->wanted ? m->wanted->shape : m->from->shape, sizeof out->shape);
+        out->ndim = m->what == FATE_RESHAPED ? m->wanted->ndim : m->from->ndim;
+        memcpy(out->shape, m->what == FATE_RESHAPED ? m->wanted->shape : m->from->shape, sizeof out->shape);
         v->from.storages[m->from->storage].needed = 1;
+    }
+    for (size_t i = 0; i < head->tensor_count; i++) {
+        const tensor *t = &head->tensors[i];
+        outgoing *out = &list[(*count)++];
+        *out = (outgoing){.name = t->name, .from = t, .of = head, .ndim = t->ndim};
+        memcpy(out->shape, t->shape, sizeof out->shape);
     }
     return list;
 }
@@ -178,6 +223,7 @@ static int write_and_check(conversion *v, pending *p, outgoing *list, size_t cou
     metadata[n++] = "reid.network", metadata[n++] = v->map.network->name;
     if (v->preset) metadata[n++] = "reid.preset", metadata[n++] = v->preset;
     if (v->last_stride) metadata[n++] = "reid.last_stride", metadata[n++] = stride;
+    if (v->activation) metadata[n++] = "reid.head_activation", metadata[n++] = v->activation;
     metadata[n++] = "reid.source", metadata[n++] = name.s;
     metadata[n++] = "reid.source_format", metadata[n++] = v->from.format;
     metadata[n++] = "reid.layout", metadata[n++] = v->map.layout;
@@ -303,6 +349,12 @@ static void report_text(conversion *v) {
         add_label(t, "last stride");
         text_printf(t, "%d (%s)\n", v->last_stride, v->stride_why);
     }
+    if (v->head.width) {
+        add_label(t, "head");
+        text_visible(t, v->o->layers);
+        text_printf(t, ": %llu wide%s%s, as projection\n", (unsigned long long)v->head.width, v->activation ? ", " : "",
+                    v->activation ? v->activation : "");
+    }
     report_tensors(v);
     if (!v->done || !v->out) return;
     add_label(t, "written");
@@ -341,6 +393,11 @@ static void json_mapping(conversion *v) {
     json_field(t, "preset", v->preset ? v->preset : v->final_preset);
     json_field(t, "preset_from", v->preset ? v->preset_why : "the network's default");
     text_printf(t, ", \"last_stride\": %d", v->last_stride);
+    if (v->head.width) {
+        json_field(t, "head", v->o->layers);
+        text_printf(t, ", \"head_width\": %llu", (unsigned long long)v->head.width);
+    }
+    json_field(t, "head_activation", v->activation);
     text_printf(t, ", \"checksums\": %s, \"tensors\": {\"missing\": %zu", v->unchecked ? "false" : "true",
                 m->missing_count);
     for (int f = 0; f < FATES; f++) text_printf(t, ", \"%s\": %zu", FATE_NAMES[f], m->by_fate[f]);
@@ -374,6 +431,7 @@ static void say_notes(const conversion *v) {
         say_warning("%s: written without checksums, so that damage would not be noticed", shown(v->in));
     if (v->map.others[0])
         say_warning("%s: also there and not taken: %s (--key chooses)", shown(v->in), shown(v->map.others));
+    if (v->map.wide[0] && !v->head.width) say_warning("%s: %s", shown(v->in), shown(v->map.wide));
     if (v->map.ambiguous[0]) say_warning("%s: %s", shown(v->in), v->map.ambiguous);
     if (v->map.differs[0])
         say_warning("%s: embeddings will differ from the original's: %s", shown(v->in), v->map.differs);
@@ -385,6 +443,7 @@ static int convert(conversion *v) {
     const options *o = v->o;
     if (!checkpoint_open(&v->from, v->in, &v->why)) return 0;
     if (!networks_list(&v->all)) return text_no_memory(&v->why);
+    if (!onnx_name_tensors(&v->from, v->all.at, v->all.count, o->every.network, &v->why)) return 0;
     const char *net = o->every.network ? o->every.network : v->from.network;
     if (net && !is_listed(net, reid_network_name))
         return refuse(&v->why, "the file names the network \"%.100s\", which is not known here; give --net", net);
@@ -393,7 +452,7 @@ static int convert(conversion *v) {
     v->mapped = 1;
     if (!decide(v)) return 0;
     if (v->map.problem.len) return refuse(&v->why, "%s", v->map.problem.s);
-    return check_left_over(v) && write_out(v);
+    return decide_head(v) && check_left_over(v) && write_out(v);
 }
 
 int convert_main(options *o) {
@@ -411,6 +470,7 @@ int convert_main(options *o) {
     int status = results_end(1) && v.done ? 0 : 2;
     if (!v.done && !interrupted()) say_error("%s: %s", shown(v.in), shown(v.why.s));
     else if (v.done) say_notes(&v);
+    head_free(&v.head);
     mapping_free(&v.map);
     networks_free(&v.all);
     checkpoint_close(&v.from);

@@ -151,6 +151,10 @@ static void describe_network(inspection *in) {
     add_label(t, "head");
     text_puts(t, info->head);
     if (strcmp(info->head, "seeded") == 0) text_printf(t, ":%llu", (unsigned long long)info->head_seed);
+    reid_op_info last;
+    int op = reid_op_count(in->loaded.ctx) - 2; /* behind it comes the normalisation */
+    if (op > 0 && reid_query_op(in->loaded.ctx, op, &last) == REID_OK && strcmp(last.name, "projection") == 0)
+        text_printf(t, ": %d wide%s%s", last.out_c, last.activation[0] ? ", " : "", last.activation);
     text_putc(t, '\n');
     add_label(t, "preset");
     text_puts(t, info->preprocessing);

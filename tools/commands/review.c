@@ -23,7 +23,8 @@ typedef struct review {
     const options *o;
     grouping groups;
     char models[MAX_MODELS][33];
-    const char *by;
+    reid_desc search;     /* of how */
+    clusters_request how; /* groups are made anew */
     board *board;
     album *album;
 } review;
@@ -71,7 +72,12 @@ static int open_all(review *r) {
     if (o->count && !ask_for_count(r)) return 0;
     const store_meta *makers = &r->groups.crops.makers;
     for (int i = 0; i < makers->models; i++) memcpy(r->models[i], makers->model[i].fingerprint, 33);
-    const board_request b = {found, o->decisions, !o->html, who(o), r->models, makers->models};
+    r->search = model_desc(o, &o->every, NULL);
+    r->how = r->groups.request, r->how.search = &r->search;
+    const board_request b = {.groups = found, .how = o->count || o->html ? NULL : &r->how,
+                             .carry = o->carry ? &r->groups.earlier : NULL,
+                             .heeded = (long long)r->groups.decided.list.count, .decisions = o->decisions,
+                             .writes = !o->html, .by = who(o), .models = r->models, .model_count = makers->models};
     r->board = board_open(&b);
     if (!r->board) return 0;
     const album_request a = {found->ids, found->rows, o->pictures, o->boxes ? &r->groups.boxes : NULL,
@@ -125,20 +131,27 @@ static int serve(const review *r) {
 
 /* --- import ------------------------------------------------------------------------------------------------------- */
 
+/* All lines of --import, in from, which is free to be used. Returns 0 with the reason in why. */
+static int read_import(decisions *from, const char *place, text *why) {
+    text file = TEXT_INIT;
+    if (is_database_url(place)) return decisions_open(from, place, 0, why);
+    int good = file_read(place, (size_t)1 << 32, 1, &file, why) &&
+               decision_list_read(&from->list, file.len ? file.s : "", file.len, why);
+    text_free(&file);
+    return good;
+}
+
 static int import(const options *o) {
-    text file = TEXT_INIT, why = TEXT_INIT;
-    decision_list from;
-    decisions to;
+    text why = TEXT_INIT;
+    decisions from, to;
     import_result result;
     int status = 2;
     memset(&from, 0, sizeof from);
     memset(&to, 0, sizeof to);
-    to.fd = -1;
-    if (!file_read(o->import, (size_t)1 << 32, 1, &file, &why) ||
-        !decision_list_read(&from, file.len ? file.s : "", file.len, &why))
-        say_error("%s: %s", shown(o->import), why.s);
+    from.fd = to.fd = -1;
+    if (!read_import(&from, o->import, &why)) say_error("%s: %s", shown(o->import), why.s);
     else if (!decisions_open(&to, o->decisions, 1, &why)) say_error("%s: %s", shown(o->decisions), why.s);
-    else if (decisions_import(&to, &from, &result, &why) <= 0)
+    else if (decisions_import(&to, &from.list, &result, &why) <= 0)
         say_error("%s: %s; the %zu decisions before it are in %s", shown(o->import), why.s, result.added + result.known,
                   shown(o->decisions));
     else {
@@ -146,8 +159,7 @@ static int import(const options *o) {
         status = 0;
     }
     decisions_close(&to);
-    decision_list_free(&from);
-    text_free(&file);
+    decisions_close(&from);
     text_free(&why);
     return status;
 }

@@ -26,6 +26,7 @@ struct database {
     char token[TOKEN]; /* of the last transaction, see reid.writing; "": none */
     int stored;        /* 1: that one was, and its token can be forgotten */
     int open;          /* a transaction is */
+    int losses;
 };
 
 static int failed(text *why, const char *reason) {
@@ -176,6 +177,7 @@ const store_meta *database_info(const database *d) { return &d->meta; }
 int database_embedder(const database *d) { return d->embedder; }
 const char *database_table(const database *d, int model) { return d->table[model]; }
 pq *database_connection(database *d) { return d->c; }
+int database_losses(const database *d) { return d->losses; }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
 
@@ -215,16 +217,21 @@ void database_close(database *d) {
     free(d);
 }
 
-int database_again(database *d, text *why) {
+int database_reconnect(database *d, text *why) {
     double start = clock_seconds();
-    store_meta before = d->meta;
     d->open = 0;
+    d->losses++;
     while (!pq_open_again(d->c, d->url, why)) {
         double waited = clock_seconds() - start;
         if (interrupted() || waited > STARTING_SECONDS || (waited > AGAIN_SECONDS && !pq_is_starting(d->url))) return 0;
         usleep(PAUSE_US);
     }
-    if (!prepare_session(d->c, why) || !database_refresh(d, why)) return 0;
+    return prepare_session(d->c, why) && database_refresh(d, why);
+}
+
+int database_again(database *d, text *why) {
+    store_meta before = d->meta;
+    if (!database_reconnect(d, why)) return 0;
     if (d->meta.models == before.models && memcmp(d->meta.model, before.model, sizeof before.model) == 0) return 1;
     return failed(why, "the gallery has been switched to other models meanwhile");
 }
@@ -321,6 +328,7 @@ int database_begin(database *d, text *why) {
     d->open = pq_script(d->c, "BEGIN ISOLATION LEVEL READ COMMITTED", why);
     if (!d->open) return 0;
     pq_result *r = pq_ask(d->c, "SELECT reid.writing($1::int, $2::uuid)", arguments, 2, 0, why);
+    if (!r && strcmp(pq_state(d->c), "RD001") == 0) d->losses++, d->stored = 0;
     if (!r) return 0;
     take_field(d->token, sizeof d->token, r, 0);
     d->stored = 0;

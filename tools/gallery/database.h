@@ -41,7 +41,12 @@ int database_commit(database *d, int *unknown, text *why);
 void database_rollback(database *d);
 
 /* Connects again after the connection was lost, for as long as a server may take to start again. Returns 0 with the
-   reason in why. */
+   reason in why, also when the gallery has other models now, with which what was begun would be wrong. */
 int database_again(database *d, text *why);
+/* The same for what has nothing to do with models. */
+int database_reconnect(database *d, text *why);
+/* How often the connection, or what was stored last, was lost: what was committed without waiting for the disk may be
+   gone since then. */
+int database_losses(const database *d);
 
 #endif

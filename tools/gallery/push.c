@@ -13,12 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TRIES = 8, PIECE = 1 << 20, INDEXED = 4000 }; /* INDEXED: HNSW takes no longer halves */
+enum {
+    TRIES = 8,
+    PIECE = 1 << 20,
+    INDEXED = 4000,                  /* HNSW takes no longer halves */
+    SAFE_TOGETHER = 8 * PUSH_TOGETHER /* templates, of which the server's loss costs as many at most */
+};
 
 typedef enum outcome { FAILED, DONE, AGAIN } outcome; /* AGAIN: others were faster; the transaction is to be repeated */
 
-/* A transaction's view of a template of the file. */
-typedef enum fate { NEW, EQUAL, REFUSED } fate;
+/* A transaction's view of a template of the file. PUSHED, of those that are through: it was new. */
+typedef enum fate { UNKNOWN, NEW, EQUAL, REFUSED, PUSHED } fate;
 
 typedef struct pushing {
     const push_request *r;
@@ -31,6 +36,8 @@ typedef struct pushing {
     uint16_t *halves;    /* [dim] */
     float *floats;       /* [dim] */
     size_t first, count; /* of the transaction */
+    size_t safe;         /* templates before this one are on the server's disk, whatever happens to it */
+    unsigned char *past; /* [store_count]: the fate of those that are through, perhaps not safely; else UNKNOWN */
     fate fates[PUSH_TOGETHER];
     text out, why;
 } pushing;
@@ -273,8 +280,10 @@ static int copy_all(pushing *p, int n) {
 static int decide_fates(pushing *p, int first_time) {
     int n = 0, refused = 0;
     for (size_t i = 0; i < p->count; i++) {
-        if (first_time || p->fates[i] != REFUSED) p->fates[i] = NEW;
-        if (first_time) check_new(p, p->first + i);
+        int told = p->past[p->first + i] == REFUSED; /* when this transaction was made before the server was lost */
+        if (first_time) p->fates[i] = told ? REFUSED : NEW;
+        else if (p->fates[i] != REFUSED) p->fates[i] = NEW;
+        if (first_time && !told) check_new(p, p->first + i);
     }
     if (!look_up(p)) return -1;
     for (size_t i = 0; i < p->count; i++) n += p->fates[i] == NEW, refused += p->fates[i] == REFUSED;
@@ -292,6 +301,13 @@ static int come_back(pushing *p) {
     return again;
 }
 
+/* A commit waits for the disk when it is the last one, or the last for a while: it takes all before it along. Between
+   those the server writes while the next rows come. */
+static int waits_for_disk(const pushing *p) {
+    size_t behind = p->first + p->count;
+    return behind == store_count(p->from) || behind - p->safe >= SAFE_TOGETHER;
+}
+
 /* One try. Others may have stored the same ids or identities, or removed these, since they were looked up: they are
    looked up again then, as they are after a server has come back. */
 static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
@@ -299,7 +315,9 @@ static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
     static const char by_index[] = "SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; "
                                    "SET LOCAL enable_mergejoin = off";
     static const char *const others[] = {"23505", "23P01", "23503", "40001", "40P01"};
-    int good = database_begin(p->db, &p->why) && pq_script(p->c, by_index, &p->why), unknown = 0;
+    int good = database_begin(p->db, &p->why) && pq_script(p->c, by_index, &p->why) &&
+               (waits_for_disk(p) || pq_script(p->c, "SET LOCAL synchronous_commit = off", &p->why));
+    int unknown = 0, losses = database_losses(p->db);
     int n = good ? decide_fates(p, first_time) : -1;
     good = n == 0 || (n > 0 && name_identities(p, asked) && copy_all(p, n));
     if (good && database_commit(p->db, &unknown, &p->why)) return DONE;
@@ -309,35 +327,69 @@ static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
     if (unknown || interrupted()) return FAILED;
     if (pq_lost(p->c)) return come_back(p) ? AGAIN : FAILED;
     database_rollback(p->db);
+    if (losses != database_losses(p->db)) return AGAIN;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (strcmp(state, others[i]) == 0) return AGAIN;
     return FAILED;
 }
 
+static int is_refused(const pushing *p) { return memchr(p->past + p->first, REFUSED, p->count) != NULL; }
+
+/* Returns 1; 0: it has failed; -1: what is not safe may be gone, and is to be pushed again, with this transaction. */
 static int push_some(pushing *p, uint32_t *asked) {
+    int losses = database_losses(p->db);
     outcome end = AGAIN;
-    for (int i = 0; end == AGAIN && i < TRIES && !interrupted(); i++) end = try_push(p, i == 0, asked);
-    for (size_t i = 0; i < p->count; i++) {
-        if (p->fates[i] == REFUSED) p->report->refused++;
-        else if (end == DONE && !(p->r->strict && p->report->refused))
-            ++*(p->fates[i] == NEW ? &p->report->pushed : &p->report->equal);
+    for (int i = 0; end == AGAIN && i < TRIES && !interrupted() && losses == database_losses(p->db); i++)
+        end = try_push(p, i == 0, asked);
+    for (size_t i = 0; i < p->count; i++)
+        if (p->fates[i] == REFUSED) p->past[p->first + i] = REFUSED;
+    for (size_t i = 0; i < p->count && end == DONE && !(p->r->strict && is_refused(p)); i++) {
+        unsigned char *past = &p->past[p->first + i];
+        if (*past == UNKNOWN || *past == EQUAL) *past = p->fates[i] == NEW ? PUSHED : EQUAL;
     }
+    if (end == DONE && waits_for_disk(p)) p->safe = p->first + p->count;
+    if (end == AGAIN && losses != database_losses(p->db)) return -1;
     return end == DONE;
 }
 
+/* After a push that did not come to its end. If what is through cannot be made safe, it does not count. */
+static void make_safe(pushing *p) {
+    int losses = database_losses(p->db);
+    text unused = TEXT_INIT;
+    pq_steady(p->c, 1); /* also when the reason is a signal */
+    if (pq_lost(p->c) || !database_begin(p->db, &unused) || !database_commit(p->db, NULL, &unused) ||
+        losses != database_losses(p->db))
+        for (size_t i = p->safe; i < store_count(p->from); i++)
+            if (p->past[i] != REFUSED) p->past[i] = UNKNOWN;
+    pq_steady(p->c, 0);
+    text_free(&unused);
+}
+
+static void count_fates(pushing *p) {
+    push_report *r = p->report;
+    r->pushed = r->equal = r->refused = 0;
+    for (size_t i = 0; i < store_count(p->from); i++)
+        r->pushed += p->past[i] == PUSHED, r->equal += p->past[i] == EQUAL, r->refused += p->past[i] == REFUSED;
+}
+
 static int push_rows(pushing *p) {
+    enum { AGAINS = 100 };
     size_t total = store_count(p->from);
     uint32_t *asked = mem_array(PUSH_TOGETHER, sizeof *asked);
-    int good = asked || text_no_memory(&p->why);
+    int good = asked || text_no_memory(&p->why), left = AGAINS, stopped = 0;
     double start = clock_seconds();
     progress_start("pushing", total);
-    for (p->first = 0; good && p->first < total && !interrupted(); p->first += p->count) {
+    for (p->first = 0; good > 0 && !stopped && p->first < total && !interrupted();) {
         p->count = total - p->first < PUSH_TOGETHER ? total - p->first : PUSH_TOGETHER;
         good = push_some(p, asked);
-        progress_update(p->first + p->count, p->report->refused);
-        if (p->r->strict && p->report->refused) break;
+        stopped = p->r->strict && is_refused(p);
+        p->first = good < 0 ? p->safe : p->first + p->count;
+        if (good < 0) good = left-- > 0;
+        progress_update(p->first, 0);
     }
     progress_stop();
+    if (p->safe < total) make_safe(p);
+    count_fates(p);
     p->report->seconds = clock_seconds() - start;
     free(asked);
     return good && !interrupted();
@@ -442,7 +494,8 @@ static int open_all(pushing *p) {
     compare_thresholds(p);
     size_t dim = (size_t)p->meta->dim;
     p->c = database_connection(p->db);
-    p->identities = need_zeroed(store_identity_count(p->from), sizeof *p->identities);
+    p->past = need_zeroed(store_count(p->from), sizeof *p->past);
+    p->identities = p->past ? need_zeroed(store_identity_count(p->from), sizeof *p->identities) : NULL;
     p->floats = p->identities ? need_array(dim, sizeof *p->floats) : NULL;
     p->halves = p->floats ? need_array(dim, sizeof *p->halves) : NULL;
     return p->halves != NULL;
@@ -482,7 +535,7 @@ int gallery_push(const push_request *r, push_report *report) {
         if (!good) say_failure(p);
     }
     database_close(p->db);
-    free(p->identities), free(p->halves), free(p->floats);
+    free(p->identities), free(p->halves), free(p->floats), free(p->past);
     text_free(&p->out);
     text_free(&p->why);
     free(p);

@@ -5,7 +5,9 @@
 
 #include "gallery/gallery_store.h"
 
-/* Templates of one transaction. Whatever ends a push, whole ones of these are there, and pushing again goes on. */
+/* Templates of one transaction. Whatever ends a push, whole ones of these are there, and pushing again goes on. Most of
+   them do not wait until they are on the server's disk; if that is lost before a later one has, they are pushed again,
+   and nothing is told to be stored before it is. */
 enum { PUSH_TOGETHER = 4096 };
 
 typedef struct push_request {

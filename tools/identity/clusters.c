@@ -1,5 +1,6 @@
 #include "identity/clusters.h"
 
+#include "base/clock.h"
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
@@ -166,8 +167,8 @@ static void say_chain(const grouping *g) {
 /* --- groups ------------------------------------------------------------------------------------------------------- */
 
 static int stopped(void *user) {
-    (void)user;
-    return interrupted();
+    const int *stop = user;
+    return interrupted() || (stop && __atomic_load_n(stop, __ATOMIC_RELAXED));
 }
 
 static int ask(grouping *g) {
@@ -176,20 +177,21 @@ static int ask(grouping *g) {
     reid_desc desc = *r->search;
     const reid_rows rows = {g->rows, NULL, g->count, r->crops->dim, NULL};
     reid_group_desc d = REID_INIT;
+    void *stop = (void *)(uintptr_t)r->stop; /* it is only read */
     d.threshold = (r->doubt < r->threshold ? r->doubt : r->threshold) / r->scale;
     if (d.threshold < -2) d.threshold = -2;
     if (d.threshold > 2) d.threshold = 2;
     d.must_link = g->pairs, d.must_links = g->must.count;
     d.cannot_link = g->pairs + 2 * g->must.count, d.cannot_links = g->cannot.count;
     d.apart = g->apart;
-    d.stop_fn = stopped;
+    d.stop_fn = stopped, d.stop_user = stop;
     desc.error = &error;
     g->group = need_array(g->count + 1, sizeof *g->group);
     g->c->merges = g->group ? need_array(g->count + 1, sizeof *g->c->merges) : NULL;
     if (!g->c->merges) return 0;
     reid_result result;
     if (r->single)
-        result = single_linkage(&desc, &rows, d.threshold, stopped, NULL, g->c->merges, &g->c->merged);
+        result = single_linkage(&desc, &rows, d.threshold, stopped, stop, g->c->merges, &g->c->merged);
     else result = reid_group(&desc, &rows, &d, g->group, g->c->merges, &g->c->merged);
     if (result == REID_ERR_CONTRADICTION) say_chain(g);
     else if (result != REID_OK && result != REID_ERR_CANCELLED) say_error("grouping: %s", reason_of(&error, result));
@@ -396,6 +398,7 @@ static int room_for_groups(clusters *c) {
 
 int clusters_make(clusters *c, const clusters_request *r) {
     grouping g;
+    double start = clock_seconds();
     memset(c, 0, sizeof *c);
     memset(&g, 0, sizeof g);
     g.r = r, g.c = c;
@@ -405,6 +408,7 @@ int clusters_make(clusters *c, const clusters_request *r) {
     int good = c->score && leave_out(&g) && find_links(&g) && ask(&g) && number_groups(&g) && room_for_groups(c) &&
                score_rows(&g) && suggest(&g) && find_doubts(&g);
     if (good) take_names(c, r);
+    c->seconds = clock_seconds() - start;
     free(g.owned), free(g.crop), free(g.row), free(g.must.at), free(g.cannot.at);
     free(g.pairs), free(g.apart), free(g.group);
     return good;

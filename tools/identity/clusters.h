@@ -23,6 +23,7 @@ typedef struct clusters_request {
                                 NULL: all are */
     const decision_list *decided; /* with its state; both or neither */
     const decision_state *state;
+    const int *stop;         /* grouping ends, as when interrupted(), once another thread sets it; NULL: none does */
 } clusters_request;
 
 /* Two crops that may be the same individual, and the mean score of their groups. */
@@ -45,6 +46,7 @@ typedef struct clusters {
     reid_merge *merges;     /* all that were made, down to doubt: those of must_links, then from the best score down */
     size_t merged;
     double threshold;
+    double seconds;         /* that clusters_make took */
 } clusters;
 
 /* Returns 0 after saying what is wrong, or without a word when interrupted(). A contradiction is said with its chain.

@@ -89,6 +89,7 @@ static int catch_up(decisions *d, text *why) {
 }
 
 int decisions_refresh(decisions *d, text *why) {
+    if (d->table) return decisions_table_read(d->table, &d->list, why);
     if (d->fd < 0 && !open_file(d, why)) return 0;
     if (d->fd < 0) return 1;
     if (!lock(d, LOCK_SH, why)) return 0;
@@ -103,11 +104,13 @@ int decisions_open(decisions *d, const char *path, int writes, text *why) {
     d->writes = writes;
     d->path = mem_copy(path, strlen(path));
     if (!d->path) return text_no_memory(why);
+    if (is_database_url(path) && !(d->table = decisions_table_open(path, writes, why))) return 0;
     return decisions_refresh(d, why);
 }
 
 void decisions_close(decisions *d) {
     decision_list_free(&d->list);
+    decisions_table_close(d->table);
     if (d->path && d->fd >= 0) close(d->fd);
     free(d->path);
     memset(d, 0, sizeof *d);
@@ -200,25 +203,32 @@ static int check_line(decisions *d, const text *line, text *why) {
     return good;
 }
 
-static int append_locked(decisions *d, const decision *what, text *why) {
+/* Stores the line behind all that are there. Returns as decisions_append does, or 2: others were faster, in a table. */
+static int append_once(decisions *d, const decision *what, text *why) {
     text line = TEXT_INIT;
     decision next = *what;
-    if (!catch_up(d, why)) return 0;
+    if (!(d->table ? decisions_refresh(d, why) : catch_up(d, why))) return 0;
     next.seq = (long long)d->list.count + 1;
     decision_write(&next, &line);
     int done = check_line(d, &line, why);
-    if (done > 0 && !store(d, &line, why)) {
-        decision_list_drop(&d->list);
-        done = 0;
+    if (done > 0) {
+        int stored = d->table ? decisions_table_add(d->table, next.seq, &line, why) : store(d, &line, why);
+        if (stored <= 0) decision_list_drop(&d->list);
+        done = stored < 0 ? 2 : stored;
     }
     text_free(&line);
     return done;
 }
 
 int decisions_append(decisions *d, const decision *what, text *why) {
-    if (!d->writes || d->fd < 0) return refuse(why, "was opened for reading");
+    int done = 2;
+    if (!d->writes || (d->fd < 0 && !d->table)) return refuse(why, "was opened for reading");
+    if (d->table) {
+        while (done == 2) done = append_once(d, what, why);
+        return done;
+    }
     if (!lock(d, LOCK_EX, why)) return 0;
-    int done = append_locked(d, what, why);
+    done = append_once(d, what, why);
     unlock(d);
     return done;
 }

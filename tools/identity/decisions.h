@@ -12,25 +12,30 @@
 
    The file is a regular one under its own name: a symbolic link, a file with a second name, and one that everybody may
    write to are refused, by readers too. A new one gets the mode that the umask leaves, but for writing by everybody. It
-   must not be replaced or cut by others while it is open; that is seen, and refused. */
+   must not be replaced or cut by others while it is open; that is seen, and refused.
+
+   Instead of a file there may be the database of a gallery, by its postgresql://…, which holds the same lines as rows
+   of a table (decisions_table.h); then nothing is ever torn. */
 #ifndef REID_TOOLS_DECISIONS_H
 #define REID_TOOLS_DECISIONS_H
 
 #include "identity/decisions_list.h"
+#include "identity/decisions_table.h"
 
 #include <stdint.h>
 
 typedef struct decisions {
     decision_list list;
-    char *path;
+    char *path;             /* or the address of a database */
+    decisions_table *table; /* of a database; NULL: it is a file */
     int fd;        /* -1: there is no file, which is no decision */
     int writes;
     uint64_t read; /* bytes of whole lines that are in the list */
     size_t torn;   /* bytes behind them that are left out */
 } decisions;
 
-/* Reads the journal. writes: it is made when it is not there; otherwise that is an empty one. Returns 0 with the reason
-   in why; close it in any case. Not for two threads at a time. */
+/* Reads the journal. writes: a file is made when it is not there; otherwise that is an empty one. Returns 0 with the
+   reason in why; close it in any case. Not for two threads at a time. */
 int decisions_open(decisions *d, const char *path, int writes, text *why);
 /* What others have added since. Returns 0 with the reason in why; what was read before is still there. */
 int decisions_refresh(decisions *d, text *why);

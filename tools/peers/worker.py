@@ -2,8 +2,9 @@
 
     worker.py PEER FOLDER BATCH THREADS PRECISION ROWS STARTED
 
-FOLDER is what networks.py or int8.py wrote (the latter for PRECISION int8), ROWS gets the first call's (BATCH, dim) float32, STARTED is the CLOCK_MONOTONIC second
-at which the process was started. On stdout, a line each, as tools/peers/ours.c does:
+FOLDER is what networks.py wrote, or int8.py for PRECISION int8. ROWS gets the first call's (BATCH, dim) float32, and
+STARTED is the CLOCK_MONOTONIC second at which the process was started. On stdout, a line each, as tools/peers/ours.c
+does:
     ready {...}      loaded and called once; JSON with times in ms and what the peer says of itself
     refused WHY      instead: this peer cannot do that
 On stdin:

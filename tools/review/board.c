@@ -17,6 +17,7 @@ struct board {
     const char **sorted;  /* the ids, for looking one up */
     decisions journal;
     pthread_mutex_t lock; /* of the journal */
+    regroup *groups;
 };
 
 const clusters *board_groups(const board *b) { return b->r.groups; }
@@ -61,13 +62,15 @@ board *board_open(const board_request *r) {
     b->r = *r;
     b->journal.fd = -1;
     pthread_mutex_init(&b->lock, NULL);
-    if (sort_ids(b) && open_journal(b)) return b;
+    const regroup_request groups = {.first = r->groups, .seq = r->heeded, .how = r->how, .carry = r->carry};
+    if (sort_ids(b) && open_journal(b) && (b->groups = regroup_start(&groups))) return b;
     board_close(b);
     return NULL;
 }
 
 void board_close(board *b) {
     if (!b) return;
+    regroup_stop(b->groups); /* whose names may be the journal's texts */
     decisions_close(&b->journal);
     pthread_mutex_destroy(&b->lock);
     free(b->sorted);
@@ -76,7 +79,11 @@ void board_close(board *b) {
 
 /* --- JSON for the page -------------------------------------------------------------------------------------------- */
 
-/* "seq": N, "decisions": [...]} */
+static void add_version(const regroup_info *now, text *out) {
+    text_printf(out, "\"version\": %d, \"grouping\": %s", now->version, now->busy ? "true" : "false");
+}
+
+/* "seq": N, "decisions": [...], "version": V, "grouping": ...} */
 static void add_lines(const board *b, long long seen, text *out) {
     const decision_list *d = &b->journal.list;
     text_printf(out, "\"seq\": %zu, \"decisions\": [", d->count);
@@ -84,14 +91,17 @@ static void add_lines(const board *b, long long seen, text *out) {
         decision_write(&d->at[i], out);
         if (!text_failed(out)) out->s[out->len - 1] = i + 1 < d->count ? ',' : ' '; /* the newline */
     }
-    text_puts(out, "]}\n");
+    text_puts(out, "], ");
+    regroup_info now = regroup_hold(b->groups);
+    add_version(&now, out);
+    regroup_release(b->groups);
+    text_puts(out, "}\n");
 }
 
-static void add_groups(const board *b, text *out) {
-    const clusters *c = b->r.groups;
-    text_puts(out, "\"ids\": [");
-    for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
-    text_puts(out, "], \"group\": [");
+static void add_layer(const regroup_info *now, text *out) {
+    const clusters *c = now->groups;
+    text_printf(out, "{\"version\": %d, \"heeds\": %lld, \"seconds\": %.3f, \"group\": [", now->version, now->seq,
+                c->seconds);
     for (size_t i = 0; i < c->rows; i++)
         text_printf(out, "%s%lld", i ? "," : "", c->group[i] == CLUSTERS_NONE ? -1 : (long long)c->group[i]);
     text_puts(out, "], \"score\": [");
@@ -107,13 +117,32 @@ static void add_groups(const board *b, text *out) {
     for (size_t i = 0; i < c->doubts; i++)
         text_printf(out, "%s[%u,%u,%.4f]", i ? "," : "", (unsigned)c->doubtful[i].a, (unsigned)c->doubtful[i].b,
                     c->doubtful[i].score);
-    text_puts(out, "], ");
+    text_puts(out, "]}");
+}
+
+void board_layer(board *b, long long seen, text *out) {
+    regroup_info now = regroup_hold(b->groups);
+    text_puts(out, "{");
+    add_version(&now, out);
+    text_puts(out, ", \"error\": ");
+    text_json(out, now.error);
+    if (seen != now.version) {
+        text_puts(out, ", \"layer\": ");
+        add_layer(&now, out);
+    }
+    regroup_release(b->groups);
+    text_puts(out, "}\n");
 }
 
 void board_data(board *b, text *out) {
-    text_puts(out, "{");
-    add_groups(b, out);
-    text_puts(out, "\"by\": ");
+    const clusters *c = b->r.groups;
+    text_puts(out, "{\"ids\": [");
+    for (size_t i = 0; i < c->rows; i++) text_puts(out, i ? "," : ""), text_json(out, c->ids[i]);
+    text_puts(out, "], \"layer\": ");
+    regroup_info now = regroup_hold(b->groups);
+    add_layer(&now, out);
+    regroup_release(b->groups);
+    text_printf(out, ", \"regroups\": %s, \"by\": ", now.can ? "true" : "false");
     text_json(out, b->r.by);
     text_puts(out, ", \"models\": [");
     for (int i = 0; i < b->r.model_count; i++) text_printf(out, "%s\"%s\"", i ? ", " : "", b->r.models[i]);
@@ -137,6 +166,22 @@ int board_since(board *b, long long seen, text *out) {
     else add_error(out, &why);
     add_lines(b, seen, out);
     pthread_mutex_unlock(&b->lock);
+    text_free(&why);
+    return good;
+}
+
+int board_regroup(board *b, text *out) {
+    text why = TEXT_INIT;
+    pthread_mutex_lock(&b->lock);
+    int good = decisions_refresh(&b->journal, &why);
+    if (good && !regroup_begin(b->groups, &b->journal.list)) good = text_no_memory(&why);
+    pthread_mutex_unlock(&b->lock);
+    if (good) text_puts(out, "{");
+    else add_error(out, &why);
+    regroup_info now = regroup_hold(b->groups);
+    add_version(&now, out);
+    regroup_release(b->groups);
+    text_puts(out, "}\n");
     text_free(&why);
     return good;
 }

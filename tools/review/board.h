@@ -1,16 +1,20 @@
-/* What a review is about: the groups, the pairs that are in doubt, and the journal of decisions, which grows. All of it
-   is handed out as JSON for the page. */
+/* What a review is about: the groups, the pairs that are in doubt, and the journal of decisions, which grows and by
+   which the groups can be made anew. All of it is handed out as JSON for the page. */
 #ifndef REID_TOOLS_BOARD_H
 #define REID_TOOLS_BOARD_H
 
 #include "base/text.h"
 #include "identity/clusters.h"
 #include "identity/decisions.h"
+#include "review/regroup.h"
 
 typedef struct board board;
 
 typedef struct board_request {
-    const clusters *groups;   /* outlives the board */
+    const clusters *groups;   /* outlives the board, as do the next two */
+    const clusters_request *how; /* they are made anew like this (regroup.h); NULL: they stay */
+    const earlier *carry;
+    long long heeded;         /* number of the decisions that were there when they were made */
     const char *decisions;    /* the journal's path */
     int writes;               /* it is made when it is not there */
     const char *by;           /* who decides */
@@ -20,14 +24,23 @@ typedef struct board_request {
 
 /* NULL after saying what is wrong: also when the decisions contradict each other. */
 board *board_open(const board_request *r);
-/* {"ids": [...], "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...], "by": ..., "models":
-   [...], "seq": N, "decisions": [...]}: the group of what is in none is -1, the score of what is alone 0, the name of a
-   group without one null; a and b are places in ids; decisions are the journal's lines. On any thread, as all that
+/* {"ids": [...], "layer": {...}, "regroups": true or false, "by": ..., "models": [...], "seq": N, "decisions": [...],
+   "version": V, "grouping": true or false}: layer is what board_layer has, decisions are the journal's lines; whether
+   the groups can be made anew, which ones there are, and whether others are being made. On any thread, as all that
    follows. */
 void board_data(board *b, text *out);
-/* {"seq": N, "decisions": [...]} with the lines after `seen`, those that other processes have written, too. Returns 0
-   with {"error": ...} instead. */
+/* {"seq": N, "decisions": [...], "version": V, "grouping": ...} with the lines after `seen`, those that other processes
+   have written, too. Returns 0 with {"error": ...} instead. */
 int board_since(board *b, long long seen, text *out);
+
+/* {"version": V, "grouping": ..., "error": why the last attempt failed, or "", "layer": {"version": V, "heeds": N,
+   "seconds": S, "group": [...], "score": [...], "names": [...], "doubts": [[a, b, score], ...]}}: the groups by the
+   first N decisions; the group of what is in none is -1, the score of what is alone 0, the name of a group without one
+   null; a and b are places in ids. The layer is left out if its version is `seen`. */
+void board_layer(board *b, long long seen, text *out);
+/* Begins to make the groups anew by all decisions, unless that is under way, and answers as board_layer without a
+   layer. Returns 0 with {"error": ...} instead. */
+int board_regroup(board *b, text *out);
 
 typedef enum board_result {
     BOARD_DONE,      /* it is on disk */

@@ -56,7 +56,8 @@ static int is_json(const char *type) {
 
 /* --- answers ------------------------------------------------------------------------------------------------------ */
 
-static void answer_decide(const desk *d, const web_request *r, web_reply *out) {
+/* decide and, without anything in its body, regroup. */
+static void answer_post(const desk *d, const web_request *r, int decides, web_reply *out) {
     static const unsigned status[] = {200, 400, 404, 409, 500};
     if (strcmp(r->method, "POST") != 0) {
         refuse_with(out, 405, "this path takes POST");
@@ -67,7 +68,8 @@ static void answer_decide(const desk *d, const web_request *r, web_reply *out) {
         refuse_with(out, 415, "Content-Type: application/json is expected");
     } else {
         out->type = JSON_TYPE;
-        out->status = status[board_decide(d->board, r->body, r->len, &out->body)];
+        if (decides) out->status = status[board_decide(d->board, r->body, r->len, &out->body)];
+        else out->status = board_regroup(d->board, &out->body) ? 200 : 500;
     }
 }
 
@@ -87,14 +89,16 @@ static void answer_picture(const desk *d, const char *number, album_size size, w
     text_free(&why);
 }
 
-static void answer_since(const desk *d, const char *number, web_reply *out) {
+static void answer_news(const desk *d, const char *number, int groups, web_reply *out) {
     long long seen;
     if (!parse_int(number, 0, (long long)1 << 53, &seen)) {
-        refuse_with(out, 404, "a line's number is expected after since/");
+        refuse_with(out, 404, "a number is expected after since/ and groups/");
         return;
     }
     out->type = JSON_TYPE;
-    out->status = board_since(d->board, seen, &out->body) ? 200 : 500;
+    out->status = 200;
+    if (groups) board_layer(d->board, seen, &out->body);
+    else if (!board_since(d->board, seen, &out->body)) out->status = 500;
 }
 
 static const char *behind(const char *path, const char *start) {
@@ -121,7 +125,9 @@ static void answer_get(const desk *d, const char *path, web_reply *out) {
     } else if ((rest = behind(path, "large/"))) {
         answer_picture(d, rest, ALBUM_LARGE, out);
     } else if ((rest = behind(path, "since/"))) {
-        answer_since(d, rest, out);
+        answer_news(d, rest, 0, out);
+    } else if ((rest = behind(path, "groups/"))) {
+        answer_news(d, rest, 1, out);
     } else {
         refuse_with(out, 404, "nothing has this path");
     }
@@ -135,7 +141,9 @@ void desk_answer(void *user, const web_request *r, web_reply *out) {
     } else if (!path) {
         refuse_with(out, 403, "the address has no token, or not the one that reid review has told: open that again");
     } else if (strcmp(path, "decide") == 0) {
-        answer_decide(d, r, out);
+        answer_post(d, r, 1, out);
+    } else if (strcmp(path, "regroup") == 0) {
+        answer_post(d, r, 0, out);
     } else if (strcmp(r->method, "GET") != 0 && strcmp(r->method, "HEAD") != 0) {
         refuse_with(out, 405, "this path takes GET");
         out->allow = "GET";

@@ -1,9 +1,10 @@
 /* What the page of a review asks for over HTTP, and who may ask.
 
    Every path begins with a token, which nobody can guess: /TOKEN/ is the page, below it are page.css, page.js, data
-   (all of board_data), since/SEQ (board_since), small/ROW and large/ROW (JPEGs), and decide, which takes POST
-   (board_decide). Host has to be a name of this machine, so that no page of another name leads here; a POST has to come
-   from this page: its Origin is Host, its type is application/json. */
+   (all of board_data), since/SEQ (board_since), groups/VERSION (board_layer), small/ROW and large/ROW (JPEGs), and
+   decide (board_decide) and regroup (board_regroup), which take POST. Host has to be a name of this machine, so that no
+   page of another name leads here; a POST has to come from this page: its Origin is Host, its type is
+   application/json. */
 #ifndef REID_TOOLS_DESK_H
 #define REID_TOOLS_DESK_H
 

@@ -1,7 +1,8 @@
 'use strict';
-/* The page of reid review. What it shows is a function of two things alone: the groups as they were computed, and the
-   journal of decisions (lines), to which every tab and every other program adds. A decision counts when the server has
-   acknowledged it with its line. In a page that was written with --html there is no server: lines stay in the browser's
+/* The page of reid review. What it shows is a function of two things alone: the groups as they were computed (a layer,
+   see layers), and the journal of decisions (lines), to which every tab and every other program adds. A decision counts
+   when the server has acknowledged it with its line; the server computes groups anew from all of them, in the
+   background. In a page that was written with --html there is no server: lines stay in the browser's
    storage until they are saved as a file.
 
    Everything that comes from file names and names is put on the page as text, never as markup. */
@@ -17,13 +18,101 @@ const make = (tag, kind, words) => {
 const embedded = one('#data');
 const pictures = embedded ? JSON.parse(one('#pictures').textContent) : null;
 
-let base = null;      // ids, group, score, names, doubts, by, models: never changes
+let base = null;      // ids, by, models: never change; group, score, names, doubts: those of the layer that counts
+let layers = [];      // groups as they were computed, the oldest first
 let lines = [];       // the journal: line n is lines[n - 1]
 let rowsOf = null;    // id to rows
 let view = null;      // what both make, see look()
 let later = [];       // questions that were put off
 let busy = false;
 const mine = [];      // lines that were made here
+
+const QUICK = 1;      // seconds that grouping may take for doing so after every decision
+const LAYERS = 8;     // that are kept
+
+/* --- groups ----------------------------------------------------------------------------------------------------- */
+
+const newest = () => layers[layers.length - 1];
+const fresh = () => lines.length - newest().heeds; // decisions that the groups do not heed
+const isQuick = () => newest().seconds < QUICK;
+
+/* A layer counts as long as nothing that it heeds was undone since then: the newest such, so that what was undone comes
+   apart at once. Decisions that it does not heed are applied to it by look(). */
+function chooseLayer() {
+  const undone = lines.filter(line => line.what === 'undo');
+  const counts = layer => !undone.some(line => line.seq > layer.heeds && line.undoes <= layer.heeds);
+  const layer = [...layers].reverse().find(counts) || layers[0];
+  for (const field of ['group', 'score', 'names', 'doubts']) base[field] = layer[field];
+  const before = line => line.seq > layers[0].heeds && line.seq <= layer.heeds;
+  base.answered = lines.filter(line => before(line) && !line.undone && /same|different/.test(line.what)).length;
+}
+
+function takeLayer(layer) {
+  if (layers.length && layer.version <= newest().version) return;
+  layers.push(layer);
+  if (layers.length > LAYERS) layers.splice(1, 1); // the first is the one that heeds least
+}
+
+let following = false;
+const pause = ms => new Promise(resolve => setTimeout(resolve, ms));
+
+/* Waits for groups that are being computed, here or at the request of another tab. What is new since they were asked
+   for is asked for next. */
+async function follow(begin) {
+  if (embedded || following || !base) return;
+  following = true;
+  const asked = begin && !isQuick() ? fresh() : 0;
+  try {
+    let answer = begin ? await ask('regroup', {method: 'POST', headers: {'Content-Type': 'application/json'}}) : {};
+    for (let wait = 100; ; wait = Math.min(1000, wait * 1.5)) {
+      showRegroup();
+      if (!answer.error) answer = await ask('groups/' + newest().version);
+      if (answer.error) throw new Error(answer.error);
+      if (answer.layer) {
+        while (one('#group').open) await pause(100); // what somebody works at does not change under his hands
+        takeLayer(answer.layer);
+        show();
+        if (asked) toast('Grouped again with ' + answersInWords(asked) + '.');
+      }
+      if (!answer.grouping) break;
+      await pause(wait);
+    }
+    base.failed = 0;
+  } catch (error) {
+    base.failed = lines.length; // it is not tried again by itself until something is decided
+    toast(error.message, true);
+  }
+  following = false;
+  showQuestion();
+  showRegroup();
+  regroupIfQuick();
+}
+
+/* By itself where it is quick, and when no question is left; but not while somebody works at a group. */
+function regroupIfQuick() {
+  if (one('#group').open) return;
+  if (base.regroups && fresh() && base.failed !== lines.length && (isQuick() || !view.open.length)) follow(true);
+}
+
+const answersInWords = n => n === 1 ? '1 new answer' : n + ' new answers';
+
+function regroup() {
+  if (!base.regroups)
+    return toast(embedded ? 'A page in one file cannot group again: save the decisions, import them, and make it anew.'
+                          : 'The questions of --count stay the same: there is nothing to group again.');
+  if (!fresh()) return toast('The groups heed every answer already.');
+  return follow(true);
+}
+
+function showRegroup() {
+  const button = one('#regroup'), waits = following || !fresh() || !base.regroups;
+  button.hidden = base.regroups && isQuick();
+  button.setAttribute('aria-disabled', waits);
+  one('span', button).textContent = following ? 'Grouping …' : 'Regroup';
+  one('i', button).textContent = fresh() && base.regroups ? answersInWords(fresh()) : '';
+  if (following) document.body.dataset.grouping = '';
+  else delete document.body.dataset.grouping;
+}
 
 /* --- what holds ------------------------------------------------------------------------------------------------- */
 
@@ -119,6 +208,7 @@ function nameGroup(group, held, bases) {
 }
 
 function look() {
+  chooseLayer();
   const held = holding(), chain = chains(held), n = base.ids.length;
   const piece = Int32Array.from(base.group);
   const sets = growTogether(held, chain, piece, fallApart(held, chain, piece));
@@ -141,16 +231,17 @@ function look() {
   }
   const differs = new Set(held.different.map(p => pairKey(chain.joined.of(rowsOf.get(p.a)[0]),
                                                           chain.joined.of(rowsOf.get(p.b)[0]))));
-  const open = base.doubts.filter(([a, b]) => {
+  const isOpen = ([a, b]) => {
     if (held.none.has(base.ids[a]) || held.none.has(base.ids[b])) return false;
     const x = chain.joined.of(a), y = chain.joined.of(b);
     if (x === y || differs.has(pairKey(x, y))) return false;
     return groupOf[a] !== groupOf[b] || base.group[a] === base.group[b];
-  });
+  };
+  const open = base.doubts.filter(isOpen);
   for (const [a, b] of open) groupOf[a].doubt = groupOf[b].doubt = true;
   groups.sort((a, b) => b.rows.length - a.rows.length || a.rows[0] - b.rows[0]);
   if (nobody.rows.length) groups.push(nobody);
-  view = {groups, groupOf, open, nobody};
+  view = {groups, groupOf, open, nobody, isOpen};
 }
 
 /* --- decisions -------------------------------------------------------------------------------------------------- */
@@ -203,6 +294,7 @@ async function decide(...steps) {
   busy = false;
   document.body.removeAttribute('aria-busy');
   show();
+  regroupIfQuick();
   return good;
 }
 
@@ -213,6 +305,8 @@ async function catchUp() {
     takeLines(answer.decisions);
     if (answer.error) toast(answer.error, true);
     if (lines.length !== before) show();
+    if (answer.version > newest().version || answer.grouping) follow(false);
+    else regroupIfQuick();
   } catch (error) {
     toast(error.message, true);
   }
@@ -232,7 +326,8 @@ function undoLast() {
 /* What was undone is asked again at once. */
 async function undo(seq) {
   const line = lines[seq - 1], about = new Set(line.crops), enough = line.what === 'not a crop' ? 1 : 2;
-  const again = base.doubts.find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
+  const again = layers.flatMap(layer => layer.doubts)
+    .find(d => d.slice(0, 2).filter(r => about.has(base.ids[r])).length >= enough);
   if (again) asked = again, later = later.filter(d => d !== again);
   if (await decide({what: 'undo', undoes: seq})) toast('Undone: ' + inWords(line));
 }
@@ -352,7 +447,7 @@ let asked = null;
 function nextQuestion() {
   const same = d => p => p[0] === d[0] && p[1] === d[1];
   later = later.filter(d => view.open.some(same(d)));
-  if (asked && view.open.some(same(asked)) && !later.some(same(asked))) return asked;
+  if (asked && view.isOpen(asked) && !later.some(same(asked))) return asked; // also if new groups would not ask it
   const putOff = new Set(later.map(d => d[0] + ' ' + d[1]));
   return view.open.find(d => !putOff.has(d[0] + ' ' + d[1])) || later[0] || null;
 }
@@ -374,14 +469,20 @@ function showSide(side, row, other) {
   }
 }
 
+/* Questions that there are, with those that groups heed already. */
+const total = () => base.answered + base.doubts.length;
+
 function showQuestion() {
   asked = nextQuestion();
   one('#question').hidden = !asked;
   one('#finished').hidden = !!asked;
+  const more = following && fresh() > 0;
+  one('#finished h2').textContent = more ? 'Grouping again, with all answers …' : 'No question is left.';
+  one('#finished p').hidden = more;
   if (!asked) return;
   const [a, b, score] = asked;
-  one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + base.doubts.length +
-    ' left' + (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
+  one('#score').textContent = 'score ' + score.toFixed(3) + ' · ' + view.open.length + ' of ' + total() + ' left' +
+    (view.groupOf[a] === view.groupOf[b] ? ' · in one group now' : '');
   showSide('left', a, b);
   showSide('right', b, a);
   one('#question').dataset.pair = base.ids[a] + '\n' + base.ids[b];
@@ -600,12 +701,12 @@ function showHistory() {
 
 function showCounts() {
   const groups = view.groups.filter(g => !g.none), named = groups.filter(g => g.name).length;
-  const done = base.doubts.length - view.open.length, share = base.doubts.length ? done / base.doubts.length : 1;
+  const done = total() - view.open.length, share = view.open.length ? done / total() : 1;
   one('#counts').textContent = base.ids.length + ' crops · ' + groups.length + ' groups' +
     (named ? ', ' + named + ' named' : '');
   one('#progress i').style.width = 100 * share + '%';
   one('#progress').setAttribute('aria-valuenow', Math.round(100 * share));
-  one('#progress').title = done + ' of ' + base.doubts.length + ' questions answered';
+  one('#progress').title = done + ' of ' + total() + ' questions answered';
   one('#undo').disabled = !lines.some(line => line.what !== 'undo' && !line.undone);
   one('#save').disabled = lines.length === base.known;
 }
@@ -616,6 +717,7 @@ function show() {
   showQuestion();
   showGroups();
   showHistory();
+  showRegroup();
   reopen();
   document.body.dataset.seq = lines.length; // which line the page shows
 }
@@ -623,7 +725,7 @@ function show() {
 const keys = {
   s: answers.same, d: answers.different, l: answers.skip, u: undoLast, n: () => answers.name(0),
   m: () => answers.name(1), o: () => answers.open(0), p: () => answers.open(1), 1: () => answers.none(0),
-  2: () => answers.none(1), '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
+  2: () => answers.none(1), r: regroup, '?': () => one('#keys').showModal(), '/': () => one('#text').focus(),
 };
 const groupKeys = {x: inGroup.split, s: inGroup.together, c: inGroup.none, n: inGroup.name, u: undoLast};
 
@@ -640,7 +742,8 @@ function onKey(event) {
 function connect() {
   const click = (selector, action) => one(selector).addEventListener('click', action);
   click('#same', answers.same), click('#different', answers.different), click('#skip', answers.skip);
-  click('#undo', undoLast), click('#save', save), click('#help', () => one('#keys').showModal());
+  click('#undo', undoLast), click('#regroup', regroup);
+  click('#save', save), click('#help', () => one('#keys').showModal());
   ['#left', '#right'].forEach((side, i) => {
     click(side + ' .none', () => answers.none(i));
     click(side + ' .name', () => answers.name(i));
@@ -650,6 +753,7 @@ function connect() {
   for (const button of document.querySelectorAll('dialog .close'))
     button.addEventListener('click', () => button.closest('dialog').close());
   click('#naming button[value=cancel]', () => one('#naming').close(''));
+  one('#group').addEventListener('close', regroupIfQuick);
   one('#naming').addEventListener('close', () => {
     if (named) named(one('#naming').returnValue === 'ok' ? one('#new-name').value.trim() : null);
     named = null;
@@ -673,6 +777,7 @@ async function begin() {
     toast(error.message, true);
     return;
   }
+  layers = [base.layer];
   rowsOf = new Map();
   base.ids.forEach((id, r) => rowsOf.has(id) ? rowsOf.get(id).push(r) : rowsOf.set(id, [r]));
   lower = base.ids.map(id => id.toLowerCase());
@@ -685,6 +790,7 @@ async function begin() {
   }
   connect();
   show();
+  regroupIfQuick();
 }
 begin();
 })();

@@ -3,6 +3,7 @@
 
 #include "base/crc32.h"
 #include "base/memory.h"
+#include "weights/onnx_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,8 @@ void checkpoint_close(checkpoint *c) {
     free(c->preset);
     free(c->last_stride);
     free(c->network);
+    onnx_graph_free(c->graph);
+    free(c->head_activation);
     source_close(&c->source);
     memset(c, 0, sizeof *c);
     c->source.fd = -1;
@@ -162,7 +165,9 @@ static int deliver_strided(delivery *d, uint64_t at) {
     if (!reach_of(t, &reach)) return refuse(d->why, "its size overflows");
     unsigned char *all = mem_array((size_t)reach, size);
     int good = all ? 1 : text_no_memory(d->why);
-    good = good && source_read(&d->c->source, at, all, (size_t)(reach * size), d->why);
+    const storage *s = &d->c->storages[t->storage];
+    if (good && s->is_value) memcpy(all, &s->value, sizeof s->value);
+    else good = good && source_read(&d->c->source, at, all, (size_t)(reach * size), d->why);
     for (uint64_t n = 0; good && n < t->count; n++) {
         memcpy(d->piece + d->filled, all + from * size, size);
         d->filled += size;
@@ -208,7 +213,7 @@ int checkpoint_values(const checkpoint *c, const tensor *t, int (*put)(void *use
     d.piece = mem_alloc(PIECE);
     if (!d.piece) return text_no_memory(why);
     if (t->is_text) good = deliver_text(&d, s);
-    else if (is_contiguous(t)) good = deliver_contiguous(&d, at, t->count * size);
+    else if (is_contiguous(t) && !s->is_value) good = deliver_contiguous(&d, at, t->count * size);
     else good = deliver_strided(&d, at);
     free(d.piece);
     return good;

@@ -28,6 +28,8 @@ typedef struct storage {
     int has_crc, needed;
     int element;    /* bytes of one, as the first tensor that names it has it */
     int order;      /* in the file */
+    int is_value;   /* no bytes of the file: one float, `value`, which a tensor of strides 0 repeats */
+    float value;
 } storage;
 
 typedef struct tensor {
@@ -59,10 +61,11 @@ typedef struct checkpoint {
     char **keys;      /* text keys of the outermost dict: "epoch", "rank1", ... */
     size_t storage_count, storage_cap, tensor_count, tensor_cap, group_count, group_cap, key_count, key_cap;
     char *arch;       /* the text under "arch", if there is one: timm's training script writes the network's name */
-    char *preset, *last_stride, *network; /* of a safetensors file that was converted before */
+    char *preset, *last_stride, *network, *head_activation; /* of a safetensors file that was converted before */
     uint64_t pickle_at, pickle_bytes; /* the member data.pkl, for its checksum */
     uint32_t pickle_crc;
     int has_pickle_crc;
+    struct onnx_graph *graph; /* of an ONNX file: onnx_graph.h */
 } checkpoint;
 
 /* Zeroed ones are allowed. */

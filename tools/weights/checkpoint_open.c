@@ -2,6 +2,7 @@
 #include "weights/checkpoint_open.h"
 
 #include "weights/foreign_file.h"
+#include "weights/onnx_file.h"
 #include "weights/torch_file.h"
 
 #include <stdlib.h>
@@ -20,12 +21,6 @@ typedef struct signature {
 #define UNPACK "; unpack it first"
 #define OTHER ", not a PyTorch checkpoint; save the network's state_dict with PyTorch"
 
-/* Names are kept by the exporter unless it has joined batch norms with convolutions, for which there is no way back. */
-#define ONNX \
-    "an ONNX file, not a PyTorch checkpoint; convert the checkpoint that it was exported from. If that is lost and " \
-    "the names of the tensors were kept, in Python: safetensors.numpy.save_file({t.name: " \
-    "onnx.numpy_helper.to_array(t) for t in onnx.load(FILE).graph.initializer}, \"x.safetensors\"), and convert " \
-    "that; where batch norms were joined with convolutions they are missing, and only the checkpoint helps"
 /* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
 #define KERAS \
     "an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that its " \
@@ -46,9 +41,6 @@ static const signature SIGNATURES[] = {
     {0, 4, "\x28\xb5\x2f\xfd", NULL, "zstd data" UNPACK}, {0, 4, "Rar!", NULL, "a RAR archive" UNPACK},
     {0, 4, "\x89HDF", NULL, KERAS}, {0, 6, "\x93NUMPY", NULL, "a NumPy array" OTHER},
     {0, 4, "GGUF", NULL, "a GGUF file" OTHER}, {4, 4, "TFL3", NULL, "a TensorFlow Lite file" OTHER},
-    {0, 3, "\x08\x06\x12", NULL, ONNX}, {0, 3, "\x08\x07\x12", NULL, ONNX},
-    {0, 3, "\x08\x08\x12", NULL, ONNX}, {0, 3, "\x08\x09\x12", NULL, ONNX},
-    {0, 3, "\x08\x0a\x12", NULL, ONNX}, {0, 3, "\x08\x0b\x12", NULL, ONNX},
     {0, 4, "\x89PNG", NULL, "a picture; give the file with the network's weights"},
     {0, 3, "\xff\xd8\xff", NULL, "a picture; give the file with the network's weights"},
     {0, 4, "\x7f" "ELF", NULL, "a program or library, or a compiled engine" OTHER},
@@ -85,12 +77,13 @@ static int read_any(checkpoint *c, text *why) {
         if (size < s->at + s->len || memcmp(start + s->at, s->bytes, s->len) != 0) continue;
         return s->read ? s->read(c, why) : refuse(why, "this is %s", s->what);
     }
+    if (is_onnx(start, size)) return read_onnx(c, why);
     if (starts_with_count(start, size)) return read_wts(c, why);
     size_t zeros = 0;
     while (zeros < size && !start[zeros]) zeros++;
     if (zeros == size) return refuse(why, "the file begins with zeros only: a download that was not completed?");
     return refuse(why, is_text(start, size) ? "text; give the file with the network's weights"
-                                            : "no checkpoint that is known here (PyTorch, safetensors, .wts)");
+                                            : "no checkpoint that is known here (PyTorch, safetensors, ONNX, .wts)");
 }
 
 /* --- opening ------------------------------------------------------------------------------------------------------ */
@@ -100,8 +93,7 @@ static int by_group_and_name(const void *a, const void *b) {
     return x->group != y->group ? (x->group < y->group ? -1 : 1) : strcmp(x->name, y->name);
 }
 
-/* Sorts the tensors; a name may stand once in a group. */
-static int sort_tensors(checkpoint *c, text *why) {
+int checkpoint_sort(checkpoint *c, text *why) {
     if (!c->tensor_count) return refuse(why, "there are no tensors in it");
     qsort(c->tensors, c->tensor_count, sizeof *c->tensors, by_group_and_name);
     for (size_t i = 1; i < c->tensor_count; i++)
@@ -112,7 +104,7 @@ static int sort_tensors(checkpoint *c, text *why) {
 }
 
 static int finish_open(checkpoint *c, text *why) {
-    if (read_any(c, why) && sort_tensors(c, why)) return 1;
+    if (read_any(c, why) && checkpoint_sort(c, why)) return 1;
     if (!why->len) refuse(why, "cannot be read");
     checkpoint_close(c);
     return 0;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const FATE_NAMES[FATES] = {"used", "reshaped", "carried", "dropped", "neck", "unknown", "mismatched"};
+const char *const FATE_NAMES[FATES] = {"used", "reshaped", "carried", "dropped", "neck", "unknown", "mismatched",
+                                        "head"};
 
 /* --- layouts: how the tensors of a trunk are called --------------------------------------------------------------- */
 
@@ -378,6 +379,11 @@ static fate compare_shape(const tensor *t, const want *w, char *note, size_t siz
     char have[120], need[120];
     uint64_t count = 1;
     for (int i = 0; i < w->ndim; i++) count *= w->shape[i];
+    if (!count && t->ndim == w->ndim && t->count) { /* the projection, as wide as it is */
+        int same = 1;
+        for (int i = 0; i < w->ndim; i++) same = same && (!w->shape[i] || w->shape[i] == t->shape[i]);
+        if (same) return FATE_USED;
+    }
     if (t->ndim == w->ndim && memcmp(t->shape, w->shape, (size_t)t->ndim * sizeof *t->shape) == 0) return FATE_USED;
     add_shape(need, sizeof need, w->shape, w->ndim);
     if (t->ndim < 0) snprintf(have, sizeof have, "%llu values", (unsigned long long)t->count);
@@ -658,6 +664,20 @@ static int find_origin(mapping *m, const checkpoint *c, const network *networks,
     return 1;
 }
 
+/* A last layer that does not have ImageNet's 1000 classes: trained for something else, perhaps as the embedding. */
+static void find_wide(mapping *m) {
+    size_t prefix = strlen(m->prefix), tail = strlen(".weight");
+    for (size_t i = 0; i < m->count; i++) {
+        const tensor *t = m->at[i].from;
+        size_t len = strlen(t->name);
+        if (m->at[i].what != FATE_CARRIED || t->ndim != 2 || t->shape[0] == 1000 || len < prefix + tail) continue;
+        int name = (int)(len - prefix - tail);
+        snprintf(m->wide, sizeof m->wide, "%.80s is %llu wide, not ImageNet's 1000 classes: if the embedding is what "
+                 "comes out of it, --head %.*s takes it", t->name, (unsigned long long)t->shape[0],
+                 name < 60 ? name : 60, t->name + prefix);
+    }
+}
+
 /* timm's tf_ variants have the tensors of the others: only a name tells them apart. */
 static void find_twin(mapping *m, const checkpoint *c, const char *asked, const char *file) {
     if (asked || m->origin || strncmp(m->network->name, "efficientnet_b", 14) != 0) return;
@@ -729,6 +749,7 @@ int mapping_find(mapping *m, const checkpoint *c, const network *networks, size_
     }
     if (preset) m->preset = preset, m->preset_why = preset_why;
     find_twin(m, c, asked, file);
+    find_wide(m);
     find_problem(m, c);
     if (m->differs[0] && !asked && !m->problem.len)
         text_printf(&m->problem, "%s; --net %s converts it all the same", m->differs, m->network->name);

@@ -8,7 +8,7 @@
 typedef struct want {
     char *name;
     int ndim;
-    uint64_t shape[MAX_DIMS];
+    uint64_t shape[MAX_DIMS]; /* 0: any */
 } want;
 
 /* A network of the library, with or without its head. */
@@ -26,6 +26,7 @@ typedef enum fate {
     FATE_NECK,       /* changes the embedding, and the network does not have it */
     FATE_UNKNOWN,
     FATE_MISMATCHED, /* wanted, but of another shape or type */
+    FATE_HEAD,       /* went into the head that was asked for: head_make.h */
     FATES
 } fate;
 
@@ -55,6 +56,7 @@ typedef struct mapping {
     char others[200];                /* other groups that fit as well */
     char differs[300];               /* what the origin's network does differently from this one; "" for nothing */
     char ambiguous[384];  /* another network has the same tensors, and nothing says which it is; or empty */
+    char wide[200]; /* the last layer has no 1000 classes: it may be the embedding; or empty */
     text problem;                    /* why nothing can be made of it; empty if something can */
 } mapping;
 

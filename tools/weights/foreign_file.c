@@ -42,7 +42,8 @@ static int header_metadata(header *h) {
         char **to = strcmp(h->key.s, "reid.preset") == 0        ? &h->c->preset
                     : strcmp(h->key.s, "reid.last_stride") == 0 ? &h->c->last_stride
                     : strcmp(h->key.s, "reid.network") == 0     ? &h->c->network
-                                                                : NULL;
+                    : strcmp(h->key.s, "reid.head_activation") == 0 ? &h->c->head_activation
+                                                                    : NULL;
         if (!to) continue;
         free(*to);
         *to = mem_copy(h->value.s, h->value.len);

@@ -26,41 +26,6 @@ static int is_replaced(const head_write_request *r, const char *name) {
     return 0;
 }
 
-/* The new tensors as a checkpoint in memory, whose values are `bytes`. */
-static int add_new(checkpoint *c, const head_write_request *r, text *bytes, text *why) {
-    if (add_group(c, "") < 0) return text_no_memory(why);
-    for (size_t i = 0; i < r->count; i++) {
-        const new_tensor *from = &r->tensors[i];
-        tensor t;
-        memset(&t, 0, sizeof t);
-        t.type = dtype_named("F32");
-        t.ndim = from->ndim;
-        memcpy(t.shape, from->shape, sizeof from->shape);
-        t.storage = c->storage_count;
-        t.name = mem_copy(from->name, strlen(from->name));
-        if (!t.name || !GROW(c->storages, c->storage_count, c->storage_cap) || !set_contiguous(&t)) {
-            free(t.name);
-            return text_no_memory(why);
-        }
-        storage *s = &c->storages[c->storage_count++];
-        memset(s, 0, sizeof *s);
-        s->at = bytes->len;
-        s->bytes = 4 * t.count;
-        for (uint64_t k = 0; k < t.count; k++) {
-            uint32_t bits;
-            memcpy(&bits, &from->values[k], 4);
-            for (int shift = 0; shift < 32; shift += 8) text_putc(bytes, (char)(bits >> shift & 255));
-        }
-        if (!add_tensor(c, &t, why)) {
-            free(t.name);
-            return 0;
-        }
-    }
-    if (text_failed(bytes)) return text_no_memory(why);
-    source_memory(&c->source, bytes->s, bytes->len);
-    return 1;
-}
-
 /* The old tensors that stay, then the new ones; NULL with the reason in why. */
 static outgoing *list_tensors(const head_write_request *r, const checkpoint *old, const checkpoint *added,
                               size_t *count, text *why) {
@@ -106,9 +71,8 @@ int head_write(const head_write_request *r, uint64_t *size, text *why) {
     checkpoint old, added;
     text bytes = TEXT_INIT;
     memset(&added, 0, sizeof added);
-    added.source.fd = -1;
     if (!checkpoint_open(&old, r->from, why)) return 0;
-    int good = add_new(&added, r, &bytes, why) && write_file(r, &old, &added, size, why);
+    int good = new_tensors(&added, r->tensors, r->count, &bytes, why) && write_file(r, &old, &added, size, why);
     checkpoint_close(&added);
     checkpoint_close(&old);
     text_free(&bytes);

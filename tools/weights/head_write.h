@@ -3,13 +3,7 @@
 #define REID_TOOLS_HEAD_WRITE_H
 
 #include "base/files.h"
-
-typedef struct new_tensor {
-    char name[80];
-    int ndim;
-    uint64_t shape[2];
-    const float *values;
-} new_tensor;
+#include "weights/new_tensors.h"
 
 typedef struct head_write_request {
     const char *from, *to;         /* safetensors */

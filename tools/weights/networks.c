@@ -36,6 +36,7 @@ static void add_want(const char *name, reid_tensor_status status, const char *no
         }
         at = *end == ',' ? end + 1 : end;
     }
+    if (strncmp(name, "projection.", 11) == 0) w->shape[0] = 0; /* as wide as it is */
 }
 
 static int by_name(const void *a, const void *b) { return strcmp(((const want *)a)->name, ((const want *)b)->name); }

@@ -6,6 +6,8 @@
 --     |
 --     +-- embedding_<fingerprint> >---- template >---- identity
 --
+--   decision                                 what people said about crops, whichever models they are embedded by
+--
 -- Needs pgvector 0.8.4 or newer: halves with HNSW came with 0.7.0, iterative scans with 0.8.0, and 0.8.4 mends searches
 -- of an index that is being written.
 
@@ -71,6 +73,14 @@ CREATE INDEX template_camera ON reid.template (left(camera, 100)); -- a camera h
 CREATE INDEX template_seen ON reid.template (seen);
 CREATE INDEX template_source ON reid.template (source_hash) WHERE source_hash <> 0;
 
+-- What people decided about crops (`reid review`), in the order in which they did: each row is the line that a file of
+-- decisions has, with its checksum. Rows are only ever added; one that takes another back is a new one. As json and not
+-- jsonb, because the bytes of a line count, and because a file name that is not UTF-8 is written with lone surrogates.
+CREATE TABLE reid.decision (
+    seq  bigint PRIMARY KEY CHECK (seq > 0), -- 1, 2 and so on without a gap; the same as in the line
+    line json NOT NULL CHECK (octet_length(line::text) < 1048576)
+);
+
 -- What a writer has stored last, under a number that nobody can guess: whoever loses the connection during a COMMIT
 -- finds out here whether it has happened. The next commit takes it away again.
 CREATE TABLE reid.stored (
@@ -114,7 +124,8 @@ CREATE TABLE reid.failure (
 -- Begins a change of templates or of the threshold, in the transaction that makes it: they are for this embedder, which
 -- must still be the gallery's. Writers hold the lock together; whoever changes what `gallery` says, or looks for
 -- identities that nobody uses, takes it alone, with pg_advisory_xact_lock(1919248740, 1). Returns the token of the
--- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten.
+-- transaction; the one of the writer's last transaction, which it knows the end of, is forgotten, and has to be there:
+-- a server that has crashed behind a pool of connections may have lost what was committed without waiting for the disk.
 CREATE FUNCTION reid.writing(embedder int, last_one uuid) RETURNS uuid LANGUAGE plpgsql AS $$
 DECLARE
     ours uuid;
@@ -126,6 +137,9 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     DELETE FROM reid.stored WHERE token = last_one;
+    IF last_one IS NOT NULL AND NOT FOUND THEN
+        RAISE EXCEPTION 'the server has lost what was stored last' USING ERRCODE = 'RD001';
+    END IF;
     INSERT INTO reid.stored DEFAULT VALUES RETURNING token INTO ours;
     RETURN ours;
 END $$;
@@ -148,6 +162,7 @@ BEGIN
     SELECT string_agg(format('reid.%I', 'embedding_' || fingerprint), ', ') INTO tables FROM reid.model;
     EXECUTE 'GRANT INSERT, DELETE ON reid.template, reid.identity, reid.stored' || coalesce(', ' || tables, '')
         || ' TO reid_writer';
+    GRANT INSERT ON reid.decision TO reid_writer;
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
     GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
     GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock

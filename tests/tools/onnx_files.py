@@ -1,0 +1,452 @@
+"""ONNX files written by hand, as exporters write them, and what reid convert makes of them.
+
+    python onnx_files.py test REID RESNET.safetensors EFFICIENTNET.safetensors PICTURE.ppm     in an empty folder
+    python onnx_files.py seeds FOLDER          small files for tests/fuzz/fuzz_onnx.c
+
+The weights are of `cli_files weights`. A graph with batch norms must give the bits of the file that it was made of;
+where they are joined with convolutions, its embedding. Every malformed file has its own message.
+Prints one line for each failure and "N passed, N failed" at the end.
+"""
+import json
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+
+passed = failed = 0
+
+
+# --- protobuf ---------------------------------------------------------------------------------------------------------
+def varint(n):
+    out = bytearray()
+    n &= (1 << 64) - 1
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes(out + bytes([n]))
+
+
+def number(field, n):
+    return varint(field << 3) + varint(n)
+
+
+def data(field, b):
+    b = b.encode() if isinstance(b, str) else b
+    return varint(field << 3 | 2) + varint(len(b)) + b
+
+
+def real(field, x):
+    return varint(field << 3 | 5) + struct.pack("<f", x)
+
+
+TYPES = {"float32": 1, "float16": 10, "float64": 11, "int64": 7, "int8": 3}
+
+
+def tensor(name, a, packed=False):
+    out = b"".join(number(1, d) for d in a.shape) + number(2, TYPES[a.dtype.name]) + data(8, name)
+    return out + data(4 if packed else 9, a.tobytes())
+
+
+def attribute(name, value):
+    if isinstance(value, float):
+        return data(1, name) + real(2, value) + number(20, 1)
+    if isinstance(value, str):
+        return data(1, name) + data(4, value) + number(20, 3)
+    if isinstance(value, bytes):
+        return data(1, name) + data(5, value) + number(20, 4)
+    if isinstance(value, list):
+        return data(1, name) + b"".join(number(8, v) for v in value) + number(20, 7)
+    return data(1, name) + number(3, value) + number(20, 2)
+
+
+def node(op, inputs, output, **attributes):
+    name = attributes.pop("name", output)
+    domain = attributes.pop("domain", "")
+    return b"".join(data(1, i) for i in inputs) + data(2, output) + data(3, name) + data(4, op) + b"".join(
+        data(5, attribute(k, v)) for k, v in attributes.items()) + (data(7, domain) if domain else b"")
+
+
+def model(nodes, tensors, before=b"", after=b""):
+    graph = b"".join(data(1, n) for n in nodes) + b"".join(data(5, t) for t in tensors) + data(11, data(1, "image"))
+    start = number(1, 8) + data(2, "pytorch") + data(3, "2.4.1")
+    return start + before + data(7, graph) + data(8, number(2, 17)) + after
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+class Graph:
+    """A network of torchvision's tensors. join: batch norms with convolutions; same: TensorFlow's padding;
+    change(node op, name, attributes) may return other attributes, or another operation."""
+
+    def __init__(self, tensors, join=False, same=False, last_stride=2, change=None, dtype=np.float32, packed=False,
+                 constants=False, epsilon=1e-5):
+        self.t, self.join, self.same, self.last_stride = tensors, join, same, last_stride
+        self.change, self.dtype, self.packed, self.constants = change, dtype, packed, constants
+        self.epsilon = epsilon
+        self.nodes, self.tensors, self.count = [], [], 0
+
+    def value(self, name, array):
+        array = np.ascontiguousarray(array).astype(self.dtype)
+        if self.constants:
+            self.nodes.append(node("Constant", [], name, value=tensor("", array)))
+        else:
+            self.tensors.append(tensor(name, array, self.packed))
+        return name
+
+    def add(self, op, inputs, name=None, **attributes):
+        self.count += 1
+        name = name or "%s_%d" % (op, self.count)
+        if self.change:
+            op, attributes = self.change(op, name, attributes) or (op, attributes)
+        self.nodes.append(node(op, inputs, name, **attributes))
+        return name
+
+    def conv(self, x, name, norm, stride=1, bias=None):
+        w = self.t[name + ".weight"]
+        k = w.shape[2]
+        pads = [(k - 1) // 2] * 4
+        if self.same and stride == 2 and k > 1:
+            pads = [(k - 2) // 2] * 2 + [(k - 1) // 2] * 2
+        how = dict(strides=[stride] * 2, pads=pads, kernel_shape=[k, k], dilations=[1, 1],
+                   group=int(w.shape[0]) if w.shape[1] == 1 and w.shape[0] > 1 and k > 1 else 1)
+        inputs = [x]
+        if norm and self.join:
+            g, b, m, v = (self.t[norm + "." + p].astype(np.float64) for p in ("weight", "bias", "running_mean",
+                                                                             "running_var"))
+            s = g / np.sqrt(v + self.epsilon)
+            self.count += 2
+            inputs += [self.value("onnx::Conv_%d" % self.count, w * s.reshape(-1, 1, 1, 1)),
+                       self.value("onnx::Conv_%d" % (self.count + 1), b - m * s)]
+            return self.add("Conv", inputs, "/" + name, **how)
+        inputs.append(self.value(name + ".weight", w))
+        if bias:
+            inputs.append(self.value(name + ".bias", self.t[name + ".bias"]))
+        y = self.add("Conv", inputs, "/" + name, **how)
+        if not norm:
+            return y
+        stats = [self.value(norm + "." + p, self.t[norm + "." + p]) for p in ("weight", "bias", "running_mean",
+                                                                          "running_var")]
+        return self.add("BatchNormalization", [y] + stats, "/" + norm, epsilon=self.epsilon)
+
+    def silu(self, x):
+        return self.add("Mul", [x, self.add("Sigmoid", [x])])
+
+    def resnet(self):
+        x = self.add("Relu", [self.conv("image", "conv1", "bn1", 2)])
+        x = self.add("MaxPool", [x], strides=[2, 2], pads=[1, 1, 1, 1], kernel_shape=[3, 3], ceil_mode=0)
+        for layer in range(1, 5):
+            for block in range(9):
+                p = "layer%d.%d." % (layer, block)
+                if p + "conv1.weight" not in self.t:
+                    break
+                stride = 1 if layer == 1 or block else self.last_stride if layer == 4 else 2
+                y = self.add("Relu", [self.conv(x, p + "conv1", p + "bn1")])
+                y = self.add("Relu", [self.conv(y, p + "conv2", p + "bn2", stride)])
+                y = self.conv(y, p + "conv3", p + "bn3")
+                if block == 0:
+                    x = self.conv(x, p + "downsample.0", p + "downsample.1", stride)
+                x = self.add("Relu", [self.add("Add", [y, x])])
+        return self.end(x, "fc")
+
+    def efficientnet(self):
+        strides = {2: 2, 3: 2, 4: 2, 6: 2}
+        x = self.silu(self.conv("image", "features.0.0", "features.0.1", 2))
+        for stage in range(1, 8):
+            for block in range(9):
+                p = "features.%d.%d.block." % (stage, block)
+                if p + "0.0.weight" not in self.t:
+                    break
+                y, k = x, 0
+                if p + "3.0.weight" in self.t:
+                    y, k = self.silu(self.conv(y, p + "0.0", p + "0.1")), 1
+                y = self.silu(self.conv(y, p + "%d.0" % k, p + "%d.1" % k, 1 if block else strides.get(stage, 1)))
+                s = self.add("GlobalAveragePool", [y])
+                s = self.silu(self.conv(s, p + "%d.fc1" % (k + 1), None, bias=True))
+                s = self.add("Sigmoid", [self.conv(s, p + "%d.fc2" % (k + 1), None, bias=True)])
+                y = self.conv(self.add("Mul", [s, y]), p + "%d.0" % (k + 2), p + "%d.1" % (k + 2))
+                x = self.add("Add", [y, x]) if block else y
+        return self.end(self.silu(self.conv(x, "features.8.0", "features.8.1")), "classifier.1")
+
+    def end(self, x, last):
+        x = self.add("Flatten", [self.add("GlobalAveragePool", [x], "/avgpool")], axis=1)
+        if last + ".weight" in self.t:
+            self.add("Gemm", [x, self.value(last + ".weight", self.t[last + ".weight"]),
+                              self.value(last + ".bias", self.t[last + ".bias"])], transB=1)
+        return self
+
+    def bytes(self):
+        return model(self.nodes, self.tensors)
+
+
+# --- tests ------------------------------------------------------------------------------------------------------------
+def read(path):
+    with open(path, "rb") as f:
+        b = f.read()
+    n = struct.unpack("<Q", b[:8])[0]
+    header = json.loads(b[8:8 + n])
+    header.pop("__metadata__", None)
+    return {k: np.frombuffer(b, "<f4", int(np.prod(t["shape"])), 8 + n + t["data_offsets"][0]).reshape(t["shape"])
+            for k, t in header.items()}
+
+
+def run(*arguments):
+    return subprocess.run([REID, *arguments], capture_output=True, text=True)
+
+
+def embedding(weights, *options):
+    r = run("embed", "-q", "--device", "cpu", "-m", weights, "--preset", "torchreid", "--size", "40x33", *options,
+            PICTURE, "-o", "e.npy")
+    assert r.returncode == 0, r.stderr
+    return np.load("e.npy")[0].astype(np.float64)
+
+
+def fingerprint(path):
+    return [line for line in run("inspect", path).stdout.split("\n") if line.startswith("fingerprint")]
+
+
+def outcome(good, what, why):
+    global passed, failed
+    passed, failed = passed + bool(good), failed + (not good)
+    if not good:
+        print("FAIL", what + ":", why)
+
+
+def expect(what, content, original, *options, exact=True, network=None, says="", convert=()):
+    """original: the safetensors file that the graph was made of."""
+    with open("in.onnx", "wb") as f:
+        f.write(content)
+    r = run("convert", *convert, "in.onnx", "out.safetensors")
+    if r.returncode or says not in r.stdout:
+        return outcome(False, what, r.stdout + r.stderr)
+    if exact:
+        return outcome(fingerprint("out.safetensors") == fingerprint(original), what, "another fingerprint")
+    apart = np.abs(embedding("out.safetensors") - embedding(original, *options)).max()
+    print("%-40s off by %.1e" % (what, apart))
+    outcome(apart < 1e-6, what, "embeddings are %g apart" % apart)
+
+
+def refused(what, content, says, *options):
+    with open("bad.onnx", "wb") as f:
+        f.write(content)
+    r = run("convert", *options, "bad.onnx", "no.safetensors")
+    outcome(r.returncode == 2 and says in r.stderr and not os.path.exists("no.safetensors"), what,
+            "exit %d: %s" % (r.returncode, r.stderr.strip()))
+    if os.path.exists("no.safetensors"):
+        os.remove("no.safetensors")
+
+
+def networks(r50, b0):
+    resnet, effnet = read(r50), read(b0)
+    rng = np.random.default_rng(1)
+    expect("ResNet-50", Graph(resnet).resnet().bytes(), r50, says="ONNX 8, pytorch 2.4.1, 265 tensors")
+    expect("EfficientNet-B0", Graph(effnet).efficientnet().bytes(), b0)
+    expect("tensors in constants", Graph(effnet, constants=True).efficientnet().bytes(), b0)
+    expect("float_data", Graph(effnet, packed=True).efficientnet().bytes(), b0)
+    expect("doubles", Graph(effnet, dtype=np.float64).efficientnet().bytes(), b0)
+    expect("ResNet-50, joined", Graph(resnet, join=True).resnet().bytes(), r50, exact=False)
+    expect("the last stride", Graph(resnet, join=True, last_stride=1).resnet().bytes(), r50, "--last-stride", "1",
+           exact=False, says="last stride  1 (named in the file)")
+    expect("EfficientNet-B0, joined", Graph(effnet, join=True).efficientnet().bytes(), b0, exact=False)
+    expect("TensorFlow's padding", Graph(effnet, join=True, same=True, epsilon=1e-3).efficientnet().bytes(), b0,
+           "--net", "tf_efficientnet_b0", exact=False, says="network      tf_efficientnet_b0")
+    tiny = Graph(resnet, join=True).resnet()
+    shuffled = sorted(tiny.tensors, key=lambda t: rng.random())
+    expect("tensors in any order", model(tiny.nodes, shuffled), r50, exact=False)
+    shared = Graph(effnet).efficientnet() # equal tensors stand once, and nodes hand them on
+    kept = {t: t for t in shared.tensors}
+    twice = tensor("features.1.0.block.1.fc1.bias", effnet["features.1.0.block.1.fc1.bias"])
+    kept.pop(twice)
+    once = tensor("shared", effnet["features.1.0.block.1.fc1.bias"])
+    hand_on = [node("Identity", ["shared"], "half_way"),
+               node("Identity", ["half_way"], "features.1.0.block.1.fc1.bias")]
+    expect("tensors that nodes hand on", model(hand_on + shared.nodes, [*kept, once]), b0)
+    head = {"fc.weight": rng.normal(size=(7, 2048)).astype(np.float32), "fc.bias": np.zeros(7, np.float32)}
+    with_head = Graph({**resnet, **head}).resnet().bytes()
+    with open("in.onnx", "wb") as f:
+        f.write(with_head)
+    r = run("convert", "--head", "fc", "in.onnx", "out.safetensors")
+    features = embedding(r50, "--raw")
+    apart = np.abs(embedding("out.safetensors", "--raw") - head["fc.weight"].astype(np.float64) @ features).max()
+    outcome(r.returncode == 0 and apart < 1e-5 * np.abs(features).sum(), "a head", r.stderr + str(apart))
+    turned = Graph(resnet).resnet()
+    turned.add("MatMul", ["/avgpool", turned.value("onnx::MatMul_9", head["fc.weight"].T)])
+    with open("in.onnx", "wb") as f:
+        f.write(turned.bytes())
+    r = run("convert", "--head", "onnx::MatMul_9", "in.onnx", "turned.safetensors")
+    outcome(r.returncode == 0 and fingerprint("turned.safetensors") == fingerprint("out.safetensors"),
+            "a head that is turned", r.stderr)
+    return resnet, effnet
+
+
+def misfits(resnet, effnet):
+    def changed(op, name, **other):
+        def change(have, at, attributes):
+            if at == name:
+                return op or have, {**attributes, **other}
+        return change
+
+    def r(what, change, says, *options, **how):
+        refused(what, Graph(resnet, change=change, dtype=np.float16, **how).resnet().bytes(), says, *options)
+
+    def e(what, change, says, *options, **how):
+        refused(what, Graph(effnet, change=change, **how).efficientnet().bytes(), says, *options)
+
+    has_not = ", as network resnet50 has it not"
+    r("a stride", changed(None, "/layer2.0.conv1", strides=[2, 2]), 'node "/layer2.0.conv1" (Conv): another stride'
+      + has_not)
+    r("strides of the last layer", changed(None, "/layer4.0.conv2", strides=[1, 1]),
+      'node "/layer4.0.downsample.0" (Conv): another stride than beside it' + has_not)
+    r("padding", changed(None, "/layer1.0.conv2", pads=[0, 0, 0, 0]), 'node "/layer1.0.conv2" (Conv): other padding'
+      + has_not)
+    r("padding at the end", changed(None, "/layer2.0.conv2", pads=[0, 0, 1, 1]),
+      'node "/layer2.0.conv2" (Conv): TensorFlow\'s padding' + has_not)
+    r("dilation", changed(None, "/layer1.0.conv2", dilations=[2, 2]),
+      'node "/layer1.0.conv2" (Conv): dilated' + has_not)
+    r("groups", changed(None, "/layer1.0.conv2", group=32), 'node "/layer1.0.conv2" (Conv): other groups' + has_not)
+    r("an epsilon", changed(None, "/layer1.0.bn2", epsilon=1e-3),
+      'node "/layer1.0.bn2" (BatchNormalization): another epsilon' + has_not)
+    r("an activation", changed("LeakyRelu", "Relu_3"), 'node "Relu_3" (LeakyRelu): an operation' + has_not)
+    r("an operation of another domain", changed(None, "Relu_3", domain="com.microsoft"),
+      'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)
+    r("an activation less", changed("Identity", "Relu_3"), "the graph has 47 Relu, 15 Add, 1 MaxPool, 0 Sigmoid, 0 Mul "
+      "and 0 means, network resnet50 has 48, 15, 1, 0, 0 and 0")
+    r("a pool", changed(None, "MaxPool_4", ceil_mode=1), 'node "MaxPool_4" (MaxPool): another pool' + has_not)
+    r("another pool at the end", changed("Pow", "/avgpool"),
+      'node "/avgpool" (Pow): not the mean over all pixels behind the last convolution' + has_not)
+    r("kernels of one number", changed(None, "/conv1", strides=[2]),
+      'node "/conv1" (Conv): strides has 1 numbers, 2 are needed')
+    wide = {**resnet, "layer2.1.conv2.weight": np.zeros((128, 4, 3, 3), np.float32)}
+    refused("weights of another shape", Graph(wide, dtype=np.float16).resnet().bytes(),
+            'node "/layer2.1.conv2" (Conv): its weights are '
+            "[128, 4, 3, 3], network resnet50 needs [128, 128, 3, 3] there (layer2.1.conv2)")
+    short = {k: v for k, v in resnet.items() if not k.startswith("layer4.2.")}
+    refused("a block less", Graph(short, dtype=np.float16).resnet().bytes(),
+            "the graph has no convolution for layer4.2.conv1 (network resnet50)")
+    g = Graph(resnet, dtype=np.float16).resnet()
+    g.nodes[0] = g.nodes[0].replace(b"image", b"clean")
+    refused("preprocessing", model([node("Sub", ["image", "mean"], "clean")] + g.nodes, g.tensors),
+            'node "clean" (Sub) '
+            "changes the pixels before the first convolution, which is the preset's part here")
+    refused("a circle", model(g.nodes + [node("Sub", ["Relu_3"], "clean")], g.tensors),
+            'node "/conv1" (Conv) uses what a later node makes')
+    refused("a value twice", model(g.nodes + [node("Sub", ["image"], "/conv1")], g.tensors),
+            'two nodes make the value "/conv1"')
+    e("TensorFlow's padding, denied", None, "its padding is TensorFlow's: the network is tf_efficientnet_b0, not "
+      "efficientnet_b0", "--net", "efficientnet_b0", same=True, join=True)
+    e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an operation, as network '
+      "efficientnet_b0 has it not")
+
+
+def malformed():
+    def t(**how):
+        """A graph of one tensor, of two floats unless something else is said."""
+        fields = {"dims": number(1, 2), "type": number(2, 1), "name": data(8, "a"), "raw": data(9, b"\0" * 8)}
+        fields.update(how)
+        return model([], [b"".join(fields.values())])
+
+    two = tensor("a", np.zeros(2, np.float32))
+    start = number(1, 8) + data(2, "x")
+    rows = [
+        ("no graph", start, "an ONNX file without a graph"),
+        ("two graphs", model([], [two], after=data(7, b"")), "an ONNX file with a second graph, or none"),
+        ("a graph that is a number", start + number(7, 1), "an ONNX file with a second graph, or none"),
+        ("cut off in a field", model([], [two])[:-2], "protobuf: a field reaches past the end of what it lies in"),
+        ("cut off in a number", start + b"\x80", "protobuf: a number is cut off at byte"),
+        ("cut off after a key", start + b"\x3a", "protobuf: a number is cut off at byte"),
+        ("a number without end", start + b"\xff" * 12, "protobuf: a number is too large at byte"),
+        ("a number above 64 bits", start + b"\x38" + b"\xff" * 9 + b"\x02", "protobuf: a number is too large at byte"),
+        ("field 0", start + b"\x00\x01", "protobuf: an impossible field at byte"),
+        ("a group", start + b"\x3b\x3c", "protobuf: a field of no known kind at byte"),
+        ("a field beyond its message", start + data(7, b"\x2a\x7f"), "protobuf: a field reaches past the end"),
+        ("a tensor that is a number", start + data(7, number(5, 1)), "a node or a tensor of the graph is none"),
+        ("a sparse tensor", start + data(7, data(15, b"")), "the graph has sparse tensors, which are not read here"),
+        ("nothing in it", model([], []), "there are no tensors in it"),
+        ("only integers", t(type=number(2, 7), raw=data(9, b"\0" * 16)), "there are no tensors in it"),
+        ("no name", t(name=b""), "a tensor has no name"),
+        ("two names", t(name=data(8, "a") + data(8, "b")), 'a tensor has two names, the first is "a"'),
+        ("a name with a 0", t(name=data(8, b"a\0b")), "protobuf: the name of a tensor has a byte 0 in it"),
+        ("a long name", t(name=data(8, "a" * 600)), "protobuf: the name of a tensor is too long"),
+        ("a name that is a number", t(name=number(8, 1)), "protobuf: the name of a tensor is no text"),
+        ("a name twice", model([], [two, two]), 'two tensors are named "a"'),
+        ("too few values", t(raw=data(9, b"\0" * 7)), 'tensor "a" has 7 bytes of values, its shape needs 8'),
+        ("no values", t(raw=b""), 'tensor "a" has 0 bytes of values, its shape needs 8'),
+        ("too many values", t(raw=data(9, b"\0" * 12)), 'tensor "a" has 12 bytes of values, its shape needs 8'),
+        ("values twice", t(raw=data(9, b"\0" * 4) * 2), 'tensor "a": its values are in more than one piece'),
+        ("values one by one", t(raw=real(4, 1) + real(4, 1)), 'tensor "a": its values are in more than one piece'),
+        ("values of another type", t(raw=data(10, b"\0" * 8)),
+         'tensor "a": its values are in the field of another type'),
+        ("halves in integers", t(type=number(2, 10), raw=data(5, b"\0\0")), 'tensor "a": its values are in int32_data'),
+        ("segments", t(raw=data(3, b"")), 'tensor "a": its values are in segments; raw_data is read here'),
+        ("another file", t(raw=data(13, data(1, "location") + data(2, "x.data")) + number(14, 1)),
+         'tensor "a" keeps its values in another file (external data); save the model as one'),
+        ("a negative side", t(dims=number(1, -1)), "a tensor has a negative dimension"),
+        ("nine sides", t(dims=number(1, 1) * 9), "a tensor has more than 8 dimensions"),
+        ("sides that overflow", t(dims=number(1, 1 << 40) * 2), 'tensor "a": its size overflows'),
+        ("bytes that overflow", t(dims=number(1, 1 << 62)), 'tensor "a": its size overflows'),
+        ("sides that are no numbers", t(dims=real(1, 2)), "a tensor's dimensions are no numbers"),
+        ("packed sides, cut off", t(dims=data(1, b"\x82")), "protobuf: a number is cut off at byte"),
+        ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]), "an attribute is none"),
+        ("an attribute without name", model([node("Conv", [], "y") + data(5, number(3, 1))], [two]),
+         'node "y" (Conv): an attribute has no name'),
+        ("padding by a strange word", model([node("Conv", [], "y", auto_pad="SAME")], [two]),
+         'node "y" (Conv): auto_pad is "SAME"'),
+        ("too many inputs", model([b"\x0a\x00" * 5000], [two]), "a node has more than 4096 inputs or outputs"),
+        ("too many nodes", model([b""] * 70000, [two]), "more than 65536 nodes"),
+    ]
+    for what, content, says in rows:
+        refused(what, content, says)
+    unpacked = t(dims=data(1, varint(2)))
+    refused("packed sides, of a strange network", unpacked, 'its 1 tensors ("a", ...) are called as in no network')
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+def tiny_resnet():
+    t = {}
+    for name, norm, shape in (("conv1", "bn1", (2, 3, 1, 1)), ("layer1.0.conv1", "layer1.0.bn1", (2, 2, 1, 1)),
+                              ("layer1.0.conv2", "layer1.0.bn2", (2, 2, 3, 3)),
+                              ("layer1.0.conv3", "layer1.0.bn3", (4, 2, 1, 1)),
+                              ("layer1.0.downsample.0", "layer1.0.downsample.1", (4, 2, 1, 1))):
+        t[name + ".weight"] = np.ones(shape, np.float32)
+        t.update({norm + "." + p: np.ones(shape[0], np.float32) for p in ("weight", "bias", "running_mean",
+                                                                         "running_var")})
+    return {**t, "fc.weight": np.ones((2, 4), np.float32), "fc.bias": np.ones(2, np.float32)}
+
+
+def tiny_efficientnet():
+    t, p = {}, "features.1.0.block."
+    for name, norm, shape in (("features.0.0", "features.0.1", (2, 3, 3, 3)), (p + "0.0", p + "0.1", (2, 1, 3, 3)),
+                              (p + "1.fc1", None, (1, 2, 1, 1)), (p + "1.fc2", None, (2, 1, 1, 1)),
+                              (p + "2.0", p + "2.1", (1, 2, 1, 1)), ("features.8.0", "features.8.1", (4, 1, 1, 1))):
+        t[name + ".weight"] = np.ones(shape, np.float32)
+        parts = ("weight", "bias", "running_mean", "running_var") if norm else ("bias",)
+        t.update({(norm or name) + "." + q: np.ones(shape[0], np.float32) for q in parts})
+    return t
+
+
+def seeds(folder):
+    files = {}
+    for join in (False, True):
+        files["resnet_%d" % join] = Graph(tiny_resnet(), join=join).resnet().bytes()
+        files["resnet_constants_%d" % join] = Graph(tiny_resnet(), join=join, constants=True).resnet().bytes()
+        for same in (False, True):
+            files["effnet_%d_%d" % (join, same)] = Graph(tiny_efficientnet(), join=join, same=same, epsilon=1e-3 if same
+                                                         else 1e-5).efficientnet().bytes()
+    for name, content in files.items():
+        with open(os.path.join(folder, name), "wb") as f:
+            f.write(content)
+
+
+def main():
+    networks_of = networks(R50, B0)
+    misfits(*networks_of)
+    malformed()
+    print("%d passed, %d failed" % (passed, failed))
+    sys.exit(failed > 0)
+
+
+if sys.argv[1] == "seeds":
+    seeds(sys.argv[2])
+else:
+    REID, R50, B0, PICTURE = sys.argv[2:6]
+    main()

@@ -1,0 +1,352 @@
+#include "weights/onnx_file.h"
+
+#include "base/memory.h"
+#include "weights/onnx_graph.h"
+#include "weights/protobuf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers of fields, as onnx.proto has them. */
+enum { MODEL_IR = 1, MODEL_PRODUCER = 2, MODEL_VERSION = 3, MODEL_GRAPH = 7 };
+enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_SPARSE = 15 };
+enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
+enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_S = 4, ATTRIBUTE_T = 5, ATTRIBUTE_INTS = 8 };
+enum {
+    TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5, TENSOR_NAME = 8,
+    TENSOR_RAW = 9, TENSOR_DOUBLES = 10, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14
+};
+
+enum { MAX_NODES = 1 << 16, MAX_ENDS = 1 << 12, MAX_FIELDS = 1 << 22, MAX_INTS = 8 };
+
+/* Values that networks compute with. Integers are shapes and axes, of no use here. */
+static const struct { uint64_t number; const char *name; } TYPES[] = {
+    {1, "F32"}, {10, "F16"}, {11, "F64"}, {16, "BF16"}};
+
+int is_onnx(const unsigned char *p, size_t size) {
+    static const unsigned char next[] = {0x12, 0x1a, 0x22, 0x32, 0x3a, 0x42}; /* fields 2, 3, 4, 6, 7, 8 of bytes */
+    return size > 3 && p[0] == 8 && p[1] >= 1 && p[1] < 64 && memchr(next, p[2], sizeof next) != NULL;
+}
+
+/* --- tensors ------------------------------------------------------------------------------------------------------ */
+
+typedef struct values {
+    uint64_t type, location, external;
+    const char *elsewhere; /* values stand in a field that is not read */
+    proto_field bytes;     /* the values; number 0: there are none */
+} values;
+
+static int add_dimension(tensor *t, uint64_t size, text *why) {
+    if (t->ndim == MAX_DIMS) return refuse(why, "a tensor has more than %d dimensions", MAX_DIMS);
+    if (size > INT64_MAX) return refuse(why, "a tensor has a negative dimension");
+    t->shape[t->ndim++] = size;
+    return 1;
+}
+
+static int read_dimensions(const proto *p, const proto_field *f, tensor *t) {
+    uint64_t size;
+    if (f->wire == PROTO_VARINT) return add_dimension(t, f->value, p->why);
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "a tensor's dimensions are no numbers");
+    proto packed = proto_inside(p, f);
+    while (proto_packed(&packed, &size))
+        if (!add_dimension(t, size, p->why)) return 0;
+    return proto_at_end(&packed);
+}
+
+static int tensor_field(const proto *p, const proto_field *f, tensor *t, values *v) {
+    switch (f->number) {
+    case TENSOR_DIMS: return read_dimensions(p, f, t);
+    case TENSOR_TYPE: v->type = f->value; return 1;
+    case TENSOR_LOCATION: v->location = f->value; return 1;
+    case TENSOR_EXTERNAL: v->external = 1; return 1;
+    case TENSOR_SEGMENT: v->elsewhere = "segments"; return 1;
+    case TENSOR_INT32S: v->elsewhere = "int32_data"; return 1;
+    case TENSOR_NAME:
+        if (t->name) return refuse(p->why, "a tensor has two names, the first is \"%.200s\"", t->name);
+        t->name = proto_text(p, f, MAX_NAME, "the name of a tensor");
+        return t->name != NULL;
+    case TENSOR_RAW:
+    case TENSOR_FLOATS:
+    case TENSOR_DOUBLES:
+        if (v->bytes.number || f->wire != PROTO_BYTES) v->elsewhere = "more than one piece";
+        v->bytes = *f;
+        return 1;
+    default: return 1;
+    }
+}
+
+/* float_data and double_data, packed, are the same bytes as raw_data, of their own type alone. */
+static int check_values(const tensor *t, const values *v, text *why) {
+    uint64_t bytes;
+    if (v->location || v->external)
+        return refuse(why, "tensor \"%.200s\" keeps its values in another file (external data); save the model as one: "
+                      "onnx.save_model(onnx.load(FILE), \"one.onnx\")", t->name);
+    if ((v->bytes.number == TENSOR_FLOATS && v->type != 1) || (v->bytes.number == TENSOR_DOUBLES && v->type != 11))
+        return refuse(why, "tensor \"%.200s\": its values are in the field of another type", t->name);
+    if (v->elsewhere)
+        return refuse(why, "tensor \"%.200s\": its values are in %s; raw_data is read here", t->name, v->elsewhere);
+    if (!checked_mul(t->count, (uint64_t)t->type->bytes, &bytes))
+        return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
+    if (v->bytes.bytes != bytes)
+        return refuse(why, "tensor \"%.200s\" has %llu bytes of values, its shape needs %llu", t->name,
+                      (unsigned long long)v->bytes.bytes, (unsigned long long)bytes);
+    return 1;
+}
+
+static int keep_tensor(checkpoint *c, tensor *t, const values *v, text *why) {
+    if (!set_contiguous(t)) return refuse(why, "tensor \"%.200s\": its size overflows", t->name);
+    if (!check_values(t, v, why)) return 0;
+    if (!GROW(c->storages, c->storage_count, c->storage_cap)) return text_no_memory(why);
+    t->storage = c->storage_count++;
+    storage *s = &c->storages[t->storage];
+    memset(s, 0, sizeof *s);
+    s->at = v->bytes.at;
+    s->bytes = v->bytes.bytes;
+    return add_tensor(c, t, why);
+}
+
+/* A TensorProto. name: what a node calls its output, for a constant; NULL: it has a name of its own. */
+static int read_tensor(checkpoint *c, proto p, const char *name) {
+    proto_field f;
+    tensor t;
+    values v;
+    memset(&t, 0, sizeof t);
+    memset(&v, 0, sizeof v);
+    int good = 1;
+    while (good && proto_next(&p, &f)) good = tensor_field(&p, &f, &t, &v);
+    good = good && proto_at_end(&p);
+    if (good && name) {
+        free(t.name);
+        t.name = mem_copy(name, strlen(name));
+        good = t.name || text_no_memory(p.why);
+    }
+    if (good && (!t.name || !*t.name)) good = refuse(p.why, "a tensor has no name");
+    for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES && good; i++)
+        if (TYPES[i].number == v.type) t.type = dtype_named(TYPES[i].name);
+    if (good && t.type) good = keep_tensor(c, &t, &v, p.why);
+    free(t.name); /* add_tensor has zeroed what it took */
+    return good;
+}
+
+/* --- nodes -------------------------------------------------------------------------------------------------------- */
+
+typedef struct attribute {
+    char *name, *words;
+    uint64_t integer, ints[MAX_INTS];
+    size_t int_count;
+    uint32_t real; /* bits of a float */
+    proto_field tensor;
+} attribute;
+
+static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
+    uint64_t value;
+    if (f->wire == PROTO_VARINT) {
+        if (a->int_count < MAX_INTS) a->ints[a->int_count] = f->value;
+        a->int_count++;
+        return 1;
+    }
+    if (f->wire != PROTO_BYTES) return refuse(p->why, "integers of an attribute are no integers");
+    proto packed = proto_inside(p, f);
+    while (proto_packed(&packed, &value)) {
+        if (a->int_count < MAX_INTS) a->ints[a->int_count] = value;
+        a->int_count++;
+    }
+    return proto_at_end(&packed);
+}
+
+static int attribute_field(const proto *p, const proto_field *f, attribute *a) {
+    char **to = f->number == ATTRIBUTE_NAME ? &a->name : &a->words;
+    if (f->number == ATTRIBUTE_S && f->bytes > MAX_NAME) return 1; /* of no attribute that matters here */
+    switch (f->number) {
+    case ATTRIBUTE_S:
+    case ATTRIBUTE_NAME:
+        free(*to);
+        *to = proto_text(p, f, MAX_NAME, "an attribute");
+        return *to != NULL;
+    case ATTRIBUTE_F: a->real = (uint32_t)f->value; return 1;
+    case ATTRIBUTE_I: a->integer = f->value; return 1;
+    case ATTRIBUTE_INTS: return attribute_ints(p, f, a);
+    case ATTRIBUTE_T:
+        if (f->wire != PROTO_BYTES) return refuse(p->why, "a tensor of an attribute is none");
+        a->tensor = *f;
+        return 1;
+    default: return 1;
+    }
+}
+
+static int take_ints(const attribute *a, uint64_t *to, size_t count, const onnx_node *n, text *why) {
+    if (a->int_count != count)
+        return refuse(why, "node \"%.200s\" (%.60s): %s has %zu numbers, %zu are needed", n->name, n->op, a->name,
+                      a->int_count, count);
+    memcpy(to, a->ints, count * sizeof *to);
+    return 1;
+}
+
+static int take_pad(const attribute *a, onnx_node *n, text *why) {
+    static const char *const words[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+    for (int i = 0; i < 4; i++)
+        if (a->words && strcmp(a->words, words[i]) == 0) {
+            n->pad = (onnx_pad)i;
+            return 1;
+        }
+    return refuse(why, "node \"%.200s\" (%.60s): auto_pad is \"%.60s\"", n->name, n->op, a->words ? a->words : "");
+}
+
+/* Windows are of images: two numbers for each. Where others are met, the node is of no network here. */
+static int take_attribute(const attribute *a, onnx_node *n, text *why) {
+    int window = strcmp(n->op, "Conv") == 0 || strcmp(n->op, "MaxPool") == 0;
+    if (!a->name) return refuse(why, "node \"%.200s\" (%.60s): an attribute has no name", n->name, n->op);
+    if (strcmp(a->name, "epsilon") == 0) memcpy(&n->epsilon, &a->real, sizeof n->epsilon);
+    if (strcmp(a->name, "group") == 0) n->group = a->integer;
+    if (strcmp(a->name, "ceil_mode") == 0) n->ceil_mode = a->integer;
+    if (strcmp(a->name, "transB") == 0) n->transposed = a->integer;
+    if (!window) return 1;
+    if (strcmp(a->name, "strides") == 0) return take_ints(a, n->strides, 2, n, why);
+    if (strcmp(a->name, "dilations") == 0) return take_ints(a, n->dilations, 2, n, why);
+    if (strcmp(a->name, "kernel_shape") == 0) return take_ints(a, n->kernel, 2, n, why);
+    if (strcmp(a->name, "pads") == 0) return take_ints(a, n->pads, 4, n, why);
+    return strcmp(a->name, "auto_pad") != 0 || take_pad(a, n, why);
+}
+
+/* What stands in an attribute of a node, whose other fields have been read. */
+static int read_attribute(checkpoint *c, proto p, onnx_node *n) {
+    proto_field f;
+    attribute a;
+    memset(&a, 0, sizeof a);
+    int good = 1;
+    while (good && proto_next(&p, &f)) good = attribute_field(&p, &f, &a);
+    good = good && proto_at_end(&p) && take_attribute(&a, n, p.why);
+    if (good && a.tensor.number && strcmp(n->op, "Constant") == 0 && n->output_count == 1)
+        good = read_tensor(c, proto_inside(&p, &a.tensor), n->outputs[0]);
+    free(a.name);
+    free(a.words);
+    return good;
+}
+
+static int add_end(const proto *p, const proto_field *f, char ***list, size_t *count, size_t *cap) {
+    if (*count == MAX_ENDS) return refuse(p->why, "a node has more than %d inputs or outputs", MAX_ENDS);
+    if (!GROW(*list, *count, *cap)) return text_no_memory(p->why);
+    char *name = proto_text(p, f, MAX_NAME, "the name of a value");
+    if (name) (*list)[(*count)++] = name;
+    return name != NULL;
+}
+
+static int node_field(const proto *p, const proto_field *f, onnx_node *n, char **domain) {
+    char **to = f->number == NODE_NAME ? &n->name : f->number == NODE_OP ? &n->op : domain;
+    switch (f->number) {
+    case NODE_INPUT: return add_end(p, f, &n->inputs, &n->input_count, &n->input_cap);
+    case NODE_OUTPUT: return add_end(p, f, &n->outputs, &n->output_count, &n->output_cap);
+    case NODE_NAME:
+    case NODE_OP:
+    case NODE_DOMAIN:
+        free(*to);
+        *to = proto_text(p, f, MAX_NAME, "the name of a node");
+        return *to != NULL;
+    default: return 1;
+    }
+}
+
+/* Nodes of other domains do what only their name may say. */
+static int finish_name(onnx_node *n, const char *domain, text *why) {
+    text op = TEXT_INIT;
+    if (domain && *domain && strcmp(domain, "ai.onnx") != 0) text_printf(&op, "%s.", domain);
+    text_puts(&op, n->op ? n->op : "");
+    free(n->op);
+    n->op = op.s;
+    const char *name = n->output_count ? n->outputs[0] : "";
+    if (!n->name || !*n->name) { /* names are optional: then what it makes names it */
+        free(n->name);
+        n->name = mem_copy(name, strlen(name));
+    }
+    if (text_failed(&op)) n->op = NULL;
+    return (n->op && n->name) || text_no_memory(why);
+}
+
+/* Attributes come last, wherever they stand, as their meaning depends on the operation. */
+static int read_node(checkpoint *c, proto p) {
+    onnx_graph *g = c->graph;
+    proto again = p;
+    proto_field f;
+    char *domain = NULL;
+    if (g->count == MAX_NODES) return refuse(p.why, "more than %d nodes", MAX_NODES);
+    if (!GROW(g->nodes, g->count, g->cap)) return text_no_memory(p.why);
+    onnx_node *n = &g->nodes[g->count++];
+    memset(n, 0, sizeof *n);
+    n->strides[0] = n->strides[1] = n->dilations[0] = n->dilations[1] = n->group = 1;
+    n->epsilon = 1e-5f;
+    int good = 1;
+    while (good && proto_next(&p, &f)) good = node_field(&p, &f, n, &domain);
+    good = good && proto_at_end(&p) && finish_name(n, domain, p.why);
+    free(domain);
+    while (good && proto_next(&again, &f))
+        if (f.number == NODE_ATTRIBUTE)
+            good = f.wire == PROTO_BYTES ? read_attribute(c, proto_inside(&again, &f), n)
+                                         : refuse(p.why, "node \"%.200s\": an attribute is none", n->name);
+    return good && proto_at_end(&again);
+}
+
+void onnx_graph_free(onnx_graph *g) {
+    if (!g) return;
+    for (size_t i = 0; i < g->count; i++) {
+        onnx_node *n = &g->nodes[i];
+        for (size_t k = 0; k < n->input_count; k++) free(n->inputs[k]);
+        for (size_t k = 0; k < n->output_count; k++) free(n->outputs[k]);
+        free(n->inputs);
+        free(n->outputs);
+        free(n->name);
+        free(n->op);
+    }
+    free(g->nodes);
+    free(g);
+}
+
+/* --- graph and model ---------------------------------------------------------------------------------------------- */
+
+static int read_graph(checkpoint *c, proto p) {
+    proto_field f;
+    int good = 1;
+    while (good && proto_next(&p, &f)) {
+        if (f.number != GRAPH_NODE && f.number != GRAPH_INITIALIZER && f.number != GRAPH_SPARSE) continue;
+        if (f.wire != PROTO_BYTES) return refuse(p.why, "a node or a tensor of the graph is none");
+        if (f.number == GRAPH_SPARSE) return refuse(p.why, "the graph has sparse tensors, which are not read here");
+        good = f.number == GRAPH_NODE ? read_node(c, proto_inside(&p, &f)) : read_tensor(c, proto_inside(&p, &f), NULL);
+    }
+    return good && proto_at_end(&p);
+}
+
+/* "ONNX 9, pytorch 2.4.1"; what stands there goes into metadata and onto a terminal, so only plain characters. */
+static int name_format(checkpoint *c, const proto *p, uint64_t version, const proto_field *producer) {
+    size_t at = (size_t)snprintf(c->format, sizeof c->format, "ONNX %llu", (unsigned long long)version);
+    for (int i = 0; i < 2; i++) {
+        if (!producer[i].number) continue;
+        char *s = proto_text(p, &producer[i], MAX_NAME, "the producer's name");
+        if (!s) return 0;
+        for (char *from = s; *from; from++)
+            if (*from <= ' ' || *from > 126) *from = '?';
+        if (*s && at + 24 < sizeof c->format)
+            at += (size_t)snprintf(c->format + at, sizeof c->format - at, "%s %.20s", i ? "" : ",", s);
+        free(s);
+    }
+    return 1;
+}
+
+int read_onnx(checkpoint *c, text *why) {
+    uint64_t budget = MAX_FIELDS, version = 0;
+    proto p = {&c->source, 0, c->source.size, &budget, why};
+    proto_field f, graph, producer[2];
+    memset(&graph, 0, sizeof graph);
+    memset(producer, 0, sizeof producer);
+    c->graph = mem_zeroed(1, sizeof *c->graph);
+    if (!c->graph || add_group(c, "") < 0) return text_no_memory(why);
+    while (proto_next(&p, &f)) {
+        if (f.number == MODEL_IR) version = f.value;
+        if (f.number == MODEL_PRODUCER || f.number == MODEL_VERSION) producer[f.number - MODEL_PRODUCER] = f;
+        if (f.number != MODEL_GRAPH) continue;
+        if (graph.number || f.wire != PROTO_BYTES) return refuse(why, "an ONNX file with a second graph, or none");
+        graph = f;
+    }
+    if (!proto_at_end(&p)) return 0;
+    if (!graph.number) return refuse(why, "an ONNX file without a graph");
+    return name_format(c, &p, version, producer) && read_graph(c, proto_inside(&p, &graph));
+}

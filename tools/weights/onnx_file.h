@@ -1,0 +1,12 @@
+/* ONNX: protobuf messages of which the initialisers are the tensors, and the nodes are kept for onnx_names.h. */
+#ifndef REID_TOOLS_ONNX_FILE_H
+#define REID_TOOLS_ONNX_FILE_H
+
+#include "weights/checkpoint.h"
+
+/* Whether bytes at the start of a file look like it, of which there are no others to know it by. */
+int is_onnx(const unsigned char *p, size_t size);
+/* Returns 0 with the reason in why. */
+int read_onnx(checkpoint *c, text *why);
+
+#endif

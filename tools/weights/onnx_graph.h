@@ -1,0 +1,29 @@
+/* What an ONNX file computes, as far as it decides which tensor is which: nodes in the order of computation. */
+#ifndef REID_TOOLS_ONNX_GRAPH_H
+#define REID_TOOLS_ONNX_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum onnx_pad { ONNX_PAD_GIVEN, ONNX_PAD_SAME_UPPER, ONNX_PAD_SAME_LOWER, ONNX_PAD_VALID } onnx_pad;
+
+typedef struct onnx_node {
+    char *name, *op;          /* op: "Conv"; with its domain in front where that is not ONNX's own */
+    char **inputs, **outputs; /* names of values; "" for an input that is left out */
+    size_t input_count, input_cap, output_count, output_cap;
+    uint64_t strides[2], dilations[2], pads[4]; /* 1, 1 and 0 where they do not stand; pads: top, left, bottom, right */
+    uint64_t group, kernel[2];                  /* kernel: 0 where it does not stand */
+    uint64_t ceil_mode, transposed;             /* of Gemm: transB */
+    onnx_pad pad;
+    float epsilon;
+} onnx_node;
+
+typedef struct onnx_graph {
+    onnx_node *nodes;
+    size_t count, cap;
+} onnx_graph;
+
+/* NULL is allowed. */
+void onnx_graph_free(onnx_graph *g);
+
+#endif
