@@ -4,6 +4,7 @@ Standard library only; ends with 0 when the server did what it should. SOCKET is
 import http.client
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -160,23 +161,43 @@ def refused(where, limit):
 
 
 def slow(where, seconds):
-    """With --idle SECONDS: who sends too little is left, at whatever point."""
-    beginnings = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: l", b"POST /embed HTTP/1.1\r\nHost: localhost\r\n"
-                  b"Content-Length: 1000\r\n\r\nabc"]
-    sockets = [connect(where) for _ in beginnings]
-    for s, data in zip(sockets, beginnings):
+    """With --idle SECONDS: who sends too little is left, at whatever point; in the middle of a request with 408."""
+    head = b"POST /embed HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
+    live = b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    cases = [  # what is sent, and the statuses that come back
+        (b"", []),
+        (b"GET", []),
+        (live, [200]),
+        (b"GET / HTTP/1.1\r\nHost: l", [408]),
+        (head + b"\r\nabc", [408]),
+        (head + b"Expect: 100-continue\r\n\r\n", [100, 408]),
+        (head + b"Content-Encoding: gzip\r\n\r\nabc", [408]),
+        (live + head + b"\r\nabc", [200, 408]),
+    ]
+    told = metric(where, 'reid_http_responses_total{code="408"}')
+    sockets = [connect(where) for _ in cases]
+    for s, (data, _) in zip(sockets, cases):
         s.sendall(data)
     end = time.time() + 3 * float(seconds) + 4
-    left = 0
-    for s in sockets:
-        s.settimeout(max(0.1, end - time.time()))
-        try:
-            left += s.recv(1) == b""
-        except ConnectionError:
-            left += 1
-        except socket.timeout:
-            pass
-    must(left == len(sockets), "all slow clients were left, not only %d of %d" % (left, len(sockets)))
+    for s, (data, wanted) in zip(sockets, cases):
+        got, over = b"", False
+        while not over:
+            s.settimeout(max(0.1, end - time.time()))
+            try:
+                more = s.recv(65536)
+            except socket.timeout:
+                must(False, "%r was left" % data)
+            got, over = got + more, not more
+        statuses = [int(status) for status in re.findall(rb"HTTP/1\.1 (\d+) ", got)]
+        must(statuses == wanted, "%r gives %r, not %r" % (data, statuses, wanted))
+        if 408 in wanted:
+            last = got[got.index(b"HTTP/1.1 408"):]
+            fields, body = last.split(b"\r\n\r\n")
+            must(b"\r\nContent-Type: application/json\r\n" in fields and b"\r\nConnection: close\r\n" in fields and
+                 b"\r\nContent-Length: %d" % len(body) in fields, "the headers of 408: %r" % fields)
+            must("too slowly" in json.loads(body)["error"], "408 says why: %r" % body)
+    now = metric(where, 'reid_http_responses_total{code="408"}')
+    must(now - told == sum(408 in wanted for _, wanted in cases), "each 408 is counted: %r, then %r" % (told, now))
     # Headers that drip would keep a server busy whose clock starts anew with every byte.
     s = connect(where)
     s.sendall(b"GET / HTTP/1.1\r\n")

@@ -426,7 +426,8 @@ const option OPTIONS[] = {
     {0, "connections", "N", "s", set_int, SHARED(connections), 1, 100000,
      "more at a time are answered with 503. Default: 1024"},
     {0, "idle", "SECONDS", "s", set_int, SHARED(idle), 1, 86400,
-     "clients that do nothing so long, or send and read slower than 64 KiB a second, are left. Default: 30"},
+     "clients that do nothing so long, or send and read slower than 64 KiB a second, are left, with 408 in the middle "
+     "of a request. Default: 30"},
     {0, "drain", "SECONDS", "sw", set_int, SHARED(drain), 0, 86400,
      "at the end: how long requests that were accepted may take. Default: 30"},
 

@@ -48,6 +48,7 @@ enum {
     READ_STEP = 16 << 10, /* by which what is read at a time grows */
     SLOWEST = 64 << 10,   /* bytes a second, below which a client is left */
     BODIES = 8,           /* largest bodies that are received at a time, together */
+    LINGER = 2,           /* seconds that a client which was too slow has to read that it was */
     PASSED_OVER = 4,      /* largest bodies: so much of a refused request is read, so that its client sees the answer */
     EVENTS = 64,
     RETRY_AFTER = 1       /* seconds */
@@ -63,6 +64,8 @@ typedef struct client {
     http *h;
     struct MHD_Connection *connection;
     int fd, tcp, set_aside;
+    int sending;           /* a request line is there, but not all that follows it, and nothing was answered yet */
+    int told;              /* that it was too slow: nothing it sends counts any longer */
     double deadline;       /* when it is left, unless something happens */
     text uri;              /* of the request that is being received */
     struct client *next, *prev;
@@ -142,6 +145,7 @@ static enum MHD_Result send_reply(client *from, reply *r) {
     if (r->last || service_stopping(h->r.s)) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     if (r->status < FRONT_STATUSES) h->counts.answered[r->status]++;
     from->deadline = clock_seconds() + h->r.idle + (double)len / SLOWEST;
+    from->sending = 0;
     enum MHD_Result result = MHD_queue_response(from->connection, r->status, response);
     MHD_destroy_response(response);
     return result;
@@ -330,6 +334,7 @@ static void set_aside(client *from) {
     event.data.ptr = from;
     from->set_aside = epoll_ctl(from->h->epoll, EPOLL_CTL_ADD, from->fd, &event) == 0 ? 2 : 1;
     from->deadline = NEVER;
+    from->sending = 0;
     MHD_suspend_connection(from->connection);
 }
 
@@ -394,7 +399,7 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *connection,
     client *from = info ? info->socket_context : NULL;
     exchange *x = *state;
     (void)user, (void)url, (void)version;
-    if (!from) return MHD_NO;
+    if (!from || from->told) return MHD_NO;
     if (!x) return begin_exchange(from, method, state);
     if (*len) {
         take_bytes(x, bytes, *len);
@@ -423,6 +428,7 @@ static void on_completed(void *user, struct MHD_Connection *connection, void **s
     *state = NULL;
     if (!x) return;
     x->from->deadline = clock_seconds() + x->h->r.idle;
+    x->from->sending = 0;
     if (x->working && !x->over) {
         call_cancel(x->c);
         x->from = NULL; /* its end comes with call_done */
@@ -440,6 +446,7 @@ static void *on_uri(void *user, const char *uri, struct MHD_Connection *connecti
     text_clear(&from->uri);
     text_puts(&from->uri, uri);
     from->deadline = clock_seconds() + from->h->r.idle;
+    from->sending = 1;
     return NULL;
 }
 
@@ -489,13 +496,38 @@ static void take_finished(http *h) {
     }
 }
 
-/* Who has been too slow is left. */
+/* libmicrohttpd can answer a request only when all of it is there, so 408 goes past it, straight to the socket. Nothing
+   of libmicrohttpd's own is on its way then: answers before this one are with the kernel, and its own comes no more, as
+   on_request refuses what is still received. The client may still be sending; it is left a little later, lest the
+   connection is reset before the answer was read. */
+static void tell_slow_client(client *c, double now) {
+    text why = TEXT_INIT, all = TEXT_INIT;
+    answer_error(&why, "time-out: the request came too slowly (--idle)");
+    text_printf(&all, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Type: " JSON_TYPE
+                      "\r\nContent-Length: %zu\r\n\r\n", why.len);
+    text_puts(&all, why.s ? why.s : "");
+    if (!text_failed(&why) && !text_failed(&all) &&
+        send(c->fd, all.s, all.len, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)all.len)
+        c->h->counts.answered[MHD_HTTP_REQUEST_TIMEOUT]++;
+    shutdown(c->fd, SHUT_WR);
+    c->told = 1;
+    c->deadline = now + LINGER;
+    text_free(&why);
+    text_free(&all);
+}
+
+/* Who has been too slow is left; in the middle of a request it is told so. A connection on which no request has begun
+   is closed without a word, which its client would take for the answer to the next one. */
 static void leave_slow_clients(http *h, double now) {
-    for (client *c = h->clients; c; c = c->next)
-        if (c->deadline < now) {
+    for (client *c = h->clients; c; c = c->next) {
+        if (c->deadline >= now) continue;
+        if (c->sending && !c->told) {
+            tell_slow_client(c, now);
+        } else {
             shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd sees the end, and closes it */
             c->deadline = NEVER;
         }
+    }
 }
 
 /* Milliseconds until something has to be done without an event, at most a second. */
