@@ -20,7 +20,8 @@ answer() {
 import json, re, sys, zlib
 data = json.loads(re.search(r'id="data" nonce="[^"]*">(.*?)</script>', open(sys.argv[1]).read(), re.S).group(1))
 who = [name.split("_")[0] for name in data["ids"]]
-asked = data["doubts"][:int(sys.argv[3])] if len(sys.argv) > 3 else data["doubts"]
+doubts = data["layer"]["doubts"]
+asked = doubts[:int(sys.argv[3])] if len(sys.argv) > 3 else doubts
 with open(sys.argv[2], "w") as journal:
     for seq, (a, b, score) in enumerate(asked):
         what = "same" if who[a] == who[b] else "different"
