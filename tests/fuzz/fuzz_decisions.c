@@ -8,6 +8,7 @@
 #include "identity/decisions_line.c"
 #include "identity/decisions_list.c"
 #define by_bytes by_bytes_of_state /* some functions of one file have the names of another's */
+#include "identity/chains.c"
 #include "identity/decisions_state.c"
 #undef by_bytes
 #include "base/crc32.c"

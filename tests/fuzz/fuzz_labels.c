@@ -18,6 +18,7 @@
 #include "base/json.c"
 #define find_columns pair_find_columns
 #define read_row pair_read_row
+#include "identity/chains.c"
 #include "identity/labelled_pairs.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
    the true number lies in at least 90 of 100 intervals, with good scores and with poor ones.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_count.c tests/lib/test_impl.c tools/identity/count.c
-      tools/identity/census.c tools/identity/census_estimate.c tools/identity/calibration_file.c
+      tools/identity/census.c tools/identity/chains.c tools/identity/census_estimate.c tools/identity/calibration_file.c
       tools/identity/calibration.c tools/identity/metrics.c tools/identity/crops.c tools/gallery/gallery_file.c
       tools/gallery/gallery_jsonl.c tools/gallery/gallery_host.c tools/gallery/gallery_store.c tools/gallery/makers.c
       tools/gallery/templates.c tools/gallery/database.c tools/gallery/database_care.c tools/gallery/database_read.c

@@ -2,9 +2,9 @@
    against torchreid and scikit-learn (tests/golden/metrics.txt).
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_metrics.c tools/identity/evaluation.c
-      tools/identity/metrics.c tools/identity/linkage.c tools/identity/rerank.c tools/identity/scores.c
-      tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c tools/base/clock.c
-      tools/base/threads.c -o build/t_metrics -lcmocka -lm -lpthread */
+      tools/identity/metrics.c tools/identity/linkage.c tools/identity/chains.c tools/identity/rerank.c
+      tools/identity/scores.c tools/base/files.c tools/base/say.c tools/base/text.c tools/base/memory.c
+      tools/base/clock.c tools/base/threads.c -o build/t_metrics -lcmocka -lm -lpthread */
 #include "identity/evaluation.h"
 #include "identity/metrics.h"
 

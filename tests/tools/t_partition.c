@@ -2,9 +2,9 @@
    (tests/golden/partitions.txt), sets worked out by hand, memory that is refused.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_partition.c tools/identity/partition.c
-      tools/identity/linkage.c tools/identity/metrics.c tools/base/say.c tools/base/text.c tools/base/memory.c
-      tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_partition -lcmocka -lm
-      -lpthread */
+      tools/identity/linkage.c tools/identity/chains.c tools/identity/metrics.c tools/base/say.c tools/base/text.c
+      tools/base/memory.c tools/base/clock.c -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc -o build/t_partition
+      -lcmocka -lm -lpthread */
 #include "base/say.h"
 #include "identity/metrics.h"
 #include "identity/partition.h"

@@ -3,6 +3,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "identity/chains.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +12,12 @@
 static const double TENTH = 0.1; /* of the scale: so far below the threshold a pair is doubtful */
 
 /* What is known about crops, as chains: crops of one have one root. */
-typedef struct chains {
-    uint32_t *up;           /* [rows] */
+typedef struct known_crops {
+    size_t *up;             /* [rows], see chains.h */
     unsigned char *none;    /* [rows]: it was decided to be no crop */
     uint32_t *apart;        /* pairs of roots that were decided to be different, the lower one first, sorted */
     size_t apart_count;
-} chains;
+} known_crops;
 
 /* A crop that another one may be compared with. */
 typedef struct candidate {
@@ -28,7 +29,7 @@ typedef struct candidate {
 typedef struct census_run {
     const census_request *r;
     census *c;
-    chains known;
+    known_crops known;
     candidate *candidates; /* [rows] */
     double *probability, *share; /* [rows] */
     uint64_t seed;
@@ -36,14 +37,12 @@ typedef struct census_run {
 
 /* --- what is known ------------------------------------------------------------------------------------------------ */
 
-static uint32_t root_of(const chains *k, uint32_t i) {
-    while (k->up[i] != i) i = k->up[i] = k->up[k->up[i]];
-    return i;
-}
+static uint32_t root_of(const known_crops *k, uint32_t i) { return (uint32_t)chains_root(k->up, i); }
 
-static void join(const chains *k, uint32_t a, uint32_t b) {
+/* The lower root remains one. */
+static void join(const known_crops *k, uint32_t a, uint32_t b) {
     uint32_t x = root_of(k, a), y = root_of(k, b);
-    k->up[x > y ? x : y] = x > y ? y : x;
+    chains_join(k->up, x > y ? x : y, x > y ? y : x);
 }
 
 typedef struct tracked {
@@ -73,7 +72,7 @@ static int by_pair(const void *a, const void *b) {
     return (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-static void two_roots(const chains *k, uint32_t a, uint32_t b, uint32_t out[2]) {
+static void two_roots(const known_crops *k, uint32_t a, uint32_t b, uint32_t out[2]) {
     uint32_t x = root_of(k, a), y = root_of(k, b);
     out[0] = x < y ? x : y, out[1] = x < y ? y : x;
 }
@@ -88,7 +87,7 @@ static int both_rows(const crops *c, const decided_pair *p, uint32_t out[2]) {
 static int take_decisions(census_run *run) {
     const decision_state *s = run->r->state;
     const crops *all = run->r->crops;
-    chains *k = &run->known;
+    known_crops *k = &run->known;
     uint32_t rows[2];
     for (size_t i = 0; i < s->no_crop_count; i++) {
         size_t at = crops_find(all, s->no_crops[i].id);
@@ -104,17 +103,17 @@ static int take_decisions(census_run *run) {
 }
 
 static int know(census_run *run) {
-    chains *k = &run->known;
+    known_crops *k = &run->known;
     size_t n = run->c->rows;
     k->up = need_array(n, sizeof *k->up);
     k->none = k->up ? need_zeroed(n, 1) : NULL;
-    for (uint32_t i = 0; i < n && k->none; i++) k->up[i] = i;
+    if (k->none) chains_begin(k->up, n);
     return k->none && (!run->r->tracks || join_tracks(run)) && (!run->r->state || take_decisions(run));
 }
 
 /* 1 the same, 0 different, -1: nobody knows. */
 static int answer_of(const census_run *run, uint32_t a, uint32_t b) {
-    const chains *k = &run->known;
+    const known_crops *k = &run->known;
     uint32_t roots[2];
     if (k->none[a] || k->none[b]) return 0;
     two_roots(k, a, b, roots);

@@ -2,6 +2,7 @@
 
 #include "base/memory.h"
 #include "base/when.h"
+#include "identity/chains.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -119,7 +120,7 @@ static int fill(decision_state *s, const decision_list *d) {
 typedef struct graph {
     const char **ids;
     size_t count;
-    size_t *root;             /* of union-find */
+    size_t *root;             /* see chains.h */
     size_t *first, *next, *to; /* edges of crop i: first[i], next[edge] …, 2 for each pair; 0 ends, edge e is e - 1 */
     size_t *queue, *back;     /* of the search; back: the edge that led here, + 1 */
 } graph;
@@ -129,11 +130,6 @@ static int by_bytes(const void *a, const void *b) { return strcmp(*(const char *
 static size_t number_of(const graph *g, const char *id) {
     const char **found = bsearch(&id, g->ids, g->count, sizeof *g->ids, by_bytes);
     return (size_t)(found - g->ids);
-}
-
-static size_t root_of(graph *g, size_t i) {
-    while (g->root[i] != i) i = g->root[i] = g->root[g->root[i]];
-    return i;
 }
 
 static void graph_free(graph *g) {
@@ -168,12 +164,12 @@ static int graph_make(graph *g, const decision_state *s) {
     g->next = mem_array(2 * s->sames, sizeof *g->next);
     g->to = mem_array(2 * s->sames, sizeof *g->to);
     if (!g->root || !g->first || !g->queue || !g->back || !g->next || !g->to) return 0;
-    for (size_t i = 0; i < g->count; i++) g->root[i] = i;
+    chains_begin(g->root, g->count);
     for (size_t i = 0; i < s->sames; i++) {
         size_t a = number_of(g, s->same[i].a), b = number_of(g, s->same[i].b);
         g->to[2 * i] = b, g->next[2 * i] = g->first[a], g->first[a] = 2 * i + 1;
         g->to[2 * i + 1] = a, g->next[2 * i + 1] = g->first[b], g->first[b] = 2 * i + 2;
-        g->root[root_of(g, a)] = root_of(g, b);
+        chains_join(g->root, a, b);
     }
     return 1;
 }
@@ -222,7 +218,7 @@ static void add_chain(text *why, graph *g, const decision_state *s, const decisi
 static int find_different(graph *g, const decision_state *s, const decision_list *d, text *why) {
     for (size_t i = 0; i < s->differents; i++) {
         size_t a = number_of(g, s->different[i].a), b = number_of(g, s->different[i].b);
-        if (root_of(g, a) != root_of(g, b)) continue;
+        if (chains_root(g->root, a) != chains_root(g->root, b)) continue;
         text_clear(why);
         text_puts(why, "a contradiction: ");
         add_id(why, g->ids[a]);
@@ -248,7 +244,7 @@ static void add_name(text *why, const decision_list *d, const decided_id *n) {
 static int find_names(graph *g, const decision_state *s, const decision_list *d, text *why) {
     memset(g->queue, 0, g->count * sizeof *g->queue);
     for (size_t i = 0; i < s->name_count; i++) {
-        size_t at = number_of(g, s->names[i].id), root = root_of(g, at);
+        size_t at = number_of(g, s->names[i].id), root = chains_root(g->root, at);
         if (!g->queue[root]) g->queue[root] = i + 1;
         const decided_id *first = &s->names[g->queue[root] - 1];
         if (strcmp(first->name, s->names[i].name) == 0) continue;

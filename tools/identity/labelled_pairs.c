@@ -4,6 +4,7 @@
 #include "base/files.h"
 #include "base/memory.h"
 #include "base/say.h"
+#include "identity/chains.h"
 #include "identity/scores.h"
 
 #include <stdio.h>
@@ -183,19 +184,14 @@ static size_t number_paths(pair_rows *rows, const char **name, named_end *ends) 
     return n;
 }
 
-static size_t root_of(size_t *up, size_t i) {
-    while (up[i] != i) i = up[i] = up[up[i]];
-    return i;
-}
-
 /* Identities from the pairs that are the same; a pair of two must not contradict them. */
 static int join_rows(const pair_rows *rows, size_t *up, size_t count, text *why) {
-    for (size_t i = 0; i < count; i++) up[i] = i;
+    chains_begin(up, count);
     for (size_t i = 0; i < rows->count; i++)
-        if (rows->at[i].same) up[root_of(up, rows->at[i].place[0])] = root_of(up, rows->at[i].place[1]);
+        if (rows->at[i].same) chains_join(up, rows->at[i].place[0], rows->at[i].place[1]);
     for (size_t i = 0; i < rows->count; i++) {
         const pair_row *row = &rows->at[i];
-        if (row->same || root_of(up, row->place[0]) != root_of(up, row->place[1])) continue;
+        if (row->same || chains_root(up, row->place[0]) != chains_root(up, row->place[1])) continue;
         text_printf(why, "line %zu: %s and %s are two, but by the other pairs they are the same", row->line,
                     shown(row->path[0]), shown(row->path[1]));
         return 0;
@@ -209,7 +205,7 @@ static int add_labels(pair_table *t, label_set *labels, const pair_rows *rows, c
     if (!join_rows(rows, up, n, why)) return 0;
     for (size_t i = 0; i < n; i++) {
         char identity[32];
-        snprintf(identity, sizeof identity, "pairs-%zu", root_of(up, i));
+        snprintf(identity, sizeof identity, "pairs-%zu", chains_root(up, i));
         labelled *l = labels_add(labels, name[i], identity, strlen(identity));
         if (!l) return text_no_memory(why);
         l->query = l->gallery = 1;

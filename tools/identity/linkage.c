@@ -1,6 +1,7 @@
 #include "identity/linkage.h"
 
 #include "base/memory.h"
+#include "identity/chains.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -63,11 +64,6 @@ typedef struct merging {
     size_t *parent, clusters;
     double both, together, identities, all; /* pairs */
 } merging;
-
-static size_t root_of(merging *m, size_t i) {
-    while (m->parent[i] != i) i = m->parent[i] = m->parent[m->parent[i]];
-    return i;
-}
 
 double pairs_of(size_t n) { return (double)n * ((double)n - 1) / 2; }
 
@@ -164,7 +160,8 @@ int linkage_cut(clustering *out, const linkage *l, const size_t *identity, size_
             best.clusters = m.clusters;
             if (best.chosen) best.threshold = i ? edges[i - 1].score : nextafter(edges[0].score, 1e30);
         }
-        if (i + 1 < l->count) good = join(&m, root_of(&m, edges[i].from), root_of(&m, l->to[edges[i].from]));
+        size_t from = edges[i].from;
+        if (i + 1 < l->count) good = join(&m, chains_root(m.parent, from), chains_root(m.parent, l->to[from]));
     }
     merging_free(&m, l->count);
     free(edges);
