@@ -55,7 +55,7 @@ static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size
     const reid__op *op = &g->plan->ops[index];
     int t = reid__choose_tile(g, op, on->arch, n >= REID__LARGE), bm = reid__tiles[t].bm, bn = reid__tiles[t].bn;
     double tiles = ceil((double)n * op->oh * op->ow / bm) * reid__ceil_div(reid__padded(op->oc), bn);
-    double each = (double)bm * bn * reid__gpu_row(g, index) / on->products / (reid__is_narrow(op) ? 2 : 1);
+    double each = (double)bm * bn * reid__gpu_row(g, index) / on->products / (reid__in_bytes(op) ? 2 : 1);
     double clocks = ceil(tiles / on->processors) * each / product_share + tile_clocks, us = clocks / on->clock * 1e6;
     double memory = memory_us(bytes_of(g, index, n));
     snprintf(tile, size, "%dx%d%s", bm, bn, memory > us ? " (memory)" : "");
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < REID__ARCHS && !found; i++)
         if (strcmp(reid__archs[i].name, name) == 0)
             found = reid__plan_build(&plan, &reid__archs[i], height, width, 2,
-                                     reid__archs[i].multiscale ? REID_HEAD_FILE : REID_HEAD_NONE);
+                                     reid__archs[i].multiscale ? REID_HEAD_FILE : REID_HEAD_NONE, NULL);
     if (!found || batch < 1) return usage();
     int count = plan.arch->family == REID__RESNET ? 4 : 2;
     narrow = plan;
