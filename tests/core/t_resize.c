@@ -180,12 +180,23 @@ static int resize_line(const char *line, const uint8_t *stored) {
     return 1;
 }
 
+/* A whole picture of three channels through p. */
+static void check_picture(const reid__prep *p, const char *kind, unsigned seed, int w, int h, uint64_t hash,
+                          const char *line) {
+    reid_image image = REID_INIT;
+    uint8_t *pixels = picture(kind, seed, w, h, 3);
+    image.pixels = pixels;
+    image.width = w;
+    image.height = h;
+    check_case(p, &image, hash, NULL, line);
+    free(pixels);
+}
+
 static int crop_line(const char *line, const uint8_t *stored) {
     char name[24], filter[16], kind[16];
     int edge, height, width, w, h;
     unsigned seed;
     unsigned long long hash;
-    reid_image image = REID_INIT;
     reid__prep p;
     (void)stored;
     if (sscanf(line, "%23s %15s %d %d %d %15s %u %d %d %llx", name, filter, &edge, &height, &width, kind, &seed, &w, &h,
@@ -196,12 +207,7 @@ static int crop_line(const char *line, const uint8_t *stored) {
         return 1;
     }
     if (p.resize_edge != edge || p.preset.filter != filter_of(filter)) fail("edge or filter", line);
-    uint8_t *pixels = picture(kind, seed, w, h, 3);
-    image.pixels = pixels;
-    image.width = w;
-    image.height = h;
-    check_case(&p, &image, hash, NULL, line);
-    free(pixels);
+    check_picture(&p, kind, seed, w, h, hash, line);
     return 1;
 }
 
@@ -212,7 +218,6 @@ static int timm_line(const char *line, const uint8_t *stored) {
     unsigned seed;
     unsigned long long hash;
     double mean[3], std[3];
-    reid_image image = REID_INIT;
     reid__preset preset;
     reid__prep p;
     (void)stored;
@@ -227,12 +232,7 @@ static int timm_line(const char *line, const uint8_t *stored) {
     }
     if (memcmp(preset.mean, mean, sizeof mean) != 0 || memcmp(preset.std, std, sizeof std) != 0) fail("mean", line);
     if (preset.scale != 1.0 / 255 || preset.bgr) fail("scale or order", line);
-    uint8_t *pixels = picture(kind, seed, w, h, 3);
-    image.pixels = pixels;
-    image.width = w;
-    image.height = h;
-    check_case(&p, &image, hash, NULL, line);
-    free(pixels);
+    check_picture(&p, kind, seed, w, h, hash, line);
     return 1;
 }
 

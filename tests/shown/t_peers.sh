@@ -39,8 +39,8 @@ for cell in result["cells"]:
     if cell["precision"] == "fp32":
         assert all(cell["errors"][n] <= result["most_error"] for n in ["ours", *cell["peers_ms"]]), cell
 END
-    for file in compare networks worker search group group_peer track video video_peer serving/compare \
-        serving/embedder serving/onnx_b0 serving/with_fastapi serving/with_ray; do
+    for file in compare networks worker search group group_peer track video video_peer int8 files files_peer \
+        serving/compare serving/embedder serving/onnx_b0 serving/with_fastapi serving/with_ray; do
         check "$file.py compiles" python3 -c "compile(open('tools/peers/$file.py').read(), '$file.py', 'exec')"
     done
 else
