@@ -45,6 +45,7 @@ asked() { redis-cli -s "$short/redis.sock" "$@"; }
 count='import sqlite3
 print(*sqlite3.connect("detections.sqlite").execute("SELECT count(*) FROM results").fetchone())'
 results() { "$python" -c "$count"; }
+logged() { grep -q "$1" celery.log; }
 reached() { [ "$(results)" -ge "$1" ]; }
 wait_for() { # wait_for WHAT COMMAND...: at most 60 s
     what=$1 n=0
@@ -75,13 +76,18 @@ start_celery
 "$python" "$example" submit 6 >"$out"
 prints "^$detections detections in 200 tasks"
 
+# The server is stopped before something is killed: what waits for it stays on its way for as long as that takes.
 wait_for 'the first results' reached 50
+kill -STOP $server
 kill_children 8
+wait_for 'children that were killed at work' logged 'WorkerLostError\|exited prematurely'
 kill -KILL $server
 wait $server 2>/dev/null
+wait_for 'tasks that wait for the server' logged 'Retry in'
 kill_children 4
 start_server
 wait_for 'results of the second server' reached 300
+kill -STOP $server
 check "not all are there yet" [ "$(results)" -lt $detections ]
 kill_children 8
 stop_celery # the main process and all children: nobody gives their tasks back
@@ -90,6 +96,7 @@ left=$(asked hlen unacked)
 check "tasks that only the visibility time-out brings back ($left)" [ "$left" -gt 0 ]
 before=$(results)
 check "and results that are missing ($before)" [ "$before" -lt $detections ]
+kill -CONT $server
 start_celery
 all_acknowledged() { [ "$(asked hlen unacked)" = 0 ] && [ "$(asked llen celery)" = 0 ]; }
 wait_for 'an empty queue' all_acknowledged
@@ -98,8 +105,6 @@ if ! reached $detections; then # Redis forgets what was on its way to a worker t
     "$python" "$example" submit 6
     wait_for 'all results' reached $detections
 fi
-check "children were killed at work" grep -q 'WorkerLostError\|exited prematurely' celery.log
-check "tasks waited for the server" grep -q 'Retry in' celery.log
 grep 'raised unexpected' celery.log | grep -v WorkerLostError >failures
 check "no task failed for good" [ ! -s failures ]
 wait_for 'all is acknowledged' all_acknowledged
