@@ -38,6 +38,7 @@
        >>create      reid_create: a weight file to a handle
        >>public      reid_embed and the queries
        >>queue       many callers' requests to batches
+       >>left_out    what calls of a part answer that was left out
 
    QUICK START     (examples/hello.c is this, with error messages)
 
@@ -8782,12 +8783,6 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 
    A unit is what competes: a row, or the rows of a group, which stand together in `order`.
    ------------------------------------------------------------------------------------------------------------------ */
-/* What a part answers that was left out. */
-__attribute__((unused)) static reid_result reid__left_out(reid_error *e, const char *macro) {
-    reid__clear_error(e);
-    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
-}
-
 #ifndef REID_NO_SEARCH
 #define REID__BLOCK 96            /* rows scored together: a multiple of every mr, and 512 floats of each fit into L2 */
 #define REID__SEARCH_CHUNK 1024   /* queries searched together */
@@ -10242,27 +10237,6 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     reid__release(&g.mem, NULL);
     reid__leave(caller);
     return r;
-}
-
-#else /* REID_NO_SEARCH */
-REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
-    if (out) *out = NULL;
-    return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
-}
-
-REID_API void reid_index_destroy(reid_index *index) { (void)index; }
-
-REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
-                                 reid_hit *hits, int *found, reid_error *error) {
-    (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
-    return reid__left_out(error, "REID_NO_SEARCH");
-}
-
-REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
-                                uint32_t *out, reid_merge *merges, size_t *merged) {
-    (void)rows, (void)group, (void)out, (void)merges;
-    if (merged) *merged = 0;
-    return desc ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
 }
 #endif /* REID_NO_SEARCH */
 
@@ -12410,8 +12384,42 @@ REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue *
     else reid_queue_destroy(q, 0);
     return r;
 }
+#endif /* REID_NO_QUEUE */
 
-#else /* REID_NO_QUEUE */
+/* --------------------------------------------------------------------------------------------------------------------
+   >>left_out
+   What the calls of a part answer that was left out: the program links, and is told by which macro.
+   ------------------------------------------------------------------------------------------------------------------ */
+#if defined(REID_NO_SEARCH) || defined(REID_NO_QUEUE)
+static reid_result reid__left_out(reid_error *e, const char *macro) {
+    reid__clear_error(e);
+    return reid__fail(e, REID_ERR_LEFT_OUT, "reid.h was compiled with %s", macro);
+}
+#endif
+
+#ifdef REID_NO_SEARCH
+REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *rows, reid_index **out) {
+    if (out) *out = NULL;
+    return desc && rows && out ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
+}
+
+REID_API void reid_index_destroy(reid_index *index) { (void)index; }
+
+REID_API reid_result reid_search(reid_index *index, const float *queries, int n, const reid_search_desc *search,
+                                 reid_hit *hits, int *found, reid_error *error) {
+    (void)index, (void)queries, (void)n, (void)search, (void)hits, (void)found;
+    return reid__left_out(error, "REID_NO_SEARCH");
+}
+
+REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, const reid_group_desc *group,
+                                uint32_t *out, reid_merge *merges, size_t *merged) {
+    (void)rows, (void)group, (void)out, (void)merges;
+    if (merged) *merged = 0;
+    return desc ? reid__left_out(desc->error, "REID_NO_SEARCH") : REID_ERR_INVALID_ARG;
+}
+#endif /* REID_NO_SEARCH */
+
+#ifdef REID_NO_QUEUE
 REID_API reid_result reid_queue_create(const reid_queue_desc *desc, reid_queue **out) {
     if (out) *out = NULL;
     return desc && out ? reid__left_out(desc->error, "REID_NO_QUEUE") : REID_ERR_INVALID_ARG;

@@ -8,6 +8,7 @@ the gallery file; rows and index are told apart, with the CPU seconds of the ser
 disturbs less than seconds. Then, in each round, every engine has a turn:
 
     reid          reid gallery search by the index at its defaults; milliseconds are of one query, its own -v tells them
+    reid_wide     the same with --candidates 1000, the widest search that there is
     reid_exact    the same with --exact: everything is read, then searched; seconds of the whole command
     file          reid gallery search in the gallery file, likewise
     sql_40 ...    SELECT ... ORDER BY half <#> $1 LIMIT 10 by psycopg, hnsw.ef_search 40 (pgvector's default), 200, 800
@@ -38,6 +39,7 @@ FINGERPRINT = "0123456789abcdef0123456789abcdef"
 TABLE = "reid.embedding_" + FINGERPRINT
 TOP = 10
 WIDTHS = (40, 200, 800)
+WIDE = ("--candidates", "1000")
 
 
 def embeddings(path, rows, ids, who):
@@ -109,8 +111,8 @@ class Bench:
         out, err, seconds = self.run("search", place, self.at("q.npy"), "-k", str(TOP), "--json", *words)
         return [[m["id"] for m in json.loads(line)["matches"]] for line in out.splitlines()], err, seconds
 
-    def reid(self):
-        ids, err, _ = self.found(self.url, "--by", "template", "-v")
+    def reid(self, *words):
+        ids, err, _ = self.found(self.url, "--by", "template", "-v", *words)
         middle, slowest = map(float, re.search(r"; ([\d.]+) ms .* ([\d.]+) ms for the slowest", err).groups())
         return {"ids": ids, "p50_ms": middle, "p99_ms": slowest}
 
@@ -154,7 +156,8 @@ def main():
     load = [round(os.getloadavg()[0], 2)]
     bench.make()
     push, pull = bench.move()
-    engines = {"reid": bench.reid, "reid_exact": lambda: bench.whole(bench.url, "--exact"),
+    engines = {"reid": bench.reid, "reid_wide": lambda: bench.reid(*WIDE),
+               "reid_exact": lambda: bench.whole(bench.url, "--exact"),
                "file": lambda: bench.whole(bench.at("a.gallery"))}
     for ef in WIDTHS:
         engines[f"sql_{ef}"] = lambda ef=ef: bench.sql(ef, args.queries)
@@ -168,8 +171,9 @@ def main():
     for name, each in turns.items():
         cells[name] = {key: round(statistics.median(t[key] for t in each), 3) for key in each[0] if key != "ids"}
         cells[name]["recall_at_10"] = round(recall(each[0]["ids"], wanted), 4)
-    cells["reid"]["recall_identities"] = round(recall(bench.found(bench.url)[0],
-                                                      bench.found(bench.at("a.gallery"))[0]), 4)
+    identities = bench.found(bench.at("a.gallery"))[0]
+    for name, words in (("reid", ()), ("reid_wide", WIDE)):
+        cells[name]["recall_identities"] = round(recall(bench.found(bench.url, *words)[0], identities), 4)
     load.append(round(os.getloadavg()[0], 2))
     with psycopg.connect(host=args.socket, user="postgres", dbname="bench") as c:
         size = lambda what: c.execute("SELECT pg_total_relation_size(%s::regclass)", (what,)).fetchone()[0]
