@@ -6,6 +6,7 @@
 cd "$(dirname "$0")/../.." || exit 1
 out=build/tests/t_pdl
 . tests/gpu/cuda_lib.sh
+REID_SHARE=12 # a network takes 40 s, with the compiler
 shared_net cuda_net
 
 # launches NAME WANT_EX WANT_PLAIN SETTING...: are there launches of either kind? Packing, before the capture, is plain;
