@@ -88,3 +88,22 @@ plant_in() {
     sed "$3" "$1" > "$2"
     ! cmp -s "$1" "$2"
 }
+
+# command_with SOURCE FILE TO: the command as TO, with SOURCE in the place of FILE. The other objects are those of
+# build/reid.
+objects=
+command_with() {
+    if [ -z "$objects" ]; then
+        ${MAKE:-make} -s build/reid || return 1
+        for room in $(sed -n 's/^ROOMS = //p' Makefile); do
+            for source in tools/"$room"/*.c; do objects="$objects build/$room/$(basename "$source" .c).o"; done
+        done
+        objects="$objects build/reid.o build/reid_impl.o"
+    fi
+    object=build/${2#tools/}
+    object=${object%.c}.o
+    http=$(grep -q libmicrohttpd build/reid && echo -lmicrohttpd)
+    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -w -I. -Itools -pthread -c "$1" -o "$3.o" || return 1
+    # shellcheck disable=SC2046,SC2086 # several words
+    ${CC:-cc} -pthread -o "$3" "$3.o" $(echo " $objects " | sed "s| $object | |") -lm -ldl $http
+}

@@ -20,6 +20,7 @@ typedef enum fault_kind {
     FAULT_REST,   /* and so do all that follow */
     FAULT_BEFORE, /* the program is killed instead of the call */
     FAULT_AFTER,  /* and after it */
+    FAULT_TWICE,  /* calls `at` and `at` + 1 fail */
 } fault_kind;
 
 static struct {
@@ -29,7 +30,8 @@ static struct {
 
 /* 1 when this call fails. */
 static int fault_strikes(void) {
-    int mine = ++fault.calls == fault.at || (fault.kind == FAULT_REST && fault.calls > fault.at);
+    int mine = ++fault.calls == fault.at || (fault.kind == FAULT_REST && fault.calls > fault.at) ||
+               (fault.kind == FAULT_TWICE && fault.calls == fault.at + 1);
     if (!mine || fault.kind == FAULT_NONE || fault.kind == FAULT_AFTER) return 0;
     if (fault.kind == FAULT_BEFORE) kill(getpid(), SIGKILL);
     errno = fault.error;

@@ -19,24 +19,6 @@ mkdir "$dir/tmp"
 chmod 755 "$dir" "$dir/tmp" # the server is another user's
 word=${1-} limit=300 log=$dir/log
 
-# build FILE: $dir/reid, with the planted bug of that file. The other objects are those of the command.
-objects=
-build() {
-    if [ -z "$objects" ]; then
-        ${MAKE:-make} -s build/reid || return 1
-        for room in $(sed -n 's/^ROOMS = //p' Makefile); do
-            for source in tools/"$room"/*.c; do objects="$objects build/$room/$(basename "$source" .c).o"; done
-        done
-        objects="$objects build/reid.o build/reid_impl.o"
-    fi
-    object=build/${1#tools/}
-    object=${object%.c}.o
-    http=$(grep -q libmicrohttpd build/reid && echo -lmicrohttpd)
-    ${CC:-cc} -std=c99 -D_GNU_SOURCE -O1 -w -I. -Itools -pthread -c "$dir/$1" -o "$dir/bug.o" || return 1
-    # shellcheck disable=SC2046,SC2086 # several words
-    ${CC:-cc} -pthread -o "$dir/reid" "$dir/bug.o" $(echo " $objects " | sed "s| $object | |") -lm -ldl $http
-}
-
 # notices TEST: it says that something fails, or hangs; it need not go on after its first failure
 notices() {
     REID=$dir/reid TMPDIR=$dir/tmp timeout $limit sh "tests/tools/$1.sh" > "$log" 2>&1 &
@@ -57,7 +39,7 @@ bug() {
     rm -f "$log"
     plant_in "$file" "$dir/$file" "$4" || { bad "$what: the pattern matches nothing in $file"; return; }
     my_turn || return
-    if ! build "$file" > "$log" 2>&1; then bad "$what: does not compile"
+    if ! command_with "$dir/$file" "$file" "$dir/reid" > "$log" 2>&1; then bad "$what: does not compile"
     elif notices "$test_name"; then
         good
         echo "$test_name catches: $what: $(grep -m 1 '^FAILED' "$log" | cut -c 1-120)"

@@ -435,6 +435,15 @@ static void test_needs_are_told(void **state) {
     assert_in_range(need, (by_turbo() ? 6 : 9) * pixels / 2, (by_turbo() ? 7 : 10) * pixels / 2);
 }
 
+/* A picture may take half of the memory that there is; the files that are in memory together share that half. */
+static void test_limits(void **state) {
+    long long memory = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    picture_limits one = picture_limits_of(5, 1), many = picture_limits_of(5, 1000);
+    (void)state;
+    assert_true(one.pixels == 5 && one.bytes > 0 && one.bytes <= (size_t)memory / 2 && many.bytes == one.bytes);
+    assert_true(one.file <= one.bytes && one.file <= (size_t)1 << 30 && many.file <= one.bytes / 1000);
+}
+
 /* A few pixels whose data unpack to 64 MB. */
 static void test_bomb(void **state) {
     (void)state;
@@ -501,7 +510,7 @@ int main(void) {
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_reuse),
+        cmocka_unit_test(test_limits),         cmocka_unit_test(test_reuse),
     };
     name_is(".ppm");
     int failed = cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,6 +16,11 @@ enum { TEMPLATE = 1, REMOVAL, THRESHOLD, HEADER };
 enum { MAX_RECORD = TEMPLATE_HEAD + 4 * STORE_MAX_DIM + 4 * STORE_MAX_TEXT + 8, BUFFER = 1 << 20 };
 static const char MAGIC[8] = {'r', 'e', 'i', 'd', 'g', 'a', 'l', '\n'};
 
+/* Asks again what a signal has interrupted. */
+#define UNINTERRUPTED(result, call) \
+    do (result) = (call);           \
+    while ((result) != 0 && errno == EINTR)
+
 /* Where things stand in a version of the format. */
 typedef struct layout {
     unsigned version;
@@ -147,15 +152,13 @@ static int write_at(int fd, const unsigned char *bytes, size_t size, uint64_t pl
 
 static int sync_file(int fd, char why[STORE_WHY]) {
     int result;
-    do result = fsync(fd);
-    while (result != 0 && errno == EINTR);
+    UNINTERRUPTED(result, fsync(fd));
     return result == 0 || fail_errno(why, "cannot write");
 }
 
 static int cut_file(int fd, uint64_t size) {
     int result;
-    do result = ftruncate(fd, (off_t)size);
-    while (result != 0 && errno == EINTR);
+    UNINTERRUPTED(result, ftruncate(fd, (off_t)size));
     return result == 0;
 }
 
@@ -922,11 +925,14 @@ int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]) 
     char *name;
     if (!meta_is_sound(meta)) return fail(why, "a gallery needs the fingerprint and the size of 1 or 2 models");
     int fd = open_temporary(path, (long)getpid(), 0666, &name, why), good = fd >= 0 && write_head(fd, meta, why);
-    if (good && link(name, path) != 0) {
+    int result = 0;
+    if (good) UNINTERRUPTED(result, link(name, path));
+    if (result != 0) {
         struct stat st;
         int exists = errno == EEXIST || lstat(path, &st) == 0; /* some file systems have no links */
+        if (!exists) UNINTERRUPTED(result, rename(name, path));
         if (exists) good = fail(why, "exists already");
-        else if (rename(name, path) != 0) good = fail_errno(why, "cannot write here");
+        else if (result != 0) good = fail_errno(why, "cannot write here");
     }
     if (fd >= 0) {
         unlink(name);
@@ -994,10 +1000,12 @@ static int keep_rights(int old, int fd, char why[STORE_WHY]) {
     struct stat st, mine;
     if (fstat(old, &st) != 0 || fstat(fd, &mine) != 0) return fail_errno(why, "cannot read");
     mode_t mode = st.st_mode & 0777;
-    int same = st.st_uid == mine.st_uid && st.st_gid == mine.st_gid;
-    if (!same && fchown(fd, st.st_uid, st.st_gid) != 0 && fchown(fd, (uid_t)-1, st.st_gid) != 0)
-        mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
-    return fchmod(fd, mode) == 0 || fail_errno(why, "cannot write");
+    int result = 0;
+    if (st.st_uid != mine.st_uid || st.st_gid != mine.st_gid) UNINTERRUPTED(result, fchown(fd, st.st_uid, st.st_gid));
+    if (result != 0) UNINTERRUPTED(result, fchown(fd, (uid_t)-1, st.st_gid));
+    if (result != 0) mode = (mode & ~(mode_t)070) | (mode & 07) << 3;
+    UNINTERRUPTED(result, fchmod(fd, mode));
+    return result == 0 || fail_errno(why, "cannot write");
 }
 
 static int write_anew(gallery_store *s, char why[STORE_WHY]) {
@@ -1012,7 +1020,11 @@ static int write_anew(gallery_store *s, char why[STORE_WHY]) {
     int opened = to->fd >= 0;
     int good = opened && keep_rights(s->fd, to->fd, why) && write_head(to->fd, &s->meta, why) &&
                copy_records(s, to, why);
-    if (good && rename(name, s->path) != 0) good = fail_errno(why, "cannot rename the finished file");
+    if (good) {
+        int result;
+        UNINTERRUPTED(result, rename(name, s->path));
+        good = result == 0 || fail_errno(why, "cannot rename the finished file");
+    }
     if (good) good = sync_folder(s->path, why);
     else if (opened) unlink(name);
     free(name);

@@ -1,0 +1,172 @@
+#!/bin/sh
+# t_hardening_broken.sh: what keeps attacks out of the command, its galleries and its decoders, taken out piece by piece
+# in a copy of one file: the named test must turn red. tests/README.md has the table of them.
+#
+#   sh tests/tools/t_hardening_broken.sh               a share of them; of the others, that their pattern matches
+#   REID_ALL=1 sh tests/tools/t_hardening_broken.sh [WORD]     all, or those whose description holds WORD
+#
+# It believes that the tests pass with everything in place: tests/run says so.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib/check.sh
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+mkdir "$dir/tmp"
+export TMPDIR="$dir/tmp" # a test that is stopped does not clean up
+word=${1-} limit=300 log=$dir/log top=$dir/top
+
+# compile_line TEST: the sources and options in its head; a planted file stands in the place of its original
+compile_line() {
+    sed -n '/^ *cc -std/,/\*\//{s/\*\/.*//;p;}' "tests/tools/$1.c" | tr '\n' ' ' |
+        sed "s|^ *cc ||; s|-o *[^ ]*||; s|-O[0-9]||; s|-I\. |-I. -I$top/tools |; s| $file | $top/$file |"
+}
+
+# in_program TEST CASE
+in_program() {
+    cat > "$dir/only.c" << END
+void cmocka_set_test_filter(const char *name);
+__attribute__((constructor)) static void only(void) { cmocka_set_test_filter("$2"); }
+END
+    # shellcheck disable=SC2046 # several words
+    cc -O0 -w "$dir/only.c" $(compile_line "$1") -o "$dir/test" > "$log" 2>&1 || { bad "$1 does not compile"; return; }
+    CMOCKA_TEST_ABORT=1 stdbuf -o L timeout $limit "$dir/test" > "$log" 2>&1
+}
+
+# in_script TEST: with a folder like the repository's, in which the planted file is
+in_script() {
+    for entry in reid.h Makefile tests models tools tools/pictures; do
+        [ -d "$top/$entry" ] || ln -s "$PWD/$entry" "$top/$entry" 2> /dev/null
+        [ -L "$top/$entry" ] || ln -s "$PWD/$entry"/* "$top/$entry/" 2> /dev/null
+    done
+    timeout $limit sh "$top/tests/tools/$1.sh" > "$log" 2>&1
+}
+
+# with_command TEST: it need not go on after its first failure
+with_command() {
+    command_with "$top/$file" "$file" "$dir/reid" > "$log" 2>&1 || { bad "$file does not compile"; return; }
+    REID=$dir/reid timeout $limit sh "tests/tools/$1.sh" > "$log" 2>&1 &
+    while kill -0 $! 2> /dev/null; do
+        ! grep -q '^FAILED' "$log" || kill $! 2> /dev/null
+        sleep 0.1
+    done
+    wait $!
+    ! grep -q '^FAILED' "$log"
+}
+
+# bug DESCRIPTION FILE TEST[:CASE] SED_SCRIPT: the test fails at something; a hang counts as failing
+bug() {
+    case $1 in *"$word"*) ;; *) return ;; esac
+    what=$1 file=$2 test=$3
+    rm -rf "$top" "$log"
+    plant_in "$file" "$top/$file" "$4" || { bad "$what: the pattern matches nothing in $file"; return; }
+    my_turn || return
+    case $test in
+    *:*) in_program "${test%:*}" "${test#*:}" ;;
+    t_cli_*) with_command "$test" ;;
+    *) in_script "$test" ;;
+    esac
+    if [ $? -ne 0 ]; then
+        good
+        echo "$test catches: $what: $(grep -m 1 -E '^FAIL|^ERROR|error: ' "$log" | cut -c 1-150)"
+    else bad "$what: $test does not notice"; fi
+}
+
+# --- pictures ---
+bug 'the pixels of a PPM are not counted' tools/pictures/pnm.c t_picture:test_pnm_refusals \
+    's/if (row == 0 || left \/ row < (size_t)h->height) return 0;/if (row == 0) return 0;/'
+bug '16-bit samples are taken for 8-bit ones' tools/pictures/pnm.c t_picture:test_pnm_pixels \
+    's/h->bytes == 2 ? narrowed(sample) : \*sample/*sample/'
+bug '16-bit samples have their low byte first' tools/pictures/pnm.c t_picture:test_pnm_pixels \
+    's/(unsigned)at\[0\] << 8 | at\[1\]/(unsigned)at[1] << 8 | at[0]/'
+bug 'comments end at newlines alone' tools/pictures/pnm.c t_picture:test_pnm_refusals \
+    "s/file\[at\] == '\\\\n' || file\[at\] == '\\\\r'/file[at] == '\\\\n'/"
+bug 'all decoders of stb_image are there' tools/pictures/stb_image_config.h t_decoders '/define STBI_ONLY/d'
+bug 'sums in stb_image do not wrap' Makefile t_decoders 's/-fwrapv//'
+bug 'three bytes make a JPEG' tools/pictures/sniff.c t_picture:test_jpeg_by_another_name \
+    's/{0, 2, "\\xFF\\xD8", NULL/{0, 3, "\\xFF\\xD8\\xFF", NULL/'
+bug 'a JPEG without its tables is decoded' tools/pictures/jpeg.c t_picture:test_jpeg_structure \
+    's/if (!is_defined) return/if (0) return/'
+bug 'a file that ends early becomes a picture' tools/pictures/picture.c t_picture:test_short_tga \
+    's/left == 0 || (data != s->buffer \&\& n < (size_t)size)/0/'
+bug 'what a decoder holds has no limit' tools/pictures/picture.c t_picture:test_bomb \
+    's/p->budget = need + need \/ 2;/p->budget = (size_t)1 << 40;/'
+bug '16-bit PNG files are counted as 8-bit ones' tools/pictures/decoder_memory.c t_picture:test_needs_are_told \
+    's/bytes = bits == 16 ? 2 : 1;/bytes = 1;/'
+bug 'the coefficients of progressive JPEG files are not counted' tools/pictures/decoder_memory.c \
+    t_picture:test_needs_are_told 's/copies = f->progressive ? 3 : 1;/copies = 1;/'
+bug 'pictures that need too much are decoded' tools/pictures/picture.c t_picture:test_needs_are_told \
+    's/if (p->cost > limits->bytes)/if (0)/'
+bug 'each decoder may read a file as large as half of the memory' tools/pictures/picture.c t_picture:test_limits \
+    's/(size_t)bytes \/ 2 \/ (size_t)threads/(size_t)bytes \/ 2/'
+bug 'scans are not counted' tools/pictures/jpeg.c t_picture:test_jpeg_scans \
+    's/if (++t->scans > most_scans(f)) return/if (0) return/'
+bug 'pictures are decoded without waiting for room' tools/embedding/pipeline.c t_cli_inputs \
+    's/number != p->taken \&\& p->bytes + d->cost > p->budget/0/'
+# --- galleries ---
+bug 'an end mark that did not reach the disk stays' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+    's/if (s->failed) undo_mark(s);//'
+bug 'records are cut off that an end mark may name' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+    's/s->keep_tail = !write_mark/s->keep_tail = 0 * write_mark/'
+bug 'an interrupted fsync is a failure' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+    's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
+bug 'a failure has no reason' tools/gallery/gallery_store.c t_gallery_faults:test_errors \
+    's/return result == 0 || fail_errno(why, "cannot write");/return result == 0;/'
+bug 'the mark is written before the records' tools/gallery/gallery_store.c t_gallery_faults:test_kills \
+    's/^    if (!flush(s, why)) return 0;/    if (!write_mark(s->fd, s->layout, s->sequence + 1, \
+    s->tail + s->pending_len, s->tail_records, why) || !flush(s, why)) return 0;/'
+bug 'a compacted gallery has the mode of a new file' tools/gallery/gallery_store.c t_gallery_faults:test_modes \
+    's/ = opened \&\& keep_rights(s->fd, to->fd, why) \&\&/ = opened \&\& fchmod(to->fd, 0644) == 0 \&\&/'
+bug 'one copy of the header is all' tools/gallery/gallery_store.c t_gallery_store:test_salvage_without_head \
+    's/; k < l->heads \&\& !found/; k < 1 \&\& !found/'
+bug 'headers among the records are not looked for' tools/gallery/gallery_store.c \
+    t_gallery_store:test_salvage_without_head 's/\(place = s->layout->header_record\); !found;/\1; 0;/'
+bug 'a large gallery does not say again what it is' tools/gallery/gallery_store.c \
+    t_gallery_store:test_salvage_records_alone 's/s->tail + s->pending_len >= s->next_header/0/'
+bug 'end marks that are damaged end a salvage' tools/gallery/gallery_store.c t_gallery_store:test_salvage \
+    's/^    if (salvage) { .*/    if (0) {/'
+bug 'galleries of version 1 are not known' tools/gallery/gallery_store.c t_gallery_store:test_version_1 \
+    's/version == 1 ? &LAYOUTS\[0\] : NEWEST/NEWEST/'
+# --- outputs ---
+bug 'rows that have their final name are not found again' tools/embedding/output.c t_output_faults:test_npy \
+    's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/'
+bug 'a run of which rows have their final name cannot go on' tools/embedding/output.c t_output_faults:test_npy \
+    's/if (data_size == 0 \&\& size \&\& adopt_renamed/if (0 \&\& adopt_renamed/
+    s/if (data_size < prologue) return 0;/if (data_size < prologue) return out->broken = 1;/'
+bug 'an interrupted rename is a failure' tools/base/files.c t_output_faults:test_npy \
+    's/while ((result) != 0 \&\& errno == EINTR)/while (0)/'
+bug 'another user'"'"'s file is continued' tools/base/files.c t_output_faults:test_taken_names \
+    's/else if (keep \&\& st.st_uid != geteuid())/else if (0)/'
+bug 'a torn first line of the log is another run' tools/embedding/output.c t_output_faults:test_torn_log \
+    "s/log.len \&\& memchr(log.s, '\\\\n', log.len);/log.len;/"
+bug 'a temporary file that is there is written to' tools/base/files.c t_output_faults:test_taken_names \
+    's/old == NOT_THERE || (old >= 0 \&\& !keep)) p->fd = open_new/old == NOT_THERE) p->fd = open_new/'
+bug 'links are followed' tools/base/files.c t_output_faults:test_taken_names \
+    's/O_NOFOLLOW | O_NONBLOCK/O_NONBLOCK/; s/ \&\& lstat(name, \&b)/ \&\& stat(name, \&b)/'
+bug 'a second name of a file is continued' tools/base/files.c t_output_faults:test_taken_names \
+    's/else if (keep \&\& st.st_nlink != 1)/else if (0)/'
+bug 'what others may write to is continued' tools/base/files.c t_output_faults:test_taken_names \
+    's/else if (keep \&\& st.st_mode \& 022)/else if (0)/'
+bug 'the mode of a file that is replaced is forgotten' tools/base/files.c t_output_faults:test_modes \
+    's/mode = old.st_mode \& 0777;/;/'
+bug 'others read what is being written' tools/base/files.c t_output_faults:test_modes \
+    's/O_NOFOLLOW, 0600)/O_NOFOLLOW, 0666)/'
+# --- what models/get fetches ---
+bug 'eight digits of a hash are enough' models/get t_models 's/0-9a-f\]\\{64\\}/0-9a-f]\\{8,64\\}/'
+bug 'a name in a manifest may lead elsewhere' models/get t_models \
+    's/\[A-Za-z0-9_\]\[A-Za-z0-9._-\]\*/[A-Za-z0-9._\/-]*/'
+bug 'the hash of another file is one' models/get t_models \
+    's/wanted=${file#\*=}/wanted=$(files "$manifest" | sed "s|.*=||" | tail -n 1)/'
+bug 'https may be left' models/get t_models 's/--proto "=$only" --proto-redir "=$only"//'
+bug 'a part that is a link is written to' models/get t_models 's/^    \[ ! -L "$part" \] .*/    true/'
+# --- texts ---
+bug 'messages are not escaped' tools/base/say.c t_text:test_messages \
+    's/plain = \*s == .*, n = visible/plain = 1, n = visible/'
+bug 'the direction of writing can be turned' tools/base/text.c t_text:test_escapes \
+    's/(code >= 0x2028 \&\& code <= 0x202E)/0/'
+bug 'cells may be formulas' tools/base/text.c t_text:test_csv \
+    's/    return \*first \&\& strchr.*/    return 0 * *first;/'
+bug 'a long list of values is cut off' tools/cli/help.c t_cli_help \
+    's/add_values(t, spec->arg ? spec->arg : "",/add_values(t, spec->arg ? "auto|avx512|avx512_bf16" : "",/'
+say_left_out 'pieces'
+finish
