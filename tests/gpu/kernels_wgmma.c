@@ -288,8 +288,9 @@ static void run_tile(const operands *o, const operands *more, const operands *be
 
 static int is_wanted(int index, int images, const reid__wgmma_tile *t) {
     const reid__op *op = &plan.ops[index];
-    return emu_case("reid_conv_wgmma %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d", op->name,
-                    images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident, t->pair, t->split);
+    return emu_case("reid_conv_wgmma%s %s, %d of %dx%d, tile %dx%d groups %d resident %d pair %d split %d",
+                    emu_bf16() ? " bf16" : "", op->name, images, op->oh, op->ow, t->bm, t->bn, t->groups, t->resident,
+                    t->pair, t->split);
 }
 
 /* A launch, with all that it computes, with the tile for large batches or small ones; every tile: large -1. */

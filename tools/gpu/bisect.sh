@@ -34,12 +34,18 @@ part_bisect() {
     build_kernels "$parts"
     programs=''
     for part in $parts; do programs="$programs build/gpu/kernels_$part$emulator"; done
+    if [ "$arch" -ge 80 ]; then # last, so that a part which is stopped has all others
+        programs="$programs HALVES=bf16"
+        for part in $parts; do
+            [ "$part" = bytes ] || programs="$programs build/gpu/kernels_$part$emulator"
+        done
+    fi
     jobs=$(($(cores) / 2))
     [ $jobs -gt 0 ] || jobs=1
     [ $jobs -lt 8 ] || jobs=8 # they share one GPU
     REID_EMULATOR_ARCH=$arch build/gpu/each_case --seconds "${BISECT_SECONDS:-20}" --jobs $jobs \
-        ${BISECT_MATCH:+--match "$BISECT_MATCH"} ${BISECT_KERNELS:+--in "$BISECT_KERNELS"} --out "$out/bisect.jsonl" \
-        $programs > "$out/bisect.txt"
+        --total $(($(left) - 20)) ${BISECT_MATCH:+--match "$BISECT_MATCH"} ${BISECT_KERNELS:+--in "$BISECT_KERNELS"} \
+        --out "$out/bisect.jsonl" $programs > "$out/bisect.txt"
 }
 
 # one_mode SETTINGS OPTION...: one picture, against the CPU's embedding of it
