@@ -137,7 +137,10 @@ embed() {
     name=$1 list=$2
     shift 2
     embed_mode=$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")
-    case " $* " in *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;; *) packed=${pack-} ;; esac
+    case " $* " in
+    *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;;
+    *) packed="${pack-} ${kernels-}" ;;
+    esac
     rm -f "$work/$name.npy"
     limited "${embed_seconds:-60}" "$embed_mode" env ${with-} build/reid embed -q -m "build/gpu/$net.safetensors" \
         --size "$size" $packed "$@" - -o "$work/$name.npy" < "$list"
