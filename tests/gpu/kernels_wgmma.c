@@ -227,6 +227,7 @@ static void check_result(const uint16_t *got, const uint16_t *want, size_t count
     for (size_t i = 0; i < count; i++) others += got[i] != want[i];
     printf("    largest error %.1e, other bits in %zu of %zu\n", worst, others, count);
     CHECK(worst < emu_half_bound(2e-3));
+    CHECK(!same || others < count / 4 + 8); /* another order changes few; what is cut off, not rounded, every second */
 }
 
 /* Where only a global average follows, sums over each row of an image are stored. */

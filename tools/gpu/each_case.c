@@ -13,7 +13,8 @@
    A PROGRAM is one of tests/gpu/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
    one. NAME=VALUE is set in the environment of the programs behind it: HALVES=bf16 makes kernels of FP16 those of bf16,
    which are counted apart. For each case a line of JSON is appended to FILE the moment it ends: nothing that was found
-   is lost if this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong use. */
+   is lost if this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong
+   use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
