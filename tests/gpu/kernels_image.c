@@ -204,13 +204,13 @@ static void test_batch(CUmodule program, const batch *b, const char *name, int f
         wrong += wrong_taps(&p->x, windows + i * (w + h), fixed + p->taps);
         wrong += wrong_taps(&p->y, windows + i * (w + h) + w, fixed + p->taps + w * p->x.most);
     }
-    CHECK_IS(wrong, 0);
+    CHECK(wrong == 0);
 
     void *for_x[] = {&staging, &dpictures, &dwindows, &taps, &rows, &w, &h};
     run_kernel(emu_function_of(program, "reid_resize_x", 0), blocks, IMAGES, 256, 0, for_x);
     uint8_t *kept = (uint8_t *)malloc((size_t)b->rows), *view = (uint8_t *)malloc(b->view[0].count);
     NEED(cuMemcpyDtoH_v2(kept, drows, (size_t)b->rows));
-    CHECK_IS(wrong_rows(b, windows, kept), 0);
+    CHECK(wrong_rows(b, windows, kept) == 0);
     for (int flip = 0; flip < 2; flip++) {
         void *for_y[] = {&staging, &dpictures, &dwindows, &taps, &rows, &dview, &w, &h, &flip};
         run_kernel(emu_function_of(program, "reid_resize_y", 0), blocks, IMAGES, 256, 0, for_y);
@@ -257,7 +257,7 @@ static void test_windows(CUmodule program, const char *preset, unsigned *seed) {
         wrong += wrong_taps(&at->y, windows + i * (W + H) + W, taps + at->taps + W * at->x.most);
     }
     printf("%s: %d windows, %lld places for taps, %d wrong\n", preset, COUNT * (W + H), (long long)count, wrong);
-    CHECK_IS(wrong, 0);
+    CHECK(wrong == 0);
     NEED(cuMemFree_v2(dpictures));
     free(taps);
 }
@@ -284,7 +284,7 @@ static void test_input(const batch *b, int half) {
         if (half) v = emu_half_value(emu_half_from(v));
         wrong += memcmp(&v, &out.host[i], sizeof v) != 0;
     }
-    CHECK_IS(wrong, 0);
+    CHECK(wrong == 0);
     NEED(cuMemFree_v2(view) || cuMemFree_v2(lut));
     free(want);
     drop(&out);

@@ -128,10 +128,10 @@ if my_turn; then
         CORRECT_KERNELS="$out/cut" sh tools/gpu_check --emulator --out "$out/r" correct
     rows 1 '^FAILED efficientnet_b0 *64x32 *bf16  as on the CPU'
     rows 0 '^FAILED .* fp16'
-    says 1 '^wrong *reid_conv_f16 bf16 3x3 relu' env BISECT_PARTS=conv BISECT_MATCH='3x3 relu' \
+    says 1 '^wrong *reid_conv_f16 bf16 3x3 silu' env BISECT_PARTS=conv BISECT_MATCH='3x3 silu' \
         BISECT_KERNELS="$out/cut" sh tools/gpu_check --emulator --out "$out/r" bisect
-    grep -q '^reid_conv_f16 *3 of *3 cases right$' "$out/log" &&
-        grep -q '^reid_conv_f16 *0 of *3 cases right, 3 wrong with HALVES=bf16$' "$out/log" && good ||
+    grep -q '^reid_conv_f16 *4 of *4 cases right$' "$out/log" &&
+        grep -q '^reid_conv_f16 *0 of *4 cases right, 4 wrong with HALVES=bf16$' "$out/log" && good ||
         bad 'bisect does not tell bf16 from FP16'
 fi
 my_turn || { say_left_out parts; finish; }
