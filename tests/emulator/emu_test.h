@@ -54,8 +54,8 @@ EMU_TEST_FN int emu_bf16(void) {
 /* How names of cases call what is stored as halves. */
 EMU_TEST_FN const char *emu_halves(void) { return emu_bf16() ? "bf16" : "f16"; }
 
-/* Is this case to be run? All are, unless EMU_CASE is the number of the only one; of a run in bf16 those that have it in
-   their names, the others being the same without. What makes its operands belongs behind this question. */
+/* Is this case to be run? All are, unless EMU_CASE is the number of the only one; of a run in bf16 those that have it
+   in their names, the others being the same without. What makes its operands belongs behind this question. */
 EMU_TEST_FN __attribute__((format(printf, 1, 2))) int emu_case(const char *format, ...) {
     const char *only = getenv("EMU_CASE");
     int number = emu_cases++;

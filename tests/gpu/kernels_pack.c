@@ -69,7 +69,8 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     run_kernel(f, (count + 255) / 256, 1, 256, 0, params);
     emu_download(got, out, (size_t)(size * bytes));
     wrong = memcmp(got, half ? (const void *)f16 : (const void *)f32, (size_t)(size * bytes));
-    if (wrong) printf("%s in order %d, %s, folded %d: other bits\n", m->name, m->order, half ? emu_halves() : "f32", fold);
+    if (wrong)
+        printf("%s in order %d, %s, folded %d: other bits\n", m->name, m->order, half ? emu_halves() : "f32", fold);
     CHECK(!wrong);
     NEED(cuMemFree_v2(in) || cuMemFree_v2(times));
     free(from), free(f32), free(f16), free(factors), free(got);

@@ -61,7 +61,8 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
             }
             compare(&worst_sum, sums.host[row * channels + c], total);
         }
-    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? emu_halves() : "f32", worst, worst_sum);
+    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? emu_halves() : "f32", worst,
+           worst_sum);
     CHECK(worst < (half ? emu_half_bound(1e-3) : emu_loosened(1e-6)));
     CHECK(worst_sum < emu_loosened(2e-6));
     for (int spread = 4; spread <= 32; spread *= 8)

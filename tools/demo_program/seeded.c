@@ -13,11 +13,12 @@
 static int usage(const char *problem, const char *what) {
     if (problem) fprintf(stderr, "seeded: %s%s\n", problem, what);
     fprintf(stderr,
-            "usage: seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection] [--loud]\n"
+            "usage: seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]\n"
+            "              [--loud]\n"
             "       seeded --list\n"
             "  --extras      also num_batches_tracked and the classifier, which an embedding does not use\n"
             "  --projection  also EfficientNet's linear head to 512\n"
-            "  --loud        activations 32768 times as large, which FP16 cannot hold; a ResNet-50's embeddings are the same\n");
+            "  --loud        activations 32768 times as large, which FP16 cannot hold\n");
     return 2;
 }
 
