@@ -43,19 +43,29 @@ static int emu_cases;
 /* With EMU_LIST in the environment every case is named and none is run. */
 EMU_TEST_FN int emu_listing(void) { return getenv("EMU_LIST") != NULL; }
 
-/* Is this case to be run? All are, unless EMU_CASE is the number of the only one. What makes its operands belongs
-   behind this question. */
+/* Are the halves of this run bf16? HALVES=bf16 in the environment says so. */
+EMU_TEST_FN int emu_bf16(void) {
+    static int is = -1;
+    const char *halves = getenv("HALVES");
+    if (is < 0) is = halves && strcmp(halves, "bf16") == 0;
+    return is;
+}
+
+/* How names of cases call what is stored as halves. */
+EMU_TEST_FN const char *emu_halves(void) { return emu_bf16() ? "bf16" : "f16"; }
+
+/* Is this case to be run? All are, unless EMU_CASE is the number of the only one; of a run in bf16 those that have it
+   in their names, the others being the same without. What makes its operands belongs behind this question. */
 EMU_TEST_FN __attribute__((format(printf, 1, 2))) int emu_case(const char *format, ...) {
     const char *only = getenv("EMU_CASE");
     int number = emu_cases++;
-    if (emu_listing()) {
-        va_list more;
-        printf("case %d ", number);
-        va_start(more, format);
-        vprintf(format, more);
-        va_end(more);
-        putchar('\n');
-    }
+    char name[256];
+    va_list more;
+    va_start(more, format);
+    vsnprintf(name, sizeof name, format, more);
+    va_end(more);
+    if (emu_bf16() && !strstr(name, "bf16")) return 0;
+    if (emu_listing()) printf("case %d %s\n", number, name);
     return !emu_listing() && (!only || atoi(only) == number);
 }
 
@@ -267,14 +277,6 @@ EMU_TEST_FN char *emu_hopper_cubin(int argc, char **argv, const char *file) {
 EMU_TEST_FN unsigned emu_next_random(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
 EMU_TEST_FN float emu_uniform(unsigned *state) { /* -1 to 1, in steps that fp16 holds exactly */
     return ((float)(emu_next_random(state) % 1025) - 512.0f) / 512.0f;
-}
-
-/* Are the halves of this run bf16? HALVES=bf16 in the environment says so. */
-EMU_TEST_FN int emu_bf16(void) {
-    static int is = -1;
-    const char *halves = getenv("HALVES");
-    if (is < 0) is = halves && strcmp(halves, "bf16") == 0;
-    return is;
 }
 
 /* A bound on what rounding to halves costs, given for fp16's 11 bits: bf16 has 8. */

@@ -140,8 +140,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
 
 /* The same as a case. Sums of rows need the results that they are sums of. */
 static void case_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
-    if (!emu_case("%s %s, tile %dx%d split %d%s", names[as], c->name, s->bm, s->bn, split,
-                  row_sums ? " row sums" : "")) return;
+    if (!emu_case("%s%s %s, tile %dx%d split %d%s", names[as], as == F16 && emu_bf16() ? " bf16" : "", c->name, s->bm,
+                  s->bn, split, row_sums ? " row sums" : "")) return;
     if (row_sums && !*same) test_conv(c, as, s, 0, split, same);
     test_conv(c, as, s, row_sums, split, same);
 }
@@ -207,6 +207,8 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
 /* Tiles of reid_conv_f16 whose K goes on with a 1x1 convolution of another input, with a stride of its own. */
 static void test_more(const tile *s, int more_stride) {
     enum { IMAGES = 3, SIDE = 5, IC = 64, MORE = 96, OC = 80, ROW = IC + MORE, PIXELS = IMAGES * SIDE * SIDE };
+    if (!emu_case("%s%s 1x1 and another with stride %d, tile %dx%d", names[F16], emu_bf16() ? " bf16" : "", more_stride,
+                  s->bm, s->bn)) return;
     int wide = SIDE * more_stride, bn = (OC + s->bn - 1) / s->bn;
     const constant constants[] = {
         {"IH", SIDE}, {"IW", SIDE}, {"IC", IC}, {"OH", SIDE}, {"OW", SIDE}, {"OC", OC}, {"OC_PADDED", OC},

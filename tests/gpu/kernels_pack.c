@@ -69,7 +69,8 @@ static void test_pack(CUfunction f, const matrix *m, int half, int fold) {
     run_kernel(f, (count + 255) / 256, 1, 256, 0, params);
     emu_download(got, out, (size_t)(size * bytes));
     wrong = memcmp(got, half ? (const void *)f16 : (const void *)f32, (size_t)(size * bytes));
-    if (wrong) printf("%s in order %d, %s, folded %d: other bits\n", m->name, m->order, half ? "f16" : "f32", fold);
+    if (wrong)
+        printf("%s in order %d, %s, folded %d: other bits\n", m->name, m->order, half ? emu_halves() : "f32", fold);
     CHECK(!wrong);
     NEED(cuMemFree_v2(in) || cuMemFree_v2(times));
     free(from), free(f32), free(f16), free(factors), free(got);
@@ -94,7 +95,7 @@ static void test_fold(CUfunction f, int n, double epsilon, int biased) {
         float shift = (float)((double)bn[n + c] - product);
         wrong += memcmp(&factors[c], &factor, sizeof factor) || memcmp(&bias[c], &shift, sizeof shift);
     }
-    CHECK_IS(wrong, 0);
+    CHECK(wrong == 0);
     NEED(cuMemFree_v2(in));
     free(bn), free(bias), free(factors);
 }
@@ -104,7 +105,7 @@ int main(void) {
     kernels_text = emu_read_file("reid_kernels.cu");
     emu_start();
     for (int half = 0; half < 2; half++) {
-        if (!emu_case("pack and fold to %s", half ? "f16" : "f32")) continue;
+        if (!emu_case("pack and fold to %s", half ? emu_halves() : "f32")) continue;
         CUmodule program = program_of("reid_pack", half, constants);
         CUfunction pack = emu_function_of(program, "reid_pack", 0), fold = emu_function_of(program, "reid_fold", 0);
         for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)

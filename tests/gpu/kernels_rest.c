@@ -34,7 +34,7 @@ static void test_spread(const constant *shape, size_t constants, int spread, voi
 }
 
 static void test_depthwise(int k, int stride, int ih, int iw, int channels, int act, int half) {
-    if (!emu_case("depthwise %dx%d stride %d %s", k, k, stride, half ? "f16" : "f32")) return;
+    if (!emu_case("depthwise %dx%d stride %d %s", k, k, stride, half ? emu_halves() : "f32")) return;
     int pad = k / 2, oh = (ih + 2 * pad - k) / stride + 1, ow = (iw + 2 * pad - k) / stride + 1, rows = IMAGES * oh;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", k}, {"KW", k},
                                   {"STRIDE", stride}, {"PAD_Y", pad}, {"PAD_X", pad}, {"ACT", act}, {NULL, 0}};
@@ -61,7 +61,8 @@ static void test_depthwise(int k, int stride, int ih, int iw, int channels, int 
             }
             compare(&worst_sum, sums.host[row * channels + c], total);
         }
-    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? "f16" : "f32", worst, worst_sum);
+    printf("depthwise %dx%d stride %d %s: %.1e, row sums %.1e\n", k, k, stride, half ? emu_halves() : "f32", worst,
+           worst_sum);
     CHECK(worst < (half ? emu_half_bound(1e-3) : emu_loosened(1e-6)));
     CHECK(worst_sum < emu_loosened(2e-6));
     for (int spread = 4; spread <= 32; spread *= 8)
@@ -108,7 +109,7 @@ static void test_squeeze(int channels, int padded, int hidden, int oh, int ow, i
 
 /* 3x3, stride 2, one pixel of padding. */
 static void test_maxpool(int ih, int iw, int channels, int half) {
-    if (!emu_case("max pool %s", half ? "f16" : "f32")) return;
+    if (!emu_case("max pool %s", half ? emu_halves() : "f32")) return;
     int oh = (ih - 1) / 2 + 1, ow = (iw - 1) / 2 + 1, pixels = IMAGES * oh * ow;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", oh}, {"OW", ow}, {"C", channels}, {"KH", 3}, {"KW", 3},
                                   {"STRIDE", 2}, {"PAD_Y", 1}, {"PAD_X", 1}, {NULL, 0}};
@@ -137,7 +138,7 @@ static void test_maxpool(int ih, int iw, int channels, int half) {
             if (isnan(best)) CHECK(isnan(out.host[m * channels + c]));
             else compare(&worst, out.host[m * channels + c], best);
         }
-    printf("max pool to %dx%d %s: %.1e\n", oh, ow, half ? "f16" : "f32", worst);
+    printf("max pool to %dx%d %s: %.1e\n", oh, ow, half ? emu_halves() : "f32", worst);
     CHECK(worst < (half ? emu_half_bound(6e-4) : 1e-6));
     CHECK(nans > 0);
     drop(&in), drop(&out);
@@ -160,7 +161,7 @@ static double pooled(const tensor *in, int ih, int iw, int channels, int bins, i
 
 /* Adaptive pool to bins x bins. p 0: the average. Values down to 1e-3, whose third powers are below the least value. */
 static void test_pool(int ih, int iw, int channels, int bins, float p, int norm, int half) {
-    if (!emu_case("pool to %dx%d p %g norm %d %s", bins, bins, (double)p, norm, half ? "f16" : "f32")) return;
+    if (!emu_case("pool to %dx%d p %g norm %d %s", bins, bins, (double)p, norm, half ? emu_halves() : "f32")) return;
     int pixels = IMAGES * bins * bins;
     const constant constants[] = {{"IH", ih}, {"IW", iw}, {"OH", bins}, {"OW", bins}, {"C", channels}, {"GEM", p != 0},
                                   {"NORM", norm}, {"PER", 1}, {NULL, 0}};
@@ -182,7 +183,7 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
             if (norm) want = want * factors[c] + bias.host[c];
             compare(&worst, out.host[m * channels + c], want);
         }
-    printf("pool to %dx%d p %g norm %d %s: %.1e\n", bins, bins, (double)p, norm, half ? "f16" : "f32", worst);
+    printf("pool to %dx%d p %g norm %d %s: %.1e\n", bins, bins, (double)p, norm, half ? emu_halves() : "f32", worst);
     CHECK(worst < emu_loosened(1e-6));
     NEED(cuMemFree_v2(device_factors));
     NEED(cuMemFree_v2(exponent));

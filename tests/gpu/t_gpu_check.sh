@@ -1,6 +1,7 @@
 #!/bin/sh
 # tools/gpu_check without a GPU: its arguments, what it says is missing, its programs compiled for several chips, the
-# comparison of embeddings, and its part `correct` run on the emulator; and there the two GPU examples as well.
+# comparison of embeddings, and its part `correct` run on the emulator, once with a fault in bf16 that it and `bisect`
+# have to name; and there the two GPU examples as well.
 #     sh tests/gpu/t_gpu_check.sh                  the programs and `correct` in their turn
 #     REID_ALL=1 sh tests/gpu/t_gpu_check.sh       all of them, for sm_80 too
 set -u
@@ -64,14 +65,15 @@ says 2 '^usage' "$out/compare" "$out/a.npy" "$out/a.npy" --abs x
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
 if [ -n "$nvcc" ]; then
     for target in "-arch=sm_80" "-gencode arch=compute_90a,code=sm_90a -DSM90A"; do
-        for program in ceilings families fabric; do
+        for program in ceilings families 'families -DVALUE_BF16' fabric; do
             case $target-$program in *sm_80-fabric) continue ;; esac # Hopper's own
+            option=${program#"${program%% *}"} program=${program%% *}
             REID_SHARE=3
             case $target in *sm_80) all || continue ;; *) my_turn || continue ;; esac
             # shellcheck disable=SC2086 # several words
-            "$nvcc" -O2 -std=c++17 $target -Werror all-warnings -Xcompiler -Wall,-Wextra -Xptxas -warn-spills \
+            "$nvcc" -O2 -std=c++17 $target $option -Werror all-warnings -Xcompiler -Wall,-Wextra -Xptxas -warn-spills \
                 "tools/gpu/$program.cu" -o "$out/$program" -ldl > "$out/log" 2>&1 &&
-                ! grep -qi 'serializ' "$out/log" && good || bad "$program.cu for $target"
+                ! grep -qi 'serializ' "$out/log" && good || bad "$program.cu for $target$option"
         done
     done
     if [ -x "$out/ceilings" ]; then
@@ -98,15 +100,43 @@ cc -O1 -std=c99 -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -We
 says 0 '^for latency: .* for 49 of 50 launches' "$out/predict"
 says 2 '^usage' "$out/predict" resnet51
 
-# --- on the emulator, whose kernels other tests have compiled ---
-REID_SHARE=2
-my_turn || { say_left_out parts; finish; }
+# --- on the emulator, whose kernels other tests have compiled: the three take turns ---
 REID_CACHE_DIR=$PWD/build/tests/cuda_cache
 export REID_CACHE_DIR
 mkdir -p -m 700 "$REID_CACHE_DIR"
-says 0 '^correct: ok' sh tools/gpu_check --emulator --out "$out/r" correct
-cp "$out/r/correct.txt" "$out/log"
-[ "$(grep -c '^ok ' "$out/log")" = 13 ] && good || bad "thirteen checks on the emulator"
+REID_SHARE=3
+rows() { # rows COUNT PATTERN: how many lines of correct's table have it
+    cp "$out/r/correct.txt" "$out/log"
+    [ "$(grep -c -e "$2" "$out/log")" = "$1" ] && good || bad "$1 times \"$2\""
+}
+if my_turn; then
+    says 0 '^correct: ok' env CORRECT_NETS='efficientnet_b0 resnet50' CORRECT_PRECISIONS='fp16 bf16' \
+        sh tools/gpu_check --emulator --out "$out/r" correct
+    rows 2 '^ok .* fp16  as on the CPU: --cosine 0.9999 '
+    rows 2 '^ok .* bf16  as on the CPU: --cosine 0.99[89]'
+    rows 6 '^ok .* bf16  same bytes\(, batch 2\|, other order\| with REID_PDL=0\) '
+    rows 1 '^ok .* bf16  same bytes, 32768 times as loud .* 2 rows equal'
+    rows 1 '^ok .* fp16  it is said that FP16 overflows .* precision bf16'
+fi
+# A fault of bf16 alone: what is stored is cut off, not rounded. FP16 stays right, and both parts say whose fault it is.
+mkdir "$out/cut"
+plant_in reid_kernels.cu "$out/cut/reid_kernels.cu" \
+    's/^\(#define reid_f16_from_f32\) reid_bf16_from_f32.*/\1(a) ((unsigned short)(__float_as_uint(a) >> 16))/' ||
+    bad 'the fault of bf16 was not planted'
+if my_turn; then
+    says 1 '^correct: FAILED' env CORRECT_NETS=efficientnet_b0 CORRECT_PRECISIONS='fp16 bf16' \
+        CORRECT_KERNELS="$out/cut" sh tools/gpu_check --emulator --out "$out/r" correct
+    rows 1 '^FAILED efficientnet_b0 *64x32 *bf16  as on the CPU'
+    rows 0 '^FAILED .* fp16'
+    says 1 '^wrong *reid_conv_f16 bf16 3x3 silu' env BISECT_PARTS=conv BISECT_MATCH='3x3 silu' \
+        BISECT_KERNELS="$out/cut" sh tools/gpu_check --emulator --out "$out/r" bisect
+    grep -q '^reid_conv_f16 *4 of *4 cases right$' "$out/log" &&
+        grep -q '^reid_conv_f16 *0 of *4 cases right, 4 wrong with HALVES=bf16$' "$out/log" && good ||
+        bad 'bisect does not tell bf16 from FP16'
+fi
+my_turn || { say_left_out parts; finish; }
+says 0 '^correct: ok' env CORRECT_PRECISIONS='fp32 fp16' sh tools/gpu_check --emulator --out "$out/r" correct
+rows 13 '^ok '
 cp "$out/r/report.json" "$out/log"
 ! command -v python3 >/dev/null 2>&1 || python3 -c 'import json, sys; r = json.load(open(sys.argv[1]))
 assert r["emulator"] and r["parts"]["correct"]["result"]["failures"] == 0' "$out/r/report.json" && good ||

@@ -65,6 +65,9 @@ chmod +x "$dir/dies" "$dir/mute"
 says 1 '^crashed *dies$' build/gpu/each_case --out "$dir/dies.jsonl" "$dir/dies"
 says 1 '^crashed *(its list of cases)$' build/gpu/each_case --out "$dir/dies.jsonl" "$dir/mute"
 says 1 'there are no such cases' build/gpu/each_case --match giraffe --out "$dir/dies.jsonl" "$dir/dies"
+says 1 '^normalise *0 of *4 cases right, 4 skipped with HALVES=none$' build/gpu/each_case --total 1e-9 \
+    --match 'normalise 512' --out "$dir/late.jsonl" HALVES=none build/gpu/kernels_rest-emulator
+says 0 '"setting": "HALVES=none", "case".*"skipped".*no time was left' cat "$dir/late.jsonl"
 says 2 '^usage' build/gpu/each_case --jobs 0 --out "$dir/dies.jsonl" "$dir/dies"
 says 2 '^usage' build/gpu/each_case "$dir/dies"
 
@@ -167,7 +170,8 @@ if [ "${REID_ALL-}" = 1 ]; then
         embed none REID_SYNC=1 REID_EMULATOR_FAIL=cuStreamQuery:60+:600 --
     says 0 '^modes: ok' env MODES_NETS=efficientnet_b0 sh tools/gpu_check --emulator --out "$dir/r" modes
     says 0 '^bench: ok' env BENCH_EMULATED=efficientnet_b0 sh tools/gpu_check --emulator --out "$dir/r" bench
-    json "$dir/r/report.json" 'len(r["parts"]["bench"]["result"]["cells"]) == 1' && good || bad "bench's report"
+    json "$dir/r/report.json" '[c["precision"] for c in r["parts"]["bench"]["result"]["cells"]] == ["fp16", "bf16"] and
+        len(r["parts"]["bench"]["result"]["beside_fp16"]) == 1' && good || bad "bench's report"
 fi
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

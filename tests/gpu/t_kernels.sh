@@ -31,7 +31,7 @@ for part in $parts; do
         [ $arch = 90 ] || my_turn || continue
         job "kernels_$part on sm_$arch" env REID_EMULATOR_ARCH=$arch "$out/kernels_$part"
         case $part-$arch in
-        conv-80 | conv-90 | rest-90 | wgmma-90)
+        conv-80 | conv-90 | rest-90 | image-90 | pack-90 | wgmma-90)
             ! my_turn || job "kernels_$part on sm_$arch in bf16" env HALVES=bf16 REID_EMULATOR_ARCH=$arch \
                 "$out/kernels_$part"
         esac

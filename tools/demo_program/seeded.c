@@ -1,6 +1,6 @@
 /* seeded: writes a checkpoint made from a seed, in safetensors form. See seeded.h for what it is good for.
 
-     seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]
+     seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection] [--loud]
      seeded --list
 
    cc -O2 -std=c99 -D_GNU_SOURCE tools/demo_program/seeded.c -o seeded -lm */
@@ -14,9 +14,11 @@ static int usage(const char *problem, const char *what) {
     if (problem) fprintf(stderr, "seeded: %s%s\n", problem, what);
     fprintf(stderr,
             "usage: seeded --net NAME -o FILE [--seed N] [--dtype f32|f16|bf16|f64] [--extras] [--projection]\n"
+            "              [--loud]\n"
             "       seeded --list\n"
             "  --extras      also num_batches_tracked and the classifier, which an embedding does not use\n"
-            "  --projection  also EfficientNet's linear head to 512\n");
+            "  --projection  also EfficientNet's linear head to 512\n"
+            "  --loud        activations 32768 times as large, which FP16 cannot hold\n");
     return 2;
 }
 
@@ -63,6 +65,7 @@ int main(int argc, char **argv) {
         if (strcmp(option, "--list") == 0) return list_nets();
         int flag = strcmp(option, "--extras") == 0 ? SEEDED_EXTRAS : 0;
         if (strcmp(option, "--projection") == 0) flag = SEEDED_PROJECTION;
+        if (strcmp(option, "--loud") == 0) flag = SEEDED_LOUD;
         options |= flag;
         if (flag) continue;
         if (i + 1 == argc) return usage("unknown option, or its value is missing: ", option);

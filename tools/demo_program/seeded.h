@@ -26,6 +26,8 @@ typedef enum seeded_dtype { SEEDED_F32, SEEDED_F16, SEEDED_BF16, SEEDED_F64 } se
 
 #define SEEDED_EXTRAS 1     /* option: num_batches_tracked and the classifier as well */
 #define SEEDED_PROJECTION 2 /* option: EfficientNet's linear head, `projection` to 512 */
+#define SEEDED_LOUD 4       /* option: what all layers give is 32768 times as much, and may pass FP16's 65504. A ResNet
+                               without a head gives the same embeddings, to the bit in arithmetic with FP32's range */
 
 static const char *const seeded_nets[] = {
     "resnet50",           "resnet50-multiscale", "resnet50-bnneck",    "resnet50-fastreid",  "resnet50-fastreid-gem",
@@ -55,7 +57,7 @@ typedef struct seeded_tensor {
 
 typedef struct seeded_net {
     const char *preset, *network; /* network: NULL where the tensors tell it */
-    int extras;
+    int extras, loud;
     int count, room;
     seeded_tensor *tensors;
 } seeded_net;
@@ -129,9 +131,11 @@ static void seeded_linear(seeded_net *net, const char *name, size_t out, size_t 
 
 /* gamma, beta: in thousandths. var: of what the convolution before it gives, see tests/golden/check_seeded.py. */
 static void seeded_norm(seeded_net *net, const char *name, size_t c, int gamma, int beta, double var) {
-    seeded_spread(net, name, ".weight", c, gamma, gamma / 5, 1.0);
-    seeded_spread(net, name, ".bias", c, beta, 60, 1.0);
-    seeded_spread(net, name, ".running_mean", c, 0, 60, sqrt(var));
+    double gain = net->loud ? 32768.0 : 1.0;
+    int first = net->count == 1; /* only a convolution is before it: what it takes is not louder yet */
+    seeded_spread(net, name, ".weight", c, gamma, gamma / 5, first ? gain : 1.0);
+    seeded_spread(net, name, ".bias", c, beta, 60, gain);
+    seeded_spread(net, name, ".running_mean", c, 0, 60, first ? sqrt(var) : gain * sqrt(var));
     seeded_spread(net, name, ".running_var", c, 1000, 250, var);
     if (net->extras) seeded_add(net, name, ".num_batches_tracked", SEEDED_COUNT, 0);
 }
@@ -255,7 +259,7 @@ static int seeded_list(seeded_net *net, const char *name, int options) {
     static const double width[4] = {1.0, 1.0, 1.1, 1.2}, depth[4] = {1.0, 1.1, 1.2, 1.4};
     static const char *const presets[4] = {"effnet-b0", "effnet-b1", "effnet-b2", "effnet-b3"};
     memset(net, 0, sizeof *net);
-    net->extras = (options & SEEDED_EXTRAS) != 0;
+    net->extras = (options & SEEDED_EXTRAS) != 0, net->loud = (options & SEEDED_LOUD) != 0;
     for (size_t i = 0; i < sizeof seeded_tails / sizeof *seeded_tails; i++)
         if (strcmp(name, seeded_tails[i].name) == 0) return seeded_resnet50(net, &seeded_tails[i]), 1;
     for (int i = 0; i < 4; i++) {

@@ -8,6 +8,7 @@ bench_cells() {
     net=$1 size=$2 precision=$3 gflops=$4
     shift 4
     [ ! -f "$work/mode.$net" ] || with="$(cat "$work/mode.$net") $more"
+    [ "$precision" != bf16 ] || with="$(cat "$work/mode.$net.bf16") $more"
     if [ "$(left)" -lt 40 ]; then
         echo "no time left for $net $size $precision $*"
         failures=$((failures + 1))
@@ -37,27 +38,31 @@ table_of_cells() {
                v["ours_ms"], 1000 * v["batch"] / v["ours_ms"] }' "$1"
 }
 
-# works NET SETTINGS: are 64 pictures in it the CPU's, in small batches and in a large one?
+# works NET SETTINGS PRECISION: are 64 pictures in it the CPU's, in small batches and in a large one? bf16's angles are
+# eight times FP16's: see `tolerance` in correct.sh.
 works() {
-    net=$1 with=$2 size=224x224 precision=fp16
+    net=$1 with=$2 size=224x224 precision=$3 near=0.9999
+    [ "$precision" != bf16 ] || near=0.9936
     [ -z "$emulator" ] || size=64x32
     [ -s "$work/$net.cpu.npy" ] || embed "$net.cpu" "$pictures" --device cpu || return 1
     for batch in 1 64; do
-        embed gpu "$pictures" --device cuda --precision fp16 --batch $batch || return 1
-        build/gpu/compare "$work/gpu.npy" "$work/$net.cpu.npy" --cosine 0.9999 || return 1
+        embed gpu "$pictures" --device cuda --precision "$precision" --batch $batch || return 1
+        build/gpu/compare "$work/gpu.npy" "$work/$net.cpu.npy" --cosine $near || return 1
     done
 }
 
-# choose_mode NET: the first settings in which it is right, for all its cells. $work/mode.NET has them.
+# choose_mode NET [bf16]: the first settings in which it is right, for all its cells. $work/mode.NET has them, and
+# mode.NET.bf16.
 choose_mode() {
     for settings in '' REID_CLUSTERS=0 REID_PDL=0 'REID_CLUSTERS=0 REID_PDL=0' REID_WGMMA=0 \
         'REID_WGMMA=0 REID_PDL=0'; do
-        if works "$1" "$settings"; then good=true word=works; else good=false word='does not work'; fi
-        line $results "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"settings\": \"$settings\", \"works\": $good}}"
-        table $results "$1, mode \"${settings:-default}\": $word"
+        if works "$1" "$settings" "${2:-fp16}"; then good=true word=works; else good=false word='does not work'; fi
+        line $results "{\"in\": \"modes\", \"is\": {\"net\": \"$1\", \"precision\": \"${2:-fp16}\", \
+\"settings\": \"$settings\", \"works\": $good}}"
+        table $results "$1${2:+ $2}, mode \"${settings:-default}\": $word"
         with=''
         [ $good = true ] || continue
-        echo "$settings" > "$work/mode.$1"
+        echo "$settings" > "$work/mode.$1${2:+.$2}"
         return 0
     done
     return 1
@@ -83,6 +88,48 @@ bench_int8() {
         bench_cells $net $size int8 "${half:+$(awk "BEGIN { print 2 * $half }")}" --batches 1,8,32,128,256 --ops \
             --ranges "$work/ranges.safetensors"
     done
+}
+
+# bf16, last: FP16's kernels with another element, predicted to take as long. What matters most comes first.
+bench_bf16() {
+    for net in $nets; do
+        [ "$(left)" -gt 60 ] || { echo "no time left for $net bf16"; failures=$((failures + 1)); return; }
+        choose_mode "$net" bf16 || { failures=$((failures + 1)); continue; }
+        group=cells
+        bench_cells "$net" 224x224 bf16 "$half" --batches 1,256 && beside_fp16 cells
+    done
+    for net in resnet50 efficientnet_b0; do
+        [ -f "$work/mode.$net.bf16" ] || continue
+        group=latency
+        bench_cells "$net" 224x224 bf16 "$half" --batches 1 --latency && beside_fp16 latency
+        group=without_wgmma more=REID_WGMMA=0
+        [ "$(capability)" != 90 ] || ! bench_cells "$net" 224x224 bf16 "$half" --batches 1,256 ||
+            beside_fp16 without_wgmma
+        more='' group=cells
+        bench_cells "$net" 224x224 bf16 "$half" --batches 8,32,128 && beside_fp16 cells
+    done
+}
+
+# beside_fp16 GROUP: the cells of bf16 that were measured last, over those of FP16 in the same group
+beside_fp16() {
+    sed -n "s/^{\"in\": \"$1\", \"is\": \(.*\)}\$/\1/p" "$out/$results.jsonl" |
+        awk -v from="$1" -v last="$(cat "$work/cells")" '
+            function value(name,    at) {
+                if (!match($0, "\"" name "\": (\"[^\"]*\"|[0-9.e+-]+)")) return ""
+                at = substr($0, RSTART + length(name) + 4, RLENGTH - length(name) - 4)
+                gsub(/"/, "", at)
+                return at
+            }
+            { cell = value("net") " " value("size") " " value("batch") }
+            value("precision") == "fp16" { fp16[cell] = value("ours_ms") }
+            value("precision") == "bf16" && cell in fp16 && index(last, $0) {
+                printf "{\"in\": \"beside_fp16\", \"is\": {\"group\": \"%s\", \"net\": \"%s\", \"size\": \"%s\", " \
+                       "\"batch\": %d, \"fp16_ms\": %s, \"bf16_ms\": %s, \"ratio\": %.4f, \"predicted\": 1}}\n", from,
+                    value("net"), value("size"), value("batch"), fp16[cell], value("ours_ms"),
+                    value("ours_ms") / fp16[cell] }' > "$work/ratios"
+    cat "$work/ratios" >> "$out/$results.jsonl"
+    tr -d '{}",:' < "$work/ratios" | awk '{ printf "    bf16 over fp16, batch %d: %.3f (predicted 1)\n", $11, $17 }' \
+        >> "$out/$results.txt"
 }
 
 # Milliseconds from reid_create to the first embedding, of the first handle in the file.
@@ -186,7 +233,11 @@ part_bench() {
     [ -z "$emulator" ] || mv "$pictures.few" "$pictures"
     choose_modes
     [ -n "$nets" ] || { echo 'no network works in any mode'; return 1; }
-    [ -z "$emulator" ] || { bench_cells "$nets" 64x32 fp16 '' --batches 1 --rounds 1; return $((failures > 0)); }
+    if [ -n "$emulator" ]; then
+        bench_cells "$nets" 64x32 fp16 '' --batches 1 --rounds 1
+        choose_mode "$nets" bf16 && bench_cells "$nets" 64x32 bf16 '' --batches 1 --rounds 1 && beside_fp16 cells
+        return $((failures > 0))
+    fi
     for net in $nets; do # what matters most comes first
         for size in 224x224 256x128; do bench_cells "$net" $size fp16 "$half" --batches 1,256 --ops; done
     done
@@ -208,6 +259,7 @@ part_bench() {
         for size in 224x224 256x128; do bench_cells "$net" $size fp32 "$single" --batches 1,8,32 --rounds 5; done
     done
     [ ! -x build/gpu/ceilings ] || line $results "{\"in\": \"driver\", \"is\": $(build/gpu/ceilings --start)}"
+    [ "$(capability)" -lt 80 ] || bench_bf16
     return $((failures > 0))
 }
 

@@ -34,12 +34,18 @@ part_bisect() {
     build_kernels "$parts"
     programs=''
     for part in $parts; do programs="$programs build/gpu/kernels_$part$emulator"; done
+    if [ "$arch" -ge 80 ]; then # last, so that a part which is stopped has all others
+        programs="$programs HALVES=bf16"
+        for part in $parts; do
+            [ "$part" = bytes ] || programs="$programs build/gpu/kernels_$part$emulator"
+        done
+    fi
     jobs=$(($(cores) / 2))
     [ $jobs -gt 0 ] || jobs=1
     [ $jobs -lt 8 ] || jobs=8 # they share one GPU
     REID_EMULATOR_ARCH=$arch build/gpu/each_case --seconds "${BISECT_SECONDS:-20}" --jobs $jobs \
-        ${BISECT_MATCH:+--match "$BISECT_MATCH"} ${BISECT_KERNELS:+--in "$BISECT_KERNELS"} --out "$out/bisect.jsonl" \
-        $programs > "$out/bisect.txt"
+        --total $(($(left) - 20)) ${BISECT_MATCH:+--match "$BISECT_MATCH"} ${BISECT_KERNELS:+--in "$BISECT_KERNELS"} \
+        --out "$out/bisect.jsonl" $programs > "$out/bisect.txt"
 }
 
 # one_mode SETTINGS OPTION...: one picture, against the CPU's embedding of it
@@ -81,8 +87,8 @@ part_modes() {
     [ -z "$emulator" ] || size=64x32
     head -n 1 "$pictures" > "$few"
     for net in $nets; do
-        precision=fp32 against=cpu
-        embed cpu "$few" --device cpu || { failures=$((failures + 1)); continue; }
+        precision=fp32 against=cpu.$net
+        embed "$against" "$few" --device cpu || { failures=$((failures + 1)); continue; }
         keep=0.99999
         one_mode ''
         precision=fp16 keep=0.9999
@@ -97,6 +103,14 @@ part_modes() {
         embed int8 "$few" --device cpu --precision int8 --ranges "$work/ranges.safetensors"
         for settings in '' REID_WGMMA=0; do one_mode "$settings" --ranges "$work/ranges.safetensors"; done
         one_mode '' --latency --ranges "$work/ranges.safetensors"
+    done
+    [ -n "$emulator" ] || [ "$(capability)" -ge 80 ] || return $((failures > 0))
+    precision=bf16 keep=0.9936 # angles eight times FP16's: see `tolerance` in correct.sh
+    for net in $nets; do # last: a part that is stopped has the others
+        against=cpu.$net
+        [ -s "$work/$against.npy" ] || continue
+        for settings in '' REID_CLUSTERS=0 REID_WGMMA=0; do one_mode "$settings"; done
+        one_mode '' --latency
     done
     return $((failures > 0))
 }

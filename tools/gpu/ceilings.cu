@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(256) run_mma(const unsigned *numbers, float *o
 #ifdef SM90A
 /* Two warpgroups multiply 64 x 64 slices of A, each its own, with an n x 64 slice of B, from three stages in turn, all
    in the 128-byte swizzle; or with A in registers. No copies: the tensor cores and their reads are alone. */
-template <int n, bool registers> __global__ void __launch_bounds__(256)
+template <int n, bool registers, bool brain> __global__ void __launch_bounds__(256)
 run_wgmma(const uint4 *numbers, float *out, int rounds) {
     extern __shared__ __align__(1024) unsigned char slices[];
     const unsigned a_bytes = 64 * 128, b_bytes = n * 128, stage = 2 * a_bytes + b_bytes;
@@ -208,8 +208,8 @@ run_wgmma(const uint4 *numbers, float *out, int rounds) {
         wgmma_fence();
 #pragma unroll
         for (int k = 0; k < 4; k++) { /* 16 halves are 32 bytes further: 2 in a descriptor */
-            if (registers) wgmma<n>::from_registers(d, a, b_at + 2 * k);
-            else wgmma<n>::from_shared(d, a_at + 2 * k, b_at + 2 * k);
+            if (registers) wgmma<n, brain>::from_registers(d, a, b_at + 2 * k);
+            else wgmma<n, brain>::from_shared(d, a_at + 2 * k, b_at + 2 * k);
         }
         wgmma_commit();
         wgmma_wait<1>(); /* the tensor cores have the next group before this one is done */
@@ -220,14 +220,16 @@ run_wgmma(const uint4 *numbers, float *out, int rounds) {
     out[blockIdx.x * blockDim.x + threadIdx.x] = d[0];
 }
 
-template <int n, bool registers> static void measure_wgmma(const gpu &g, const uint4 *halves, float *out) {
+template <int n, bool registers, bool brain>
+static void measure_wgmma(const gpu &g, const uint4 *halves, float *out) {
     char name[64];
     int rounds = 4000, threads = 256, shared = 3 * (2 * 64 * 128 + n * 128), per_multiprocessor = 0;
-    CHECK(cudaFuncSetAttribute(run_wgmma<n, registers>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
-    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, run_wgmma<n, registers>, threads, shared));
+    auto *kernel = run_wgmma<n, registers, brain>;
+    CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, threads, shared));
     int blocks = g.multiprocessors * std::max(1, per_multiprocessor);
-    double ms = median_ms(11, [&] { run_wgmma<n, registers><<<blocks, threads, shared>>>(halves, out, rounds); });
-    snprintf(name, sizeof name, "wgmma_n%d_%s", n, registers ? "registers" : "shared");
+    double ms = median_ms(11, [&] { kernel<<<blocks, threads, shared>>>(halves, out, rounds); });
+    snprintf(name, sizeof name, "wgmma_n%d_%s%s", n, registers ? "registers" : "shared", brain ? "_bf16" : "");
     result(name, 2e-9 * 64 * n * 64 * rounds * blocks * 2 / ms, "TFLOP/s",
            registers ? "m64nNk16, A in registers" : "m64nNk16, A in shared memory");
 }
@@ -256,12 +258,13 @@ static void measure_arithmetic(const gpu &g) {
     result("mma_m16n8k16", 2e-9 * each / 32 * 16 * 16 * 8 * 16 / ms, "TFLOP/s", "mma.sync fp16 to fp32 from registers");
 #ifdef SM90A
     const uint4 *operands = (const uint4 *)halves;
-    measure_wgmma<64, false>(g, operands, out);
-    measure_wgmma<128, false>(g, operands, out);
-    measure_wgmma<256, false>(g, operands, out);
-    measure_wgmma<64, true>(g, operands, out);
-    measure_wgmma<128, true>(g, operands, out);
-    measure_wgmma<256, true>(g, operands, out);
+    measure_wgmma<64, false, false>(g, operands, out);
+    measure_wgmma<128, false, false>(g, operands, out);
+    measure_wgmma<256, false, false>(g, operands, out);
+    measure_wgmma<64, true, false>(g, operands, out);
+    measure_wgmma<128, true, false>(g, operands, out);
+    measure_wgmma<256, true, false>(g, operands, out);
+    measure_wgmma<256, false, true>(g, operands, out); /* the same halves as bf16: as fast, if data does not matter */
 #endif
     CHECK(cudaFree(halves));
     CHECK(cudaFree(numbers));

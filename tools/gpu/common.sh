@@ -70,12 +70,16 @@ nvcc_target() {
     esac
 }
 
-# program NAME: build/gpu/NAME from tools/gpu/NAME.cu
+# program NAME [BINARY OPTION...]: build/gpu/NAME, or BINARY, from tools/gpu/NAME.cu
 program() {
+    source=tools/gpu/$1.cu
+    [ $# -eq 1 ] || shift
+    binary=build/gpu/$1
+    shift
     [ -z "$emulator" ] || skip 'needs a real GPU'
     find_nvcc
     target=$(nvcc_target) || { echo "$target"; exit 77; }
-    "$nvcc" -O2 -std=c++17 $target "tools/gpu/$1.cu" -o "build/gpu/$1" -ldl || exit 1
+    "$nvcc" -O2 -std=c++17 $target "$@" "$source" -o "$binary" -ldl || exit 1
 }
 
 c_program() { # c_program NAME: build/gpu/NAME from tools/gpu/NAME.c
@@ -137,7 +141,10 @@ embed() {
     name=$1 list=$2
     shift 2
     embed_mode=$(mode_of "$(echo " $* " | sed -n 's/.* \(--latency\) .*/\1/p')")
-    case " $* " in *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;; *) packed=${pack-} ;; esac
+    case " $* " in
+    *' --device cpu '*) embed_mode="$net on the CPU" packed='' ;;
+    *) packed="${pack-} ${kernels-}" ;;
+    esac
     rm -f "$work/$name.npy"
     limited "${embed_seconds:-60}" "$embed_mode" env ${with-} build/reid embed -q -m "build/gpu/$net.safetensors" \
         --size "$size" $packed "$@" - -o "$work/$name.npy" < "$list"

@@ -1,5 +1,7 @@
 # correct.sh: embeddings on the GPU against those on the CPU, over batches and orders; searches, likewise; memory and
-# race checkers. Lines of correct.jsonl: a check each. A part of tools/gpu_check; common.sh says what is set.
+# race checkers; then all of it in bf16. Lines of correct.jsonl: a check each. A part of tools/gpu_check; common.sh says
+# what is set. CORRECT_NETS, _PRECISIONS and _KERNELS (a folder with another reid_kernels.cu) in the environment narrow
+# it to embeddings of these.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2154
 
 # record CHECK STATUS TEXT: a line of the results and of the table
@@ -37,16 +39,35 @@ blame() {
     record 'with REID_SYNC=1' 1 "$(tail -n 2 "$work/blamed")"
 }
 
+# What embeddings may be off. FP16's 11 bits keep a cosine of 0.9999. bf16's 8 bits have steps eight times as large, so
+# that angles are as large, and what a cosine lacks of 1 is 64 times as much: twice that, of what FP16 has just been
+# found to lack on the same pictures, and 0.9936 at the least.
+tolerance() {
+    case $precision in
+    fp32) echo '--abs 1e-5' ;;
+    fp16) echo '--cosine 0.9999' ;;
+    bf16) echo "--cosine $(cat "$work/near.$net.$size" 2>/dev/null || echo 0.9936)" ;;
+    esac
+}
+
+# note_near: FP16 was found as near as $said says; bf16's cosine follows
+note_near() {
+    echo "$said" | sed -n 's/.*smallest cosine \([0-9.]*\),.*/\1/p' |
+        awk '{ lacks = 128 * (1 - $1); if (lacks < 1e-6) lacks = 1e-6
+               printf "%.9f\n", lacks < 0.0064 ? 1 - lacks : 0.9936 }' > "$work/near.$net.$size"
+}
+
 check_precision() {
-    case $precision in fp32) keep='--abs 1e-5' ;; *) keep='--cosine 0.9999' ;; esac
+    keep=$(tolerance)
     set -- --device cuda --precision "$precision"
     embed gpu "$pictures" "$@"
     ended=$?
     [ $ended -eq 0 ] || { record "embeds" $ended "$(why_not)"; blame "$@"; return; }
-    agree "as on the CPU: $keep" gpu cpu $keep
-    if [ "$precision" = fp16 ] && [ -z "$emulator" ]; then # on Hopper another kernel
+    agree "as on the CPU: $keep" gpu "cpu.$net.$size" $keep
+    [ "$precision" != fp16 ] || note_near
+    if [ "$precision" != fp32 ] && [ -z "$emulator" ]; then # on Hopper another kernel
         with=REID_WGMMA=0 && embed other "$pictures" "$@"
-        agree 'as with REID_WGMMA=0' gpu other --cosine 0.9999
+        agree 'as with REID_WGMMA=0' gpu other $keep
         with=REID_CLUSTERS=0 && embed other "$pictures" "$@"
         agree 'same bytes with REID_CLUSTERS=0' gpu other --equal
     fi
@@ -65,7 +86,7 @@ check_precision() {
 
 check_latency() {
     embed latency "$pictures" --device cuda --precision "$precision" --latency
-    agree "for latency as on the CPU: $keep" latency cpu $keep
+    agree "for latency as on the CPU: $keep" latency "cpu.$net.$size" $keep
     for batch in 1 8; do
         embed other "$pictures" --device cuda --precision "$precision" --latency --batch "$batch"
         agree "same bytes for latency, batch $batch" latency other --equal
@@ -90,18 +111,58 @@ check_int8() {
     agree 'same bytes, batch 3' gpu other --equal
 }
 
+# bf16 in all networks and sizes, when everything else has been checked: the same kernels with another element.
+check_bf16() {
+    batches=${batches%% *}
+    for net in $nets; do
+        for size in $sizes; do
+            precision=bf16
+            [ -s "$work/cpu.$net.$size.npy" ] || continue
+            [ "$(left)" -gt 45 ] || { left_out "$net $size bf16"; continue; }
+            check_precision
+            embed narrow "$pictures" --device cpu --precision bf16 || { echo 'this CPU has no bf16'; continue; }
+            agree "as the CPU's bf16: $keep" gpu narrow $keep
+        done
+    done
+    case " $nets " in *' resnet50 '*) check_range ;; esac
+}
+
+# A network whose activations are 32768 times as large. bf16 has the same digits at any size, and so the same bytes;
+# FP16 has no numbers for them, and has to say so.
+check_range() {
+    net=resnet50-loud size=64x32 precision=bf16
+    [ "$(left)" -gt 20 ] || { left_out "$net bf16"; return; }
+    [ -s build/gpu/$net.safetensors ] || build/seeded --net resnet50 --loud -o build/gpu/$net.safetensors || return
+    embed loud "$few" --device cuda --precision bf16
+    ended=$?
+    net=resnet50
+    embed other "$few" --device cuda --precision bf16
+    net=resnet50-loud
+    agree 'same bytes, 32768 times as loud' loud other --equal
+    precision=fp16
+    embed other "$few" --device cuda --precision fp16 > "$work/said" 2>&1
+    grep -q 'overflow in FP16: precision bf16' "$work/said"
+    record 'it is said that FP16 overflows' $? "$(grep -o 'activations beyond.*' "$work/said" | head -n 1)"
+}
+
 # Are a Hopper's bits those that the emulator predicts when it adds like tensor cores (REID_EMULATOR_SUMS=tensor)?
-check_predicted() {
-    net=resnet50 size=64x32 precision=fp16
+check_predicted() { # check_predicted PRECISION
+    net=resnet50 size=64x32 precision=$1 kind=''
     [ -n "$emulator" ] || [ "$(capability)" = 90 ] || return
+    [ "$1" = fp16 ] || kind=.$1
     for with in '' REID_WGMMA=0; do # wgmma, then mma.sync
-        predicted=$carried/predicted${with:+.$with}.npy
+        predicted=$carried/predicted$kind${with:+.$with}.npy
         [ -s "$predicted" ] || { echo "there is no $predicted"; continue; }
-        embed gpu "$few" --device cuda --precision fp16 --raw
+        embed gpu "$few" --device cuda --precision "$precision" --raw
         said=$(build/gpu/compare "$work/gpu.npy" "$predicted" --equal 2>&1)
         record "the emulator's bits${with:+, $with}" $? "$said"
     done
     with=''
+}
+
+left_out() { # left_out WHAT: for which no time is left
+    echo "no time left for $1"
+    table correct "no time left for $1"
 }
 
 sanitize() { # compute-sanitizer's report of one tool on two small pictures
@@ -113,44 +174,60 @@ sanitize() { # compute-sanitizer's report of one tool on two small pictures
     record "compute-sanitizer $1" $ended "$(echo "$said" | grep 'SUMMARY' | tail -n 1)"
 }
 
-check_memory() {
+check_memory() { # check_memory SECONDS PRECISION...: as many seconds are kept for what comes after it
+    keeps=$1
+    shift
     if [ -n "$emulator" ]; then return; fi
     command -v compute-sanitizer >/dev/null || { echo 'no compute-sanitizer here'; return; }
     size=64x32
-    for precision in fp16 fp32; do
+    for precision; do
         for net in $nets; do
             for tool in memcheck racecheck; do
-                if [ "$(left)" -gt 60 ]; then sanitize $tool; else echo "no time left for $tool, $net, $precision"; fi
+                if [ "$(left)" -gt $((60 + keeps)) ]; then sanitize $tool; else left_out "$tool, $net, $precision"; fi
             done
         done
     done
 }
 
+wants() { case " ${CORRECT_PRECISIONS:-fp32 fp16 int8 bf16} " in *" $1 "*) ;; *) return 1 ;; esac; }
+
 part_correct() {
     nets=$networks sizes='224x224 256x128' batches='1 3 8 32' count=40
     [ -z "$quick" ] || { nets='resnet50 efficientnet_b0' sizes=224x224 batches='1 32'; }
     [ -z "$emulator" ] || { nets='efficientnet_b0 resnet50-multiscale' sizes=64x32 batches=2 count=3; }
+    nets=${CORRECT_NETS:-$nets}
     need_command
+    [ -z "${CORRECT_KERNELS-}" ] || kernels="--kernels $CORRECT_KERNELS/reid_kernels.cu" pack=''
     need_pictures $count
     few=$work/few
     head -n 2 "$pictures" > "$few"
     failures=0 with='' ended=0
-    if [ -z "$emulator" ] || [ "${REID_EMULATOR_SUMS-}" = tensor ]; then check_predicted; fi
+    predictable=''
+    if [ -z "$emulator" ] || [ "${REID_EMULATOR_SUMS-}" = tensor ]; then predictable=1; fi
+    [ -z "$predictable" ] || check_predicted fp16
     for net in $nets; do
         for size in $sizes; do
             precision=fp32
-            embed cpu "$pictures" --device cpu
+            embed "cpu.$net.$size" "$pictures" --device cpu
             ended=$?
             [ $ended -eq 0 ] || { record 'embeds on the CPU' $ended "$(why_not)"; continue; }
             for precision in fp32 fp16; do
-                [ -n "$emulator" ] && [ "$net $precision" = 'resnet50-multiscale fp32' ] || check_precision
+                case "$emulator $net $precision" in '-emulator resnet50-multiscale fp32') continue ;; esac
+                ! wants $precision || check_precision
             done
-            [ -n "$emulator" ] || check_int8
+            [ -n "$emulator" ] || ! wants int8 || check_int8
         done
     done
-    said=$(limited 120 search build/gpu/search check reid_kernels.cu 2>&1)
-    status=$? net=search size=- precision=fp16
-    record 'hits as on the CPU' $status "$said"
-    check_memory
+    if [ -z "${CORRECT_NETS-}" ]; then
+        said=$(limited 120 search build/gpu/search check reid_kernels.cu 2>&1)
+        status=$? net=search size=- precision=fp16
+        record 'hits as on the CPU' $status "$said"
+        check_memory 90 fp16 fp32
+    fi
+    if wants bf16 && { [ -n "$emulator" ] || [ "$(capability)" -ge 80 ]; }; then
+        [ -z "$predictable" ] || check_predicted bf16
+        check_bf16
+        [ -n "${CORRECT_NETS-}" ] || check_memory 0 bf16
+    fi
     return $((failures > 0))
 }

@@ -2,16 +2,19 @@
    and the others still run.
 
      cc -O2 -std=c99 -D_GNU_SOURCE each_case.c -o each_case
-     ./each_case [OPTION]... --out FILE PROGRAM...
+     ./each_case [OPTION]... --out FILE [NAME=VALUE | PROGRAM]...
          --seconds N     a case may take as long (20)
+         --total N       no case begins after as many seconds; those that are left are skipped (all begin)
          --jobs N        as many at a time (4)
          --hangs N       after as many that hung, the other cases of that kernel are skipped (6)
          --match TEXT    only cases whose name has this text
          --in FOLDER     run there; the programs read reid_kernels.cu from where they run
 
    A PROGRAM is one of tests/gpu/kernels_*.c: with EMU_LIST in the environment it names its cases, with EMU_CASE it runs
-   one. For each case a line of JSON is appended to FILE the moment it ends: nothing that was found is lost if this is
-   stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong use. */
+   one. NAME=VALUE is set in the environment of the programs behind it: HALVES=bf16 makes kernels of FP16 those of bf16,
+   which are counted apart. For each case a line of JSON is appended to FILE the moment it ends: nothing that was found
+   is lost if this is stopped. A table goes to stdout. Exit status: 0 every case is right, 1 some are not, 2 wrong
+   use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +32,7 @@ typedef enum { OK, WRONG, FAULT, CRASHED, HUNG, SKIPPED, STATUSES } status;
 static const char *const words[] = {"ok", "wrong", "fault", "crashed", "hung", "skipped"};
 
 typedef struct one_case {
-    const char *program;
+    const char *program, *setting; /* setting: NAME=VALUE, or NULL */
     int number;
     char name[NAME];
     status status;
@@ -44,7 +47,7 @@ typedef struct job {
 } job;
 
 typedef struct settings {
-    double seconds;
+    double seconds, total, began; /* total 0: no limit */
     int jobs, hangs, out;
     const char *match, *folder;
 } settings;
@@ -67,8 +70,10 @@ static void die(const char *what) {
     exit(2);
 }
 
-/* The program with one more variable in the environment, in a process group of its own; its output goes to a file. */
-static void start(job *j, const settings *s, const char *program, const char *variable, const char *value) {
+/* The program with its setting and one more variable in the environment, in a process group of its own; its output goes
+   to a file. */
+static void start(job *j, const settings *s, const char *program, const char *setting, const char *variable,
+                  const char *value) {
     j->said = tmpfile();
     if (!j->said) die("a temporary file");
     j->began = now(), j->late = 0;
@@ -79,6 +84,7 @@ static void start(job *j, const settings *s, const char *program, const char *va
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* should this program be killed without a chance to stop it */
     setenv(variable, value, 1);
+    if (setting) putenv(strdup(setting));
     dup2(fileno(j->said), 1), dup2(fileno(j->said), 2);
     if (s->folder && chdir(s->folder) != 0) _exit(126);
     execl(program, program, (char *)NULL);
@@ -98,7 +104,7 @@ static void pause_a_little(void) {
 
 /* ---- what the cases are ---- */
 
-static void add_case(const char *program, const char *line) {
+static void add_case(const char *program, const char *setting, const char *line) {
     int at = 0, number;
     if (sscanf(line, "case %d %n", &number, &at) != 1 || !at) return;
     if (case_count % 256 == 0) {
@@ -108,25 +114,25 @@ static void add_case(const char *program, const char *line) {
     }
     one_case *c = &cases[case_count++];
     memset(c, 0, sizeof *c);
-    c->program = program, c->number = number;
+    c->program = program, c->setting = setting, c->number = number;
     snprintf(c->name, sizeof c->name, "%.*s", (int)strcspn(line + at, "\n"), line + at);
 }
 
-static void list_cases(const settings *s, const char *program) {
+static void list_cases(const settings *s, const char *program, const char *setting) {
     char line[512];
     size_t before = case_count;
     int how = 0;
     job *j = &jobs[0];
-    start(j, s, program, "EMU_LIST", "1");
+    start(j, s, program, setting, "EMU_LIST", "1");
     while (!ended(j, LIST_SECONDS, &how)) pause_a_little();
     j->process = 0;
     rewind(j->said);
     while (fgets(line, sizeof line, j->said))
-        if (!s->match || strstr(line, s->match)) add_case(program, line);
+        if (!s->match || strstr(line, s->match)) add_case(program, setting, line);
         else if (!strncmp(line, "case ", 5)) before = (size_t)-1; /* there are some, of other names */
     fclose(j->said);
     if (case_count != before) return;
-    add_case(program, "case 0 (its list of cases)");
+    add_case(program, setting, "case 0 (its list of cases)");
     cases[case_count - 1].status = j->late ? HUNG : CRASHED;
 }
 
@@ -178,6 +184,10 @@ static void note(const settings *s, const one_case *c, double seconds, const cha
     const char *slash = strrchr(c->program, '/');
     snprintf(line, sizeof line, "{\"program\": ");
     quote(line, sizeof line, slash ? slash + 1 : c->program);
+    if (c->setting) {
+        strcat(line, ", \"setting\": ");
+        quote(line, sizeof line - 16, c->setting);
+    }
     snprintf(line + strlen(line), 80, ", \"case\": %d, \"status\": \"%s\", \"seconds\": %.2f, \"name\": ", c->number,
              words[c->status], seconds);
     quote(line, sizeof line - 16, c->name);
@@ -188,10 +198,10 @@ static void note(const settings *s, const one_case *c, double seconds, const cha
     if (c->status != OK && c->status != SKIPPED) printf("%-8s %s\n%s", words[c->status], c->name, said), fflush(stdout);
 }
 
-/* Kernels are told apart by the first word of their cases' names. */
+/* Kernels are told apart by the first word of their cases' names, and by their setting. */
 static int same_kernel(const one_case *a, const one_case *b) {
     size_t n = strcspn(a->name, " ");
-    return strcspn(b->name, " ") == n && strncmp(a->name, b->name, n) == 0;
+    return a->setting == b->setting && strcspn(b->name, " ") == n && strncmp(a->name, b->name, n) == 0;
 }
 
 static int count_of(const one_case *like, int of) {
@@ -230,14 +240,17 @@ static int fill(const settings *s, size_t *next) {
                 note(s, c, 0, "it does not name its cases");
                 continue;
             }
-            if (count_of(c, HUNG) >= s->hangs) {
+            const char *why = count_of(c, HUNG) >= s->hangs             ? "too many cases of this kernel hung"
+                              : s->total > 0 && now() - s->began > s->total ? "no time was left"
+                                                                            : NULL;
+            if (why) {
                 c->status = SKIPPED;
-                note(s, c, 0, "too many cases of this kernel hung");
+                note(s, c, 0, why);
                 continue;
             }
             snprintf(number, sizeof number, "%d", c->number);
             j->of = c;
-            start(j, s, c->program, "EMU_CASE", number);
+            start(j, s, c->program, c->setting, "EMU_CASE", number);
         }
         running += j->process != 0;
     }
@@ -266,7 +279,7 @@ static int summary(void) {
                count_of(&cases[i], OK), all);
         for (int k = WRONG; k < STATUSES; k++)
             if (count_of(&cases[i], k)) printf(", %d %s", count_of(&cases[i], k), words[k]);
-        printf("\n");
+        printf(cases[i].setting ? " with %s\n" : "\n", cases[i].setting);
         good &= count_of(&cases[i], OK) == all;
     }
     if (!case_count) printf("there are no such cases\n");
@@ -274,18 +287,19 @@ static int summary(void) {
 }
 
 static int usage(void) {
-    fprintf(stderr, "usage: each_case [--seconds N] [--jobs N] [--hangs N] [--match TEXT] [--in FOLDER] --out FILE "
-                    "PROGRAM...\n");
+    fprintf(stderr, "usage: each_case [--seconds N] [--total N] [--jobs N] [--hangs N] [--match TEXT] [--in FOLDER] "
+                    "--out FILE [NAME=VALUE | PROGRAM]...\n");
     return 2;
 }
 
 int main(int argc, char **argv) {
-    settings s = {20, 4, 6, -1, NULL, NULL};
-    const char *out = NULL;
+    settings s = {20, 0, now(), 4, 6, -1, NULL, NULL};
+    const char *out = NULL, *setting = NULL;
     int at = 1;
     for (; at + 1 < argc && !strncmp(argv[at], "--", 2); at += 2) {
         const char *name = argv[at] + 2, *value = argv[at + 1];
         if (!strcmp(name, "seconds")) s.seconds = atof(value);
+        else if (!strcmp(name, "total")) s.total = atof(value);
         else if (!strcmp(name, "jobs")) s.jobs = atoi(value);
         else if (!strcmp(name, "hangs")) s.hangs = atoi(value);
         else if (!strcmp(name, "match")) s.match = value;
@@ -299,9 +313,13 @@ int main(int argc, char **argv) {
     const int signals[] = {SIGTERM, SIGINT, SIGHUP};
     for (int i = 0; i < 3; i++) signal(signals[i], stop);
     for (; at < argc; at++) {
+        if (strchr(argv[at], '=')) {
+            setting = argv[at];
+            continue;
+        }
         const char *program = realpath(argv[at], NULL); /* for another folder */
         if (!program) die(argv[at]);
-        list_cases(&s, program);
+        list_cases(&s, program, setting);
     }
     run_all(&s);
     return !summary();

@@ -1,4 +1,4 @@
-/* families.cu: do the ways to multiply fp16 matrices into fp32 sums give the same bits?
+/* families.cu: do the ways to multiply fp16 matrices, or bf16's with -DVALUE_BF16, into fp32 sums give the same bits?
 
      nvcc -O2 -std=c++17 -gencode arch=compute_90a,code=sm_90a -DSM90A families.cu -o families      (Hopper)
      nvcc -O2 -std=c++17 -arch=sm_80 families.cu -o families                                        (from sm_80 on)
@@ -23,11 +23,24 @@
 enum { M = 64, N = 256 };
 typedef unsigned short half_t;
 
+/* The type of the numbers: digits behind the point, the bias of exponents. */
+#ifdef VALUE_BF16
+#define HALF "bf16"
+enum { BRAIN = 1, DIGITS = 7, BIAS = 127, LEAST = TENSOR_LEAST_BF16 };
+#else
+#define HALF "f16"
+enum { BRAIN = 0, DIGITS = 10, BIAS = 15, LEAST = TENSOR_LEAST_F16 };
+#endif
+
 /* ---- the families: c (M, N) = a (M, k) times the transpose of b (N, k) ---- */
 __device__ static float value_of(half_t h) {
+#ifdef VALUE_BF16
+    return __uint_as_float((unsigned)h << 16);
+#else
     float f;
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
     return f;
+#endif
 }
 
 __global__ void by_fma(const half_t *a, const half_t *b, float *c, int k) {
@@ -50,13 +63,14 @@ __device__ static unsigned pair_at(const half_t *x, int k, int row, int column) 
 }
 
 __device__ static void mma_k8(float d[4], unsigned a0, unsigned a1, unsigned b0) {
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." HALF "." HALF ".f32 "
+                 "{%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a0), "r"(a1), "r"(b0));
 }
 
 __device__ static void mma_k16(float d[4], const unsigned a[4], const unsigned b[2]) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." HALF "." HALF ".f32 "
                  "{%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
                  : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
@@ -119,8 +133,8 @@ template <int n, bool registers> __device__ static void wgmma_tile(const half_t 
         fence_async_proxy();
         __syncthreads();
         wgmma_fence();
-        if (registers) wgmma<n>::from_registers(d, a, b_at);
-        else wgmma<n>::from_shared(d, a_at, b_at);
+        if (registers) wgmma<n, BRAIN>::from_registers(d, a, b_at);
+        else wgmma<n, BRAIN>::from_shared(d, a_at, b_at);
         wgmma_commit();
         wgmma_wait<0>();
         __syncthreads();
@@ -193,15 +207,15 @@ static double uniform(uint64_t *state) { /* -1 … 1 */
 static half_t half_of(double v) { /* to nearest even, of normal numbers; smaller ones become zero */
     int e;
     double m = std::frexp(std::fabs(v), &e);
-    unsigned bits = (unsigned)std::nearbyint(m * 2048);
-    if (bits == 2048) bits = 1024, e++;
-    if (m == 0 || e < -13) return 0;
-    return (half_t)((v < 0 ? 0x8000u : 0u) | (unsigned)(e + 14) << 10 | (bits & 1023));
+    unsigned bits = (unsigned)std::nearbyint(m * (2 << DIGITS));
+    if (bits == 2u << DIGITS) bits = 1u << DIGITS, e++;
+    if (m == 0 || e < 2 - BIAS) return 0;
+    return (half_t)((v < 0 ? 0x8000u : 0u) | (unsigned)(e + BIAS - 1) << DIGITS | (bits & ((1u << DIGITS) - 1)));
 }
 
 static double half_value(half_t h) {
-    int e = h >> 10 & 31, m = h & 1023;
-    double v = e ? std::ldexp(1024 + m, e - 25) : std::ldexp(m, -24);
+    int e = (h & 0x7fff) >> DIGITS, m = h & ((1 << DIGITS) - 1);
+    double v = e ? std::ldexp((1 << DIGITS) + m, e - BIAS - DIGITS) : std::ldexp(m, 1 - BIAS - DIGITS);
     return h & 0x8000 ? -v : v;
 }
 
@@ -269,7 +283,7 @@ static void predicted(const gpu &g, const std::vector<half_t> &a, const std::vec
         for (int n = 0; n < N; n++) {
             float sum = 0;
             for (int i = 0; i < k; i += terms)
-                sum = tensor_sum(sum, &x[(size_t)m * k + i], &y[(size_t)n * k + i], 1, terms, TENSOR_LEAST_F16, bits);
+                sum = tensor_sum(sum, &x[(size_t)m * k + i], &y[(size_t)n * k + i], 1, terms, LEAST, bits);
             c[m * N + n] = sum;
         }
 }
@@ -339,7 +353,8 @@ static void summary(long outputs) {
 int main() {
     gpu g = open_gpu();
     int kinds = sizeof KINDS / sizeof KINDS[0], depths = sizeof DEPTHS / sizeof DEPTHS[0];
-    printf("{\n  \"chip\": \"%s\", \"arch\": \"sm_%d%d\",\n  \"families\": [", g.name, g.major, g.minor);
+    printf("{\n  \"chip\": \"%s\", \"arch\": \"sm_%d%d\", \"type\": \"" HALF "\",\n  \"families\": [", g.name, g.major,
+           g.minor);
     for (int f = 0; f < COUNT; f++) printf("%s\"%s\"", f ? ", " : "", FAMILIES[f].name);
     printf("],\n  \"pair\": [\"family\", \"family\", \"equal bits\", \"differing outputs\", \"most units in the last "
            "place\"],\n  \"outputs\": %d,\n  \"cases\": [\n", M * N);

@@ -38,11 +38,22 @@ write_model() {
     rm -f "$out/model.part"
 }
 
+# families.json, and families.bf16.json for bf16, which is last
 part_families() {
     program families
-    limited 200 families build/gpu/families > "$out/families.part" 2> "$out/families.txt"
+    one_families families ''
+    worst=$?
+    [ "$(capability)" -ge 80 ] || return $worst
+    program families families_bf16 -DVALUE_BF16
+    one_families families_bf16 .bf16 || worst=1
+    return $worst
+}
+
+one_families() { # one_families PROGRAM SUFFIX
+    table families "$1:"
+    limited 100 "$1" "build/gpu/$1" > "$out/families.part" 2>> "$out/families.txt"
     ended=$?
     [ $ended -ne 0 ] && [ $ended -ne 1 ] && return 1 # what was stopped halfway is no JSON
-    mv "$out/families.part" "$out/families.json"
+    mv "$out/families.part" "$out/families$2.json"
     return $ended
 }

@@ -2,7 +2,8 @@
 
     python3 peers.py --out peers.json [--lines peers.jsonl] [--bench bench.json] [--seconds 480] [--device cpu --small]
 
-Peers, all in fp16 and channels_last, inputs ready on the GPU, embeddings left there; the fastest one counts:
+Peers, all in fp16 and channels_last (at the end a few in bf16, beside our bf16), inputs ready on the GPU, embeddings
+left there; the fastest one counts:
     eager      the module as it is written, batch norm in eval mode
     graph      the same, replayed as one CUDA graph
     folded     batch norm folded into the convolutions, replayed as one CUDA graph
@@ -30,6 +31,7 @@ from torch import nn
 NETS = ["resnet50", "resnet50-multiscale", "efficientnet_b0"]
 SIZES = [(224, 224), (256, 128)]
 BATCHES = [1, 8, 32, 128, 256]
+BF16_SECONDS = 40  # kept for bf16 when what comes before it may take minutes
 
 
 class Bottleneck(nn.Module):
@@ -251,14 +253,14 @@ def ours_from(path):
 
 
 KINDS = ["eager", "graph", "folded", "reduce", "compile"]
-HEAD = "%-20s %-8s %4s" % ("net", "size", "n") + "".join(" %10s" % (kind + " ms") for kind in KINDS) + \
+HEAD = "%-20s %-8s %-5s %4s" % ("net", "size", "in", "n") + "".join(" %10s" % (kind + " ms") for kind in KINDS) + \
     " %10s %6s %10s %6s %10s %6s" % ("ours ms", "ratio", "network ms", "ratio", "latency ms", "ratio")
 
 
 def row_of(cell, ours):
     """One line of the table; a ratio above 1 says that ours is faster."""
     best = min(cell["peers_ms"].values()) if cell["peers_ms"] else None
-    line = "%-20s %-8s %4d" % (cell["net"], cell["size"], cell["batch"])
+    line = "%-20s %-8s %-5s %4d" % (cell["net"], cell["size"], cell["precision"], cell["batch"])
     for name in ["torch_" + kind for kind in KINDS]:
         line += " %10s" % ("%.3f" % cell["peers_ms"][name] if name in cell["peers_ms"] else "-")
     for key in ["ours_ms", "network_ms", "latency_ms"]:
@@ -288,20 +290,21 @@ def parse():
 def main():
     args = parse()
     began, device = time.time(), torch.device(args.device)
-    dtype = torch.float16 if device.type == "cuda" else torch.float32
-    precision = "fp16" if device.type == "cuda" else "fp32"
+    dtypes = {"fp16": torch.float16, "fp32": torch.float32, "bf16": torch.bfloat16}
+    usual = "fp16" if device.type == "cuda" else "fp32"
     sizes, batches = ([(64, 32)], [1, 2]) if args.small else (SIZES, BATCHES)
     torch.backends.cudnn.benchmark = True
     ours, cells, skipped = ours_from(args.bench), {}, []
     left = lambda: args.seconds - (time.time() - began)  # noqa: E731
 
-    def run(name, size, batch, measure, need):
+    def run(name, size, batch, measure, need, precision=usual):
         key = (name, "%dx%d" % size, precision, batch)
         if left() < need:
-            skipped.append("%s %s batch %d: %s" % (name, key[1], batch, measure.__name__))
+            skipped.append("%s %s %s batch %d: %s" % (name, key[1], precision, batch, measure.__name__))
             return
         cell = cells.setdefault(key, {"net": name, "size": key[1], "precision": precision, "device": args.device,
                                       "batch": batch, "peers_ms": {}})
+        dtype = dtypes[precision]
         net = make_net(name, device, dtype)
         found = sum(p.numel() for p in net.parameters())
         assert found == trunk_parameters(name), "%s has %d parameters" % (name, found)
@@ -310,11 +313,13 @@ def main():
         try:
             measure(net, x, device, cell["peers_ms"])
         except Exception as e:  # a peer that cannot run is no reason to lose the others
-            skipped.append("%s %s batch %d: %s: %s" % (name, key[1], batch, measure.__name__, str(e)[:200]))
+            skipped.append("%s %s %s batch %d: %s: %s" % (name, key[1], precision, batch, measure.__name__,
+                                                          str(e)[:200]))
 
         new = {k: v for k, v in cell["peers_ms"].items() if k not in before}
         note({"net": name, "size": key[1], "precision": precision, "batch": batch, "peers_ms": new})
-        print(name, key[1], batch, " ".join("%s %.3f ms" % (k, v) for k, v in new.items()), file=sys.stderr, flush=True)
+        print(name, key[1], precision, batch, " ".join("%s %.3f ms" % (k, v) for k, v in new.items()), file=sys.stderr,
+              flush=True)
 
     def note(result):
         if args.lines:
@@ -339,11 +344,16 @@ def main():
                     run(name, size, batch, measure_cell, 10)
             save()
         for size in sizes:
-            for measure, need in ((measure_reduce, 60), (measure_compiled, 100)):
+            for measure, need in ((measure_reduce, 60), (measure_compiled, 100 + BF16_SECONDS)):
                 for batch in (batches[0], batches[-1]):
                     for name in NETS:
                         run(name, size, batch, measure, need)
                         save()
+        for measure, need in ((measure_cell, 10), (measure_reduce, 60)):
+            for batch in (batches[0], batches[-1]):
+                for name in NETS:
+                    run(name, sizes[0], batch, measure, need, "bf16")
+                    save()
     print(HEAD)
     for key, cell in cells.items():
         print(row_of(cell, ours.get(key)))

@@ -1,6 +1,7 @@
 /* Predicts microseconds of each launch of a network, and images a second, for a GPU that is not there: a model from
    data sheets and assumptions, no measurement. Hopper's convolutions by the model of tiles in reid.h; on other chips,
-   and for other operations, by the larger of tensor cores' and memory's time.
+   and for other operations, by the larger of tensor cores' and memory's time. bf16, from sm_80 on, is predicted to take
+   as long as FP16: the same kernels and as many bytes.
 
        cc -O2 -D_GNU_SOURCE tools/gpu/predict.c -o predict -lm -lpthread
        ./predict [--chip NAME] [--pace FILE] [NETWORK [BATCH [HEIGHT WIDTH]]]        h200 resnet50 1 224 224

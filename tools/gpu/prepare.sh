@@ -33,6 +33,17 @@ make_packs() {
     for size in 224x224 256x128 64x32; do
         for net in $nets; do pack_of "$net.$size.fp32" '' --net "$net" --size $size --precision fp32 --batch 64; done
     done
+    for size in 224x224 64x32; do # bf16: the sizes that the plan of README.md takes it in; all has to be carried
+        for net in $nets; do
+            pack_of "$net.$size.bf16" '' --net "$net" --size $size --precision bf16 --batch 256
+            pack_of "$net.$size.bf16.latency" '' --net "$net" --size $size --precision bf16 --batch 64 --latency
+        done
+    done
+    for net in $nets; do
+        for without in REID_CLUSTERS REID_WGMMA; do
+            pack_of "$net.224x224.bf16.$without" $without=0 --net "$net" --size 224x224 --precision bf16 --batch 256
+        done
+    done
 }
 
 # One file of all of them, in which every program is once.
@@ -44,15 +55,20 @@ merge_packs() {
 predict_bits() {
     use_emulator
     need_pictures 2
-    net=resnet50 size=64x32 precision=fp16 pack='' embed_seconds=500
+    net=resnet50 size=64x32 pack='' embed_seconds=500
     mkdir -p build/gpu/cache-emulator
-    for setting in '' REID_WGMMA=0; do # wgmma, then mma.sync
-        with="REID_EMULATOR_SUMS=tensor LD_LIBRARY_PATH=$emulated REID_CACHE_DIR=$PWD/build/gpu/cache-emulator $setting"
-        if embed predicted "$pictures" --device cuda --precision fp16 --raw; then
-            cp "$work/predicted.npy" "$out/predicted${setting:+.$setting}.npy"
-        else
-            failures=$((failures + 1))
-        fi
+    for precision in fp16 bf16; do
+        kind=''
+        [ $precision = fp16 ] || kind=.$precision
+        for setting in '' REID_WGMMA=0; do # wgmma, then mma.sync
+            with="REID_EMULATOR_SUMS=tensor LD_LIBRARY_PATH=$emulated REID_CACHE_DIR=$PWD/build/gpu/cache-emulator \
+$setting"
+            if embed predicted "$pictures" --device cuda --precision $precision --raw; then
+                cp "$work/predicted.npy" "$out/predicted$kind${setting:+.$setting}.npy"
+            else
+                failures=$((failures + 1))
+            fi
+        done
     done
     with='' embed_seconds=''
 }

@@ -29,10 +29,11 @@ json_of_bench() { # bench, ab, tune
     head_of_json
     group_of "$1" driver
     printf '  "driver_start": %s' "$(tail -n 1 "$out/group.part" | grep . || echo '{}')"
-    for group in modes starts cells latency without_wgmma without_pdl without_clusters tuned before after search; do
+    for group in modes starts cells latency without_wgmma without_pdl without_clusters tuned before after search \
+        beside_fp16; do
         group_of "$1" $group
         name=$group
-        case $group in modes | starts | cells | search) ;; *) name=cells_$group ;; esac
+        case $group in modes | starts | cells | search | beside_fp16) ;; *) name=cells_$group ;; esac
         printf ',\n  "%s": [\n' $name
         array "$out/group.part"
         printf '  ]'

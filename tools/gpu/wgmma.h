@@ -1,6 +1,6 @@
 /* wgmma.h: Hopper's warpgroup MMA, one instruction a function, for the measuring programs of this folder. Compile for
-   sm_90a with -DSM90A. m64nNk16, fp16 in, fp32 sums; A from shared memory or from registers, B from shared memory, both
-   K-major. The layouts are those of the PTX manual, "Asynchronous warpgroup-level matrix instructions". */
+   sm_90a with -DSM90A. m64nNk16, fp16 or bf16 in, fp32 sums; A from shared memory or from registers, B from shared
+   memory, both K-major. The layouts are those of the PTX manual, "Asynchronous warpgroup-level matrix instructions". */
 #ifndef REID_GPU_WGMMA_H
 #define REID_GPU_WGMMA_H
 
@@ -39,27 +39,30 @@ static __device__ __forceinline__ void fence_async_proxy() {
 #define TEXT128 TEN("") TEN("1") TEN("2") TEN("3") TEN("4") TEN("5") TEN("6") TEN("7") TEN("8") TEN("9") TEN("10") \
     TEN("11") "%120,%121,%122,%123,%124,%125,%126,%127"
 
-/* d += A B. d[4 j + 2 h + i] is row 16 warp + lane / 4 + 8 h, column 8 j + lane % 4 * 2 + i. */
-template <int n> struct wgmma;
-#define DEFINE_WGMMA(n, sums, text, p0, p1, p2, p3, p4, p5)                                                            \
-    template <> struct wgmma<n> {                                                                                      \
+/* d += A B. d[4 j + 2 h + i] is row 16 warp + lane / 4 + 8 h, column 8 j + lane % 4 * 2 + i. brain: of bf16. */
+template <int n, bool brain = false> struct wgmma;
+#define DEFINE_WGMMA(n, brain, type, sums, text, p0, p1, p2, p3, p4, p5)                                               \
+    template <> struct wgmma<n, brain> {                                                                               \
         static __device__ __forceinline__ void from_shared(float *d, descriptor a, descriptor b) {                     \
             asm volatile("{ .reg .pred p; setp.ne.b32 p, " p2 ", 0;\n"                                                 \
-                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" text "}, " p0 ", " p1              \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" text "}, " p0 ", " p1    \
                          ", p, 1, 1, 0, 0; }"                                                                          \
                          : sums(d)                                                                                     \
                          : "l"(a), "l"(b), "r"(1));                                                                    \
         }                                                                                                              \
         static __device__ __forceinline__ void from_registers(float *d, const unsigned a[4], descriptor b) {           \
             asm volatile("{ .reg .pred p; setp.ne.b32 p, " p5 ", 0;\n"                                                 \
-                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32.f16.f16 {" text "}, "                         \
+                         "wgmma.mma_async.sync.aligned.m64n" #n "k16.f32." type "." type " {" text "}, "               \
                          "{" p0 "," p1 "," p2 "," p3 "}, " p4 ", p, 1, 1, 0; }"                                        \
                          : sums(d)                                                                                     \
                          : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(1));                                \
         }                                                                                                              \
     };
-DEFINE_WGMMA(64, SUMS32, TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")
-DEFINE_WGMMA(128, SUMS64, TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")
-DEFINE_WGMMA(256, SUMS128, TEXT128, "%128", "%129", "%130", "%131", "%132", "%133")
+#define DEFINE_WGMMAS(brain, type)                                                                                     \
+    DEFINE_WGMMA(64, brain, type, SUMS32, TEXT32, "%32", "%33", "%34", "%35", "%36", "%37")                            \
+    DEFINE_WGMMA(128, brain, type, SUMS64, TEXT64, "%64", "%65", "%66", "%67", "%68", "%69")                           \
+    DEFINE_WGMMA(256, brain, type, SUMS128, TEXT128, "%128", "%129", "%130", "%131", "%132", "%133")
+DEFINE_WGMMAS(false, "f16")
+DEFINE_WGMMAS(true, "bf16")
 
 #endif
