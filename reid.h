@@ -310,8 +310,7 @@
        (but for the generalised mean, which takes powf from the C library); scalar code lacks the fused multiply-add and
        differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their own; in INT8 all have the same.
        On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
-       the chip busy: from Hopper on blocks share a convolution's sums, and add their parts in one order, whatever the
-       batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
+       the chip busy: blocks share a convolution's sums, whose parts are added in one order, whatever the batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
        PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
@@ -7150,8 +7149,9 @@ typedef struct reid__step {
     int groups;                /* reid_conv_wgmma: 2: both warpgroups work on a tile; 1: they take turns */
     int pair, split;           /* clusters: two tiles that share weights, or one, of whose K each block has a part; or
                                   an image whose squeeze factors they share */
+    int apart;                 /* 1: no cluster: the parts of K go to memory, and `join` adds them */
     unsigned threads, shared;
-    void *handle;
+    void *handle, *join;
     int clusters;              /* that fit the device at once; 0: the kernel has none, or nobody has asked */
     char label[40];            /* "reid_conv_f16 128x64", the latter by reid__tile_name */
 } reid__step;
@@ -7183,6 +7183,7 @@ typedef struct reid__gpu_plan {
     size_t size[REID__MAX_BUFFERS];    /* bytes of each buffer per image */
     size_t offset[REID__MAX_BUFFERS];  /* in the arena, per image */
     size_t arena;                      /* bytes per image */
+    size_t parts;                      /* bytes per image: the parts of K of the operation that has most */
     size_t weight[REID__MAX_OPS], bias[REID__MAX_OPS], weight2[REID__MAX_OPS], bias2[REID__MAX_OPS]; /* bytes */
     size_t weights;                    /* bytes of all */
     reid__step step[2][REID__MAX_OPS]; /* for small and for large batches */
@@ -7217,6 +7218,7 @@ typedef struct reid__gpu_lane {
     void *stream, *copies;            /* uploads have a stream of their own, to overlap with computing */
     reid__address buffer[REID__MAX_BUFFERS];
     reid__address view;               /* (batch, height, width, 3) uint8: what the network sees */
+    reid__address parts;              /* what reid_join reads */
     reid__address rows, windows, taps;
     reid__address result, mirrored;   /* (batch, dim) floats; mirrored: the embedding of the first pass of a flip */
     reid__address blocks[REID__LANE_BLOCKS]; /* what was allocated */
@@ -7417,6 +7419,7 @@ static const struct { int half, bm, bn, warps_m, warps_n, stages, arch; } reid__
     {1, 32, 32, 2, 2, 4, 0},  {0, 64, 64, 0, 0, 0, 0}, {0, 32, 64, 0, 0, 0, 0}, {0, 32, 32, 0, 0, 0, 0},
 };
 #define REID__TILE_COUNT ((int)(sizeof reid__tiles / sizeof reid__tiles[0]))
+#define REID__JOIN_SLICES 40 /* of K: a block needs longer for them than a launch takes beside its work (assumed) */
 
 /* Multiprocessors that a chip of this kind usually has, not those of a very device: a pack is made without one. */
 static int reid__usual_processors(int arch) {
@@ -7443,16 +7446,18 @@ static int reid__choose_tile(const reid__gpu_plan *g, const reid__op *op, int ar
     return last;
 }
 
-/* Blocks of a cluster that share K of a tile, whatever the batch: as many as leave no image's tile without a
-   multiprocessor, and each part four slices or more. */
-static int reid__choose_split(const reid__gpu_plan *g, const reid__op *op, int arch) {
+/* Blocks that share K of a tile, whatever the batch: as many as leave no image's tile without a multiprocessor, and
+   each part four slices or more. Where they are no cluster the second launch has to be worth its time: a part is
+   shorter than K by REID__JOIN_SLICES or more. */
+static int reid__choose_split(const reid__gpu_plan *g, int index, int arch) {
+    const reid__op *op = &g->plan->ops[index];
     int tile = reid__choose_tile(g, op, arch, 0), split = 1;
-    int slices = reid__gpu_depth(g, op) / (reid__in_bytes(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
+    int slices = reid__gpu_row(g, index) / (reid__in_bytes(op) ? 2 * reid__gpu_bk(g) : reid__gpu_bk(g));
     int tiles = reid__ceil_div(op->oh * op->ow, reid__tiles[tile].bm) *
                 reid__ceil_div(reid__padded(op->oc), reid__tiles[tile].bn);
-    if (!g->latency || arch < 90 || g->per[op->out] > 1) return 1;
+    if (!g->latency || g->per[op->out] > 1) return 1;
     while (split < 8 && 2 * split * tiles <= reid__usual_processors(arch) && slices / (2 * split) >= 4) split *= 2;
-    return split;
+    return arch < 90 && slices - slices / split < REID__JOIN_SLICES ? 1 : split;
 }
 
 /* A tile of reid_conv_wgmma. The channels are a layer's, for other widths of the instruction may have other bits. */
@@ -7697,7 +7702,8 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
     const reid__op *with = g->with[index] == REID__NONE ? NULL : &g->plan->ops[g->with[index]];
     int tile = reid__choose_tile(g, op, arch, large), bk = reid__gpu_bk(g), stages = reid__tiles[tile].stages;
     int threads = 32 * reid__tiles[tile].warps_m * reid__tiles[tile].warps_n;
-    s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn, s->split = reid__choose_split(g, op, arch);
+    s->bm = reid__tiles[tile].bm, s->bn = reid__tiles[tile].bn;
+    s->split = reid__choose_split(g, index, arch), s->apart = s->split > 1 && arch < 90;
     s->function = g->half ? "reid_conv_f16" : "reid_conv_f32";
     s->threads = (unsigned)(g->half ? threads : s->bm * s->bn / 16);
     int slices = g->half ? 2 * stages * bk * (s->bm + s->bn) : 8 * bk * (s->bm + s->bn);
@@ -7706,6 +7712,7 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                  g->plan->buffers[op->out].c, op->channel);
     reid__option(p, "-DSCALE=%d -DSPLIT=%d -DBM=%d -DBN=%d -DBK=%d", op->scale != REID__NONE, s->split, s->bm, s->bn,
                  reid__in_bytes(op) ? 2 * bk : bk);
+    if (s->apart) reid__option(p, "-DAPART=1");
     if (!g->half) return;
     reid__define_bytes(g, op, p);
     reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
@@ -7831,6 +7838,8 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
                 reid__option(&p, plan->buffers[plan->ops[reid__launch_first(g, i)].in].bytes == 1 ? "-DVALUE_U8"
                              : g->bf16 ? "-DVALUE_BF16" : "-DVALUE_F16");
             ok = (g->step[large][i].program = reid__program_add(j, &p)) >= 0;
+            size_t parts = (size_t)g->step[large][i].split * (size_t)(op->oh * op->ow * reid__padded(op->oc)) * 4;
+            if (g->step[large][i].apart && parts > g->parts) g->parts = parts;
         }
     for (int i = 0; i < REID__EXTRAS && ok; i++) {
         reid__program p;
@@ -7903,7 +7912,7 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     reid__launch_config c = {{1, 1, 1}, {s->threads, 1, 1}, s->shared, stream, more, 0};
     memset(more, 0, 2 * sizeof *more);
     if (overlap) more[c.count].id = REID__LAUNCH_OVERLAPS, more[c.count++].value.on = 1;
-    if (s->pair || s->split > 1) {
+    if (s->pair || (s->split > 1 && !s->apart)) {
         unsigned *blocks = more[c.count].value.cluster;
         more[c.count++].id = REID__LAUNCH_CLUSTER, blocks[0] = s->pair ? 2 : (unsigned)s->split;
         blocks[1] = blocks[2] = 1;
@@ -7920,7 +7929,8 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
     if (!code && s->shared > 48 * 1024)
         code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
-    if (code || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
+    if (!code && s->apart) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
+    if (code || s->apart || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
     /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
        to lie in one of the chip's parts, of which some are smaller than others. */
     reid__launch_attribute more[2];
@@ -8074,6 +8084,14 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     return reid__launch(g, s, tiles < most ? tiles : most, 1, l->stream, parameters, e);
 }
 
+/* The second launch of a convolution adds the parts of K: a thread has four channels, or eight of narrow types. */
+static reid_result reid__gpu_join(reid__gpu *g, reid__gpu_lane *l, const reid__step *s, const reid__op *op, int pixels,
+                                  void **parameters, reid_error *e) {
+    reid__step join = {"reid_join", s->program, 0, 0, 0, 0, 0, 0, 256, 0, s->join, NULL, 0, "reid_join"};
+    int64_t threads = (int64_t)pixels * reid__padded(op->oc) / (g->plan.half ? 8 : 4);
+    return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, parameters, e);
+}
+
 /* One operation on n images. */
 static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, int n, reid_error *e) {
     const reid__op *op = &g->plan.plan->ops[index];
@@ -8084,7 +8102,7 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
         return reid__gpu_run_wgmma(g, l, index, s, n, e);
     reid__address in = buffer[op->in], out = buffer[op->out], w = g->weights + g->plan.weight[index];
     reid__address b = g->weights + g->plan.bias[index], w2 = g->weights + g->plan.weight2[index];
-    reid__address b2 = g->weights + g->plan.bias2[index];
+    reid__address b2 = g->weights + g->plan.bias2[index], to = s->apart ? l->parts : out;
     reid__address residual = op->residual == REID__NONE ? none : buffer[op->residual];
     reid__address scale = op->scale == REID__NONE ? none : buffer[op->scale];
     reid__address sums = op->sums == REID__NONE ? none : buffer[op->sums];
@@ -8093,7 +8111,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
     if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *conv[] = {&in, &w, &b, &residual, &scale, &to, &pixels};
+    void *join[] = {&to, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
     void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
     void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
@@ -8105,7 +8124,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     if (op->kind == REID__DEPTHWISE) x = s->bn ? rows * reid__blocks(c / 4, s->bn) : reid__blocks(in_rows, 256);
     if (op->kind == REID__SQUEEZE) x = (int64_t)n * reid__max(s->split, 1);
     if (op->kind == REID__LINEAR) x = g->plan.latency ? op->oc : reid__blocks(op->oc, 8), y = reid__blocks(n, 4);
-    return reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
+    reid_result r = reid__launch(g, s, x, y, l->stream, parameters[op->kind], e);
+    return r == REID_OK && s->apart ? reid__gpu_join(g, l, s, op, pixels, join, e) : r;
 }
 
 /* The view, normalised, to the stored image. */
@@ -8397,6 +8417,7 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
 #endif
     t->g->lane_activations = t->used;
     l->view = reid__cut(t, height * width * 3 * batch);
+    l->parts = reid__cut(t, g->parts * batch);
     l->rows = reid__cut(t, t->g->rows);
     l->windows = reid__cut(t, (height + width) * batch * REID__GPU_WINDOW);
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));

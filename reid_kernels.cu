@@ -8,7 +8,7 @@
    Where a name or a comment here says f16, FP16 or half, it is bf16 with VALUE_BF16: the same kernels, sums in fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
    A program is chosen by one -D: a kernel's name in capitals; REID_PACK has reid_fold too, REID_RESIZE the three from
-   reid_taps to reid_resize_y.
+   reid_taps to reid_resize_y, and a convolution with APART has reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
@@ -22,6 +22,7 @@
    reid_conv_f32    | implicit GEMM on FFMA units              | in + weights + out, 2MNK  | BM BN / 16 | 8 BK (BM + BN)
    reid_conv_f16    | implicit GEMM on tensor cores, fp32 sums | half of that, 2MNK        | 32 * warps | see below
                     | the same in INT8: bytes, s32 sums        | a quarter of that, 2MNK   | 32 * warps | see below
+   reid_join        | adds parts of K that lie in memory       | 4 SPLIT in + out          | 256        | none
    reid_conv_wgmma  | on Hopper, one convolution or two, both  | as much                   | 384        | see there
    reid_depthwise   | depthwise convolution and its row sums   | in + out, 2 KH KW a value | 256        | see there
    reid_squeeze     | squeeze-excite factors from row sums     | sums + two small matrices | 1024, 256  | 4 (C + HIDDEN)
@@ -41,8 +42,8 @@
    reid_input       | H W ROWS COLUMNS BORDER_Y BORDER_X
    a convolution    | IH IW IC OH OW OC_PADDED KH KW STRIDE PAD_Y PAD_X ACT RESIDUAL
    reid_conv_plain  | a convolution's, OC OUT_STRIDE CHANNEL SCALE
-   reid_conv_f32    | those, BM BN BK [SPLIT]
-   reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [BYTES SIGNED REST_SIGNED]
+   reid_conv_f32    | those, BM BN BK [SPLIT] [APART]
+   reid_conv_f16    | those, STAGES WARPS_M WARPS_N ROW_SUMS [SPLIT] [APART] [BYTES SIGNED REST_SIGNED]
                     | [MORE_C MORE_STRIDE MORE_IH MORE_IW]
    reid_conv_wgmma  | a convolution's, BLOCKS_M GROUPS BN STAGES SLOTS RESIDENT PAIR SPLIT LIGHT ROW_SUMS NEXT MORE_C
                     | MORE_STRIDE STEM, POOL_H POOL_W POOL_PAD_Y POOL_PAD_X if it is set [BYTES SIGNED REST_SIGNED]
@@ -61,6 +62,8 @@
    SPLIT: K is cut into as many parts for a tile, whatever the batch, each a chain of its own in a block of a cluster;
    then they are added, first part first. Every block ends with a share of the tile's outputs, for which it has all
    parts. (reid_linear: each in a warp of a block.) A small batch has fewer tiles than there are multiprocessors.
+   APART: the blocks of a tile are no cluster, which chips before sm_90 do not have. Parts go to memory, and a second
+   launch, reid_join, adds them in the same order.
 
    On sm_90 and newer a launch of a pass may begin before the one in front of it is over ("programmatic dependent
    launch"). So each of its kernels lets the next one begin at once, and waits before it reads what a kernel has written
@@ -620,6 +623,10 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #ifndef SPLIT
 #define SPLIT 1
 #endif
+#ifndef APART
+#define APART 0
+#endif
+#define CLUSTERED (SPLIT > 1 && !APART) /* its blocks share K */
 #ifndef BYTES
 #define BYTES 0
 #endif
@@ -633,7 +640,7 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16) || defined(REID_CONV_WGMMA) || defined(REID_SQUEEZE)
 /* All threads of the block, or of its cluster, which then see what the others have written. */
 DEVICE void block_barrier() {
-#if PAIR || SPLIT > 1
+#if PAIR || CLUSTERED
     reid_cluster_arrive();
     reid_cluster_wait();
 #else
@@ -643,7 +650,7 @@ DEVICE void block_barrier() {
 
 /* The same where a cluster hands nothing over: its blocks have begun, or have read what they wanted from each other. */
 DEVICE void block_meeting() {
-#if PAIR || SPLIT > 1
+#if PAIR || CLUSTERED
     reid_cluster_arrive_relaxed();
     reid_cluster_wait();
 #else
@@ -664,7 +671,7 @@ DEVICE float nearest(float v) {
 
 /* The sum of what the blocks of a cluster have at this place. */
 DEVICE sum_t join(const sum_t *part) {
-#if SPLIT > 1
+#if CLUSTERED
     unsigned at = reid_shared_address(part);
     sum_t sum = sum_of(reid_cluster_load(reid_cluster_map(at, 0)));
 #pragma unroll
@@ -741,6 +748,19 @@ extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *wei
 #define THREADS (BM * BN / 16)
 #define A_LOADS (BM * BK / 4 / THREADS)
 #define B_LOADS (BN * BK / 4 / THREADS)
+#define TOGETHER 4
+
+/* What becomes of the sums of four channels of pixel m, from n on. */
+DEVICE void store_sums(const sum_t *sums, const float *, const float *residual, const float *, float *out, int m,
+                       int n) {
+    float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
+    if (RESIDUAL) {
+        float4 r = load4(residual + (long long)m * OC_PADDED + n);
+        v = make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w);
+    }
+    store4(out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, SPLIT > 1 || SCALE)
 reid_conv_f32(const float *in, const float *weights, const float *bias, const float *residual, const float *scale,
               float *out, int pixels) {
@@ -804,29 +824,25 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
         if (k0 + BK < end) put(buffer ^ 1);
     }
 
-    auto finish = [&](int m, int n, float4 v) {
-        if (m >= pixels || n >= OC_PADDED) return;
-        if (RESIDUAL) {
-            float4 r = load4(residual + (long long)m * OC_PADDED + n);
-            v = make_float4(v.x + r.x, v.y + r.y, v.z + r.z, v.w + r.w);
-        }
-        store4(out + (long long)m * OUT_STRIDE + CHANNEL + n, make_float4(act(v.x), act(v.y), act(v.z), act(v.w)));
+    auto finish = [&](int m, int n, const sum_t *sums) {
+        if (m < pixels && n < OC_PADDED) store_sums(sums, bias, residual, scale, out, m, n);
     };
     float4 *tile = (float4 *)shared; /* [4][THREADS]: what each thread has */
-    if (SPLIT > 1) __syncthreads();
+    if (CLUSTERED) __syncthreads();
     for (int i = 0; i < 4; i++) {
+        int m = m0 + row + i, n = n0 + column;
         float4 v = make_float4(acc[i][0], acc[i][1], acc[i][2], acc[i][3]);
-        if (SPLIT == 1) finish(m0 + row + i, n0 + column, v);
-        else tile[i * THREADS + t] = v;
+        if (SPLIT == 1) finish(m, n, acc[i]);
+        else if (CLUSTERED) tile[i * THREADS + t] = v;
+        else if (m < pixels && n < OC_PADDED) store4(out + ((long long)part * pixels + m) * OC_PADDED + n, v);
     }
-    if (SPLIT == 1) return;
+    if (!CLUSTERED) return;
     block_barrier();
     const int each = 4 * THREADS / SPLIT;
 #pragma unroll 1
     for (int at = part * each + t; at < (part + 1) * each; at += THREADS) {
-        const float *v = (const float *)(tile + at);
-        finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4,
-               make_float4(join(v), join(v + 1), join(v + 2), join(v + 3)));
+        const float *v = (const float *)(tile + at), sums[4] = {join(v), join(v + 1), join(v + 2), join(v + 3)};
+        finish(m0 + at % THREADS / (BN / 4) * 4 + at / THREADS, n0 + at % (BN / 4) * 4, sums);
     }
     block_meeting(); /* shared memory goes with the block */
 }
@@ -887,6 +903,7 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 #define TILES_M (BM / WARPS_M / 16)
 #define TILES_N (BN / WARPS_N / 8)
 #define TILE_PIXELS (ROW_SUMS ? BM / OW * OW : BM)
+#define TOGETHER 8
 
 #if BYTES
 /* A sum of channel n in steps of the output; rest: the residual's byte. */
@@ -901,12 +918,40 @@ DEVICE uint2 eight_bytes(const sum_t *sums, const float *scale, const float *bia
 #pragma unroll
     for (int c = 0; c < 8; c++) {
         unsigned r = (c < 4 ? rest.x : rest.y) >> c % 4 * 8 & 255;
-        float byte = nearest(in_steps(join(sums + c), scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
+        float byte = nearest(in_steps(sums[c], scale, bias, n + c, REST_SIGNED ? (int)(signed char)r : (int)r));
         (c < 4 ? out.x : out.y) |= (__float_as_uint(byte) & 255) << c % 4 * 8;
     }
     return out;
 }
+#else
+DEVICE uint4 eight_halves(const sum_t *sums, const void *residual) {
+    uint4 r = RESIDUAL ? *(const uint4 *)residual : make_uint4(0, 0, 0, 0);
+    const unsigned rest[4] = {r.x, r.y, r.z, r.w};
+    unsigned packed[4];
+#pragma unroll
+    for (int c = 0; c < 4; c++) {
+        float low = sums[2 * c], high = sums[2 * c + 1];
+        if (RESIDUAL) {
+            low += reid_f32_from_f16((unsigned short)(rest[c] & 0xffff));
+            high += reid_f32_from_f16((unsigned short)(rest[c] >> 16));
+        }
+        packed[c] = (unsigned)reid_f16_from_f32(act(low)) | (unsigned)reid_f16_from_f32(act(high)) << 16;
+    }
+    return make_uint4(packed[0], packed[1], packed[2], packed[3]);
+}
 #endif
+
+/* What becomes of the sums of eight channels of pixel m, from n on. */
+DEVICE void store_sums(const sum_t *sums, const float *bias, const value_t *residual, const float *scale, value_t *out,
+                       int m, int n) {
+    const void *rest = (const unsigned char *)residual + ((long long)m * OC_PADDED + n) * (BYTES ? 1 : 2);
+    long long to = (long long)m * OUT_STRIDE + CHANNEL + n;
+#if BYTES
+    *(uint2 *)((unsigned char *)out + to) = eight_bytes(sums, scale, bias, n, rest);
+#else
+    *(uint4 *)(out + to) = eight_halves(sums, rest);
+#endif
+}
 
 DEVICE unsigned scale_pair(unsigned pair, float s0, float s1) {
     float low = reid_f32_from_f16((unsigned short)(pair & 0xffff)) * s0;
@@ -1024,11 +1069,20 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
         }
     }
 
-    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
-    sum_t(*tile)[BN + 4] = (sum_t(*)[BN + 4])shared; /* [BM] */
 #if __CUDA_ARCH__ >= 800
     reid_cp_async_wait<0>();
 #endif
+#if APART
+#pragma unroll
+    for (int i = 0; i < TILES_M * TILES_N * 2; i++) {
+        const sum_t *pair = acc[i / 2 / TILES_N][i / 2 % TILES_N] + i % 2 * 2;
+        int m = m0 + warp_m + i / 2 / TILES_N * 16 + lane / 4 + i % 2 * 8, n = n0 + warp_n + i / 2 % TILES_N * 8;
+        sum_t *to = (sum_t *)out + ((long long)part * pixels + m) * OC_PADDED + n + lane % 4 * 2;
+        if (m < pixels && n < OC_PADDED) *(uint2 *)to = make_uint2(bits_of(pair[0]), bits_of(pair[1]));
+    }
+#else
+    /* Fragments hold pairs of channels; through shared memory every thread gets eight, one 16-byte access. */
+    sum_t(*tile)[BN + 4] = (sum_t(*)[BN + 4])shared; /* [BM] */
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < TILES_M; i++)
@@ -1041,39 +1095,53 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
     for (int at = part * THREADS + t; at < BM * BN / 8; at += SPLIT * THREADS) {
         int row = at / (BN / 8), m = m0 + row, n = n0 + at % (BN / 8) * 8;
         if (m >= pixels || n >= OC_PADDED) continue;
-#if BYTES
-        *(uint2 *)((unsigned char *)out + (long long)m * OUT_STRIDE + CHANNEL + n) =
-            eight_bytes(&tile[row][n - n0], scale, bias, n, residual + (long long)m * OC_PADDED + n);
-#else
-        unsigned packed[4];
-        uint4 r = RESIDUAL ? *(const uint4 *)(residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
-        const unsigned rest[4] = {r.x, r.y, r.z, r.w};
+        sum_t sums[8];
 #pragma unroll
-        for (int c = 0; c < 4; c++) {
-            float low = join(&tile[row][n - n0 + 2 * c]), high = join(&tile[row][n - n0 + 2 * c + 1]);
-            if (RESIDUAL) {
-                low += reid_f32_from_f16((unsigned short)(rest[c] & 0xffff));
-                high += reid_f32_from_f16((unsigned short)(rest[c] >> 16));
-            }
-            packed[c] = (unsigned)reid_f16_from_f32(act(low)) | (unsigned)reid_f16_from_f32(act(high)) << 16;
-        }
+        for (int c = 0; c < 8; c++) sums[c] = join(&tile[row][n - n0 + c]);
+#if BYTES
+        store_sums(sums, bias, residual, scale, out, m, n);
+#else
+        if (!ROW_SUMS) store_sums(sums, bias, residual, scale, out, m, n);
+        uint4 v = ROW_SUMS ? eight_halves(sums, residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
+        const unsigned packed[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int c = 0; c < 8 && ROW_SUMS; c++)
             tile[row][n - n0 + c] = reid_f32_from_f16((unsigned short)(packed[c / 2] >> c % 2 * 16));
-        value_t *to = out + (long long)m * OUT_STRIDE + CHANNEL + n;
-        if (!ROW_SUMS) *(uint4 *)to = make_uint4(packed[0], packed[1], packed[2], packed[3]);
 #endif
     }
-    if (SPLIT > 1) block_meeting(); /* shared memory goes with the block */
-    if (!ROW_SUMS) return;
-    __syncthreads();
-    for (int at = t; at < TILE_PIXELS / OW * BN; at += THREADS) {
+    if (CLUSTERED) block_meeting(); /* shared memory goes with the block */
+    if (ROW_SUMS) __syncthreads();
+    for (int at = t; at < TILE_PIXELS / OW * BN && ROW_SUMS; at += THREADS) {
         int row = at / BN, n = at % BN;
         float total = 0.0f;
         if (m0 + row * OW >= pixels || n0 + n >= OC_PADDED) continue;
         for (int x = 0; x < OW; x++) total += tile[row * OW + x][n];
         ((float *)out)[(long long)(m0 / OW + row) * OC_PADDED + n0 + n] = total;
     }
+#endif
+}
+#endif
+
+#if APART
+/* The second launch of a convolution whose parts of K lie in memory, (SPLIT, pixels, OC_PADDED): adds them, first part
+   first, as the blocks of a cluster do. A thread has TOGETHER channels of a pixel. */
+extern "C" __global__ void __launch_bounds__(256)
+reid_join(const sum_t *parts, const float *bias, const value_t *residual, const float *scale, value_t *out,
+          int pixels) {
+    take_turn();
+    unsigned long long i = thread_index();
+    int m = (int)(i / (OC_PADDED / TOGETHER)), n = (int)(i % (OC_PADDED / TOGETHER)) * TOGETHER;
+    if (m >= pixels) return;
+    sum_t sums[TOGETHER];
+#pragma unroll
+    for (int k = 0; k < SPLIT * TOGETHER / 4; k++) {
+        int part = k / (TOGETHER / 4), c = k % (TOGETHER / 4) * 4;
+        uint4 v = *(const uint4 *)(parts + ((long long)part * pixels + m) * OC_PADDED + n + c);
+        const unsigned words[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (int j = 0; j < 4; j++) sums[c + j] = part ? sums[c + j] + sum_of(words[j]) : sum_of(words[j]);
+    }
+    store_sums(sums, bias, residual, scale, out, m, n);
 }
 #endif
 

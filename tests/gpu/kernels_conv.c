@@ -87,6 +87,26 @@ static CUdeviceptr upload_weights(const double *w, int depth, int padded, int oc
 
 static const char *const names[] = {"reid_conv_plain", "reid_conv_f32", "reid_conv_f16"};
 
+/* Before sm_90 blocks that share K are no cluster. */
+static int apart(int split) { return split > 1 && emu_device_arch() < 90; }
+
+/* A convolution of so many tiles, with the parameters of one launch: by a cluster a tile, or in two launches. */
+static void run_parts(CUmodule program, const char *name, int count, int threads, unsigned shared, int split,
+                      int pixels, int oc, void **params) {
+    CUfunction f = emu_function_of(program, name, shared);
+    if (!apart(split)) {
+        run_clusters(f, count * split, 1, threads, shared, params, split);
+        return;
+    }
+    CUdeviceptr parts = emu_upload(NULL, (size_t)split * (size_t)(pixels * oc) * 4);
+    void *first[] = {params[0], params[1], params[2], params[3], params[4], &parts, params[6]};
+    void *second[] = {&parts, params[2], params[3], params[4], params[5], params[6]};
+    int each = strcmp(name, "reid_conv_f32") == 0 ? 4 : 8;
+    run_kernel(f, count * split, 1, threads, shared, first);
+    run_kernel(emu_function_of(program, "reid_join", 0), (pixels * oc / each + 255) / 256, 1, 256, 0, second);
+    NEED(cuMemFree_v2(parts));
+}
+
 /* *same: results that must be equal to the bit; NULL: receives these. row_sums: sums of them over an image's rows. */
 static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int split, double **same) {
     int half = as == F16, kh = c->k ? c->k : 7, kw = c->k ? c->k : 8, bk = half ? 32 : 16;
@@ -98,10 +118,10 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
         {"OUT_STRIDE", stride}, {"CHANNEL", c->channel}, {"KH", kh}, {"KW", kw}, {"STRIDE", c->stride},
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", c->act}, {"RESIDUAL", c->residual}, {"SCALE", c->scale},
         {"BM", s->bm}, {"BN", s->bn}, {"BK", bk}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m},
-        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {"SPLIT", split}, {NULL, 0}};
+        {"WARPS_N", s->warps_n}, {"ROW_SUMS", row_sums}, {"SPLIT", split}, {"APART", apart(split)}, {NULL, 0}};
     int copies = as == F32 ? 8 * bk * (s->bm + s->bn) : 2 * s->stages * bk * (s->bm + s->bn);
     unsigned shared = as == PLAIN ? 0 : (unsigned)(copies > 4 * s->bm * (s->bn + 4) ? copies : 4 * s->bm * (s->bn + 4));
-    CUfunction f = kernel_of(names[as], half, constants, shared);
+    CUmodule program = program_of(names[as], half, constants);
     unsigned seed = 7;
     tensor in = tensor_of((size_t)(c->images * c->ih * c->iw * c->ic), half, &seed, 1);
     tensor w = tensor_of((size_t)(depth * c->oc), 0, &seed, 0.1), bias = tensor_of((size_t)c->oc, 0, &seed, 1);
@@ -111,9 +131,12 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     tensor out = result_of((size_t)(row_sums ? pixels / ow * c->oc : pixels * stride), half && !row_sums);
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
     void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
-    if (as == PLAIN) run_kernel(f, (pixels * c->oc + 255) / 256, 1, 256, 0, params);
-    else run_clusters(f, (pixels + each - 1) / each * ((c->oc + s->bn - 1) / s->bn) * split, 1,
-                      half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16, shared, params, split);
+    int threads = half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16;
+    if (as == PLAIN)
+        run_kernel(emu_function_of(program, names[as], 0), (pixels * c->oc + 255) / 256, 1, 256, 0, params);
+    else
+        run_parts(program, names[as], (pixels + each - 1) / each * ((c->oc + s->bn - 1) / s->bn), threads, shared,
+                  split, pixels, c->oc, params);
     fetch(&out);
     double worst = 0;
     for (int i = 0; i < pixels / ow * c->oc && row_sums; i++) {
@@ -163,7 +186,7 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
         {"PAD_Y", c->pad}, {"PAD_X", c->pad}, {"ACT", 1}, {"RESIDUAL", rest != 0}, {"SCALE", 0}, {"BM", s->bm},
         {"BN", s->bn}, {"BK", 64}, {"STAGES", s->stages}, {"WARPS_M", s->warps_m}, {"WARPS_N", s->warps_n},
         {"ROW_SUMS", 0}, {"BYTES", 1}, {"SIGNED", is_signed}, {"REST_SIGNED", rest == 2}, {"SPLIT", split},
-        {NULL, 0}};
+        {"APART", apart(split)}, {NULL, 0}};
     int copies = 64 * s->stages * (s->bm + s->bn), stored = 4 * s->bm * (s->bn + 4);
     unsigned shared = (unsigned)(copies > stored ? copies : stored), seed = 9;
     size_t in_count = (size_t)(c->images * c->ih * c->iw * c->ic), out_count = (size_t)(pixels * c->oc);
@@ -180,9 +203,9 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
     CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
     void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
-    run_clusters(kernel_of("reid_conv_f16", 2, constants, shared),
-                 (pixels + s->bm - 1) / s->bm * ((c->oc + s->bn - 1) / s->bn) * split, 1, 32 * s->warps_m * s->warps_n,
-                 shared, params, split);
+    run_parts(program_of("reid_conv_f16", 2, constants), "reid_conv_f16",
+              (pixels + s->bm - 1) / s->bm * ((c->oc + s->bn - 1) / s->bn), 32 * s->warps_m * s->warps_n, shared, split,
+              pixels, c->oc, params);
     emu_download(out, d_out, out_count);
     for (int at = 0; at < pixels * c->oc; at++) {
         int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
@@ -251,7 +274,7 @@ int main(void) {
         case_conv(&convs[i], F16, &tiles[i % 3], 0, 1, &fp16);
         case_conv(&convs[i], F16, &tiles[emu_device_arch() >= 80 && i % 2 ? 3 : (i + 1) % 3], 0, 1, &fp16);
         if (!convs[i].channel) case_conv(&convs[i], F16, &tiles[i % 3], 1, 1, &fp16);
-        if (emu_device_arch() >= 90 && i % 2) { /* blocks of a cluster that share K */
+        if (i % 2) { /* blocks that share K */
             case_conv(&convs[i], F32, &tiles[1], 0, 1 << (1 + i / 2 % 3), &parts);
             free(parts), parts = NULL;
             case_conv(&convs[i], F16, &tiles[i % 3], 0, 1 << (1 + i / 2 % 3), &parts);
@@ -265,7 +288,7 @@ int main(void) {
                                      {"3x3 stride 2", 9, 7, 128, 64, 3, 2, 1, 1, 0, 0, 1, 0}};
         test_bytes(&bytes[i], &tiles[i], i, 0, 1);
         test_bytes(&bytes[(i + 1) % 3], &tiles[i == 1 ? 3 : i], 0, 1, 1);
-        if (emu_device_arch() >= 90 && i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
+        if (i) test_bytes(&bytes[i], &tiles[i], i, 0, 2 << i);
     }
     free(kernels_text);
     return emu_done("kernels_conv");

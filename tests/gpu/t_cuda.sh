@@ -14,6 +14,11 @@ REID_EMULATOR_ARCH=75 run "$programs/cuda_net" no_int8 "$out/ranges"
 for which in 0 1 2; do ! my_turn || run "$programs/cuda_net" bits $which; done
 for which in 0 1 2 3 4; do ! my_turn || run "$programs/cuda_net" pictures $which; done
 for which in 0 1; do ! my_turn || LATENCY=1 run "$programs/cuda_net" latency $which; done
+# Without clusters the parts of a sum go through memory.
+for arch in 75 89; do
+    for which in 0 1; do ! my_turn || LATENCY=1 REID_EMULATOR_ARCH=$arch run "$programs/cuda_net" latency $which; done
+    ! my_turn || LATENCY=1 REID_EMULATOR_ARCH=$arch run "$programs/cuda_net" small resnet50-multiscale
+done
 # Other chips: the FP16 kernels of sm_75 have no cp.async and a shorter MMA.
 ! my_turn || REID_EMULATOR_ARCH=75 run "$programs/cuda_net" small efficientnet_b0
 # Another order of threads, blocks and streams; one where all work is done at once.
@@ -33,6 +38,7 @@ done
 if my_turn; then
     shared_net apart
     run "$programs/apart" calls
+    LATENCY=1 REID_EMULATOR_ARCH=80 run "$programs/apart" latency 0
     run "$programs/apart" small resnet50-multiscale
     cp "$out/log" "$out/apart.said"
     run "$programs/cuda_net" small resnet50-multiscale

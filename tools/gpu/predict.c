@@ -51,16 +51,23 @@ static double bytes_of(const reid__gpu_plan *g, int index, int n) {
     return bytes * n;
 }
 
-/* A convolution by mma.sync: whole waves of tiles, or memory. */
+/* A convolution by mma.sync: whole waves of tiles, or memory; and the launch that adds parts of K, which it reads from
+   the L2 cache or from memory. */
 static double mma_us(const reid__gpu_plan *g, int index, int n, char *tile, size_t size) {
     const reid__op *op = &g->plan->ops[index];
-    int t = reid__choose_tile(g, op, on->arch, n >= REID__LARGE), bm = reid__tiles[t].bm, bn = reid__tiles[t].bn;
-    double tiles = ceil((double)n * op->oh * op->ow / bm) * reid__ceil_div(reid__padded(op->oc), bn);
-    double each = (double)bm * bn * reid__gpu_row(g, index) / on->products / (reid__in_bytes(op) ? 2 : 1);
-    double clocks = ceil(tiles / on->processors) * each / product_share + tile_clocks, us = clocks / on->clock * 1e6;
+    reid__program p;
+    reid__step s;
+    memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
+    reid__mma_step(g, index, on->arch, n >= REID__LARGE, &p, &s);
+    double blocks = ceil((double)n * op->oh * op->ow / s.bm) * reid__ceil_div(reid__padded(op->oc), s.bn) * s.split;
+    double each = (double)s.bm * s.bn * reid__gpu_row(g, index) / s.split / on->products / (reid__in_bytes(op) ? 2 : 1);
+    double clocks = ceil(blocks / on->processors) * each / product_share + tile_clocks, us = clocks / on->clock * 1e6;
     double memory = memory_us(bytes_of(g, index, n));
-    snprintf(tile, size, "%dx%d%s", bm, bn, memory > us ? " (memory)" : "");
-    return memory > us ? memory : us;
+    int of_memory = memory > us;
+    if (of_memory) us = memory;
+    if (s.apart) us += launch_us + memory_us(4.0 * s.split * n * op->oh * op->ow * reid__padded(op->oc));
+    snprintf(tile, size, "%dx%d%s%s", s.bm, s.bn, s.split > 1 ? ", K cut" : "", of_memory ? " (memory)" : "");
+    return us;
 }
 
 /* Adds an operation's launch, if it has one, and writes what is predicted for it. */
