@@ -310,7 +310,8 @@
        (but for the generalised mean, which takes powf from the C library); scalar code lacks the fused multiply-add and
        differs in the last places; AVX512_BF16 and AMX in bf16 have bits of their own; in INT8 all have the same.
        On a GPU the bits belong to the precision, the kind of chip and desc.latency, with which one image keeps more of
-       the chip busy: blocks share a convolution's sums, whose parts are added in one order, whatever the batch. Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
+       the chip busy: blocks share a convolution's sums, whose parts are added in one order, whatever the batch.
+       Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
        PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
@@ -9791,8 +9792,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    searched for among those that there are now. Every round joins the best pair at least, and most rounds join most.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__NEAR 32           /* links that a search gives a group */
-#define REID__ALONE UINT32_MAX  /* sum of a group of one row, which is that row */
-#define REID__STRANGER UINT32_MAX
+#define REID__NOTHING UINT32_MAX /* no sum: a group of one row is its own; no row that `apart` knows */
 #define REID__MEAN_ERROR 2.5e-7 /* more than a product of two means in FP32 can be off: 2^-24 each, twice */
 #define REID__GROUP_CHUNK 4096  /* groups that are searched for at a time, ... */
 #define REID__GROUP_VALUES ((size_t)1 << 22) /* ... and the values of their means */
@@ -9806,7 +9806,7 @@ typedef struct reid__grouped {
     uint32_t size, place, sum;   /* rows; place of its mean in means; of its sum in sums */
     uint32_t changed;            /* joins there had been when it was last joined */
     uint32_t nearest;            /* whom looking at all has found; itself: nobody has looked */
-    uint32_t known;              /* a row of which `apart` knows something; REID__STRANGER: there is none */
+    uint32_t known;              /* a row of which `apart` knows something; REID__NOTHING: there is none */
     int state;
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
@@ -9824,9 +9824,9 @@ typedef struct reid__grouping {
     reid__mem mem;
     reid__grouped *rows;         /* [count] */
     uint32_t count, joins, musts, live; /* musts: joins of must_links; live: groups at the beginning of a round */
+    uint32_t used, at;           /* of sums; in asked, where queries begin */
     int dim;
     float *means, *sums;         /* (live, dim); (used, 2, dim): as much as a float holds, and the rest */
-    uint32_t used;
     uint32_t *starts, *enemies;  /* [count + 1], [2 cannot_links]: whom each row cannot be linked with; or NULL */
     uint32_t *homes, *asked;     /* [live]: of the means; of those who need links */
     reid__link *links;           /* [room]: a heap; behind it, at the end, those that wait */
@@ -9834,7 +9834,6 @@ typedef struct reid__grouping {
     float *queries;              /* (chunk, dim): means from asked[at] on */
     reid_hit *hits;              /* (REID__SEARCH_CHUNK, REID__NEAR): what was found for them */
     int *found, chunk;
-    uint32_t at;
     reid_merge *merges;          /* [count], or NULL */
 } reid__grouping;
 
@@ -9845,7 +9844,7 @@ static const float *reid__group_mean(const reid__grouping *g, uint32_t home) {
 /* The sum of the unit rows of a group, in two parts; *rest is NULL if there is no second one. */
 static const float *reid__group_sum(const reid__grouping *g, uint32_t home, const float **rest) {
     const float *sum = g->sums + (size_t)g->rows[home].sum * 2 * (size_t)g->dim;
-    int alone = g->rows[home].sum == REID__ALONE;
+    int alone = g->rows[home].sum == REID__NOTHING;
     *rest = alone ? NULL : sum + g->dim;
     return alone ? reid__group_mean(g, home) : sum;
 }
@@ -9864,7 +9863,7 @@ static double reid__group_score(const reid__grouping *g, uint32_t a, uint32_t b)
 
 static int reid__are_apart(const reid__grouping *g, uint32_t a, uint32_t b) {
     uint32_t x = g->rows[a].known, y = g->rows[b].known;
-    return x != REID__STRANGER && y != REID__STRANGER && g->d->apart[x] != g->d->apart[y];
+    return x != REID__NOTHING && y != REID__NOTHING && g->d->apart[x] != g->d->apart[y];
 }
 
 static int reid__are_enemies(const reid__grouping *g, uint32_t a, uint32_t b) {
@@ -9895,7 +9894,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
     n->next = m->next, m->next = next;
     m->size += n->size;
     m->nearest = merge.a;
-    if (m->known == REID__STRANGER) m->known = n->known;
+    if (m->known == REID__NOTHING) m->known = n->known;
     if (n->bound > m->bound) m->bound = n->bound;
     if (g->merges) g->merges[g->joins] = merge;
     m->changed = ++g->joins;
@@ -9960,8 +9959,8 @@ static reid_result reid__go_on(const reid__grouping *g) {
 
 static reid_result reid__take_chunk(void *user, int first, int n) {
     reid__grouping *g = (reid__grouping *)user;
-    const uint32_t *asked = g->asked + g->at + first;
-    for (int q = 0; q < n; q++) reid__take_hits(g, asked[q], g->hits + (ptrdiff_t)q * REID__NEAR, g->found[q]);
+    for (int q = 0; q < n; q++)
+        reid__take_hits(g, g->asked[g->at + (uint32_t)(first + q)], g->hits + (ptrdiff_t)q * REID__NEAR, g->found[q]);
     return reid__go_on(g);
 }
 
@@ -10017,20 +10016,14 @@ static void reid__order_links(reid__grouping *g) {
     size_t kept = 0;
     for (size_t i = 0; i < g->heap; i++) {
         reid__link link = g->links[i];
-        const reid__grouped *other = &g->rows[link.b];
         if (link.a > link.b) {
-            if (other->state == REID__BOUND && link.score > other->bound) continue;
+            if (g->rows[link.b].state == REID__BOUND && link.score > g->rows[link.b].bound) continue;
             link.b = link.a, link.a = g->links[i].b;
         }
         g->links[kept++] = link;
     }
     g->heap = kept;
     for (size_t at = kept / 2; at-- > 0;) reid__sift(g->links, kept, at);
-}
-
-/* Two groups that are joined or cannot be, or are less similar than asked for. */
-static int reid__is_over(const reid__grouping *g, const reid__link *link) {
-    return link->a == link->b || link->score < g->d->threshold || reid__are_enemies(g, link->a, link->b);
 }
 
 /* Brings a link up to date. Once the best one is, all that equal it are. */
@@ -10054,7 +10047,7 @@ static reid_result reid__follow_links(reid__grouping *g) {
         reid__link link = g->links[0];
         int renewed = link.joins < g->joins;
         if (renewed) reid__renew_link(g, &link);
-        int over = reid__is_over(g, &link);
+        int over = link.a == link.b || link.score < g->d->threshold || reid__are_enemies(g, link.a, link.b);
         g->links[0] = renewed && !over ? link : g->links[--g->heap];
         reid__sift(g->links, g->heap, 0);
         if (renewed || over) continue;
@@ -10098,8 +10091,8 @@ static reid_result reid__unit_rows(reid__grouping *g, const reid_rows *rows) {
             return reid__fail(g->desc.error, REID_ERR_EMBEDDING, "row %u is zero, not finite, or longer than 1e18", i);
         double scale = 1 / sqrt(square);
         for (int k = 0; k < g->dim; k++) unit[k] = (float)(unit[k] * scale);
-        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__STRANGER;
-        reid__grouped alone = {i, i, 1, i, REID__ALONE, 0, i, known, REID__FREE, (double)INFINITY};
+        uint32_t known = g->d->apart && g->d->apart[i] != UINT32_MAX ? i : REID__NOTHING;
+        reid__grouped alone = {i, i, 1, i, REID__NOTHING, 0, i, known, REID__FREE, (double)INFINITY};
         g->rows[i] = alone;
     }
     return REID_OK;
@@ -10252,9 +10245,8 @@ REID_API reid_result reid_group(const reid_desc *desc, const reid_rows *rows, co
     if (r == REID_OK) r = reid__group_rounds(&g);
     for (uint32_t i = 0, n = 0; i < g.count; i++)
         out[i] = r != REID_OK ? 0 : g.rows[i].home == i ? n++ : out[g.rows[i].home];
-    if (r == REID_OK) links = g.joins;
-    if (r == REID_OK && merges) reid__sort(merges + g.musts, links - g.musts, sizeof *merges, reid__by_merge);
-    if (merged) *merged = links;
+    if (r == REID_OK && merges) reid__sort(merges + g.musts, g.joins - g.musts, sizeof *merges, reid__by_merge);
+    if (merged) *merged = r == REID_OK ? g.joins : links; /* links: of a contradiction */
     reid__release(&g.mem, NULL);
     reid__leave(caller);
     return r;
