@@ -10,6 +10,7 @@
 #include "weights/checkpoint_open.c"
 #include "base/clock.c"
 #include "base/crc32.c"
+#include "base/file_kind.c"
 #include "weights/dialects.c"
 #include "weights/foreign_file.c"
 #include "base/json.c"

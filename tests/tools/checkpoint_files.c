@@ -1,7 +1,7 @@
 /* checkpoint_files.c: PyTorch's files without Python, for the t_cli tests, made of a safetensors file.
 
    cc -std=c99 -D_GNU_SOURCE -O1 -I. -Itools tests/tools/checkpoint_files.c tools/weights/checkpoint.c
-      tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/memory.c tools/base/clock.c
+      tools/weights/checkpoint_open.c tools/base/crc32.c tools/base/file_kind.c tools/base/memory.c tools/base/clock.c
       tools/weights/torch_file.c tools/weights/torch_state.c tools/weights/foreign_file.c tools/weights/pickle.c
       tools/weights/zip.c tools/base/source.c tools/base/json.c tools/base/text.c tools/base/say.c -o
       build/checkpoint_files -lm

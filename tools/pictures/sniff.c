@@ -1,6 +1,7 @@
 #include "pictures/sniff.h"
 
 #include "base/crc32.h"
+#include "base/file_kind.h"
 #include "pictures/jpeg.h"
 #include "pictures/pnm.h"
 
@@ -29,60 +30,43 @@ static const char *check_pnm(const unsigned char *file, size_t len) {
     return pnm_read_header(file, len, &header);
 }
 
-static int is_html(const unsigned char *file, size_t len) {
-    size_t i = 0;
-    while (i < len && i < 64 && strchr(" \t\r\n", file[i]) && file[i]) i++;
-    return len - i >= 5 && (strncasecmp((const char *)file + i, "<html", 5) == 0 ||
-                            strncasecmp((const char *)file + i, "<!doc", 5) == 0);
-}
-
+/* What can be decoded, unless `problem` finds a reason. */
 typedef struct signature {
-    size_t at, len;
+    size_t len;
     const char *bytes;
-    const char *refusal;                                         /* NULL: can be decoded … */
-    const char *(*problem)(const unsigned char *file, size_t len); /* … unless this finds a reason */
+    const char *(*problem)(const unsigned char *file, size_t len); /* NULL: there is nothing to look for */
 } signature;
 
 #define NOT_A_PICTURE "not a picture that can be decoded (JPEG, PNG, BMP, TGA, PPM, PGM)"
-#define CONVERT ", which is not supported; convert it to PNG or JPEG"
+
+/* Decoders skip such bytes and find a JPEG that was not checked. */
+static const char *not_a_picture(const unsigned char *file, size_t len) { return (void)file, (void)len, NOT_A_PICTURE; }
 
 static const signature SIGNATURES[] = {
-    {0, 2, "\xFF\xD8", NULL, jpeg_problem}, /* whatever follows: two bytes are enough for the decoder */
-    {0, 8, "\x89PNG\r\n\x1a\n", NULL, check_png},
-    {0, 2, "\xFF\xFF", NOT_A_PICTURE, NULL}, /* decoders skip such bytes and find a JPEG that was not checked */
-    {0, 2, "BM", NULL, NULL},
-    {0, 2, "P5", NULL, check_pnm},
-    {0, 2, "P6", NULL, check_pnm},
-    {0, 4, "GIF8", "a GIF picture" CONVERT, NULL},
-    {8, 4, "WEBP", "a WebP picture" CONVERT, NULL},
-    {4, 8, "ftypavif", "an AVIF picture" CONVERT, NULL},
-    {4, 4, "ftyp", "a HEIC picture or a video" CONVERT, NULL},
-    {0, 4, "II*\0", "a TIFF or raw picture" CONVERT, NULL},
-    {0, 4, "MM\0*", "a TIFF or raw picture" CONVERT, NULL},
-    {0, 4, "\0\0\1\0", "an icon" CONVERT, NULL},
-    {0, 12, "\0\0\0\x0CjP  \r\n\x87\n", "a JPEG 2000 picture" CONVERT, NULL},
-    {0, 12, "\0\0\0\x0CJXL \r\n\x87\n", "a JPEG XL picture" CONVERT, NULL},
-    {0, 4, "8BPS", "a Photoshop file" CONVERT, NULL},
-    {0, 4, "%PDF", "a PDF file" CONVERT, NULL},
-    {0, 2, "P1", "a bitmap (PBM)" CONVERT, NULL},
-    {0, 2, "P2", "a PGM picture in text form" CONVERT, NULL},
-    {0, 2, "P3", "a PPM picture in text form" CONVERT, NULL},
-    {0, 2, "P4", "a bitmap (PBM)" CONVERT, NULL},
-    {0, 12, "version http", "a Git-LFS pointer, not the picture: run \"git lfs pull\"", NULL},
+    {2, "\xFF\xD8", jpeg_problem}, /* whatever follows: two bytes are enough for the decoder */
+    {8, "\x89PNG\r\n\x1a\n", check_png}, {2, "\xFF\xFF", not_a_picture}, {2, "BM", NULL}, {2, "P5", check_pnm},
+    {2, "P6", check_pnm},
 };
 
-int sniff_picture(const unsigned char *file, size_t len, const char *name, text *why) {
-    const char *dot = strrchr(name, '.'), *refusal = NOT_A_PICTURE;
-    if (dot && strcasecmp(dot, ".tga") == 0) refusal = NULL;
-    for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++) {
-        const signature *s = &SIGNATURES[i];
-        if (len < s->at + s->len || memcmp(file + s->at, s->bytes, s->len) != 0) continue;
-        refusal = s->problem ? s->problem(file, len) : s->refusal;
-        break;
+static void refuse_kind(const file_kind *kind, text *why) {
+    switch (kind->is) {
+    case FILE_PICTURE: text_printf(why, "%s, which is not supported; convert it to PNG or JPEG", kind->what); break;
+    case FILE_WEB_PAGE: text_puts(why, "an HTML page, not a picture (a failed download?)"); break;
+    case FILE_LFS_POINTER: text_puts(why, "a Git-LFS pointer, not the picture: run \"git lfs pull\""); break;
+    default: text_puts(why, NOT_A_PICTURE);
     }
-    if (len == 0) refusal = "the file is empty";
-    else if (is_html(file, len)) refusal = "an HTML page, not a picture (a failed download?)";
+}
+
+int sniff_picture(const unsigned char *file, size_t len, const char *name, text *why) {
+    const char *dot = strrchr(name, '.'), *problem = NULL;
+    const file_kind *kind = file_kind_of(file, len < FILE_KIND_START ? len : FILE_KIND_START);
+    size_t i = 0, count = sizeof SIGNATURES / sizeof *SIGNATURES;
     text_clear(why);
-    if (refusal) text_puts(why, refusal);
-    return !refusal;
+    while (i < count && (len < SIGNATURES[i].len || memcmp(file, SIGNATURES[i].bytes, SIGNATURES[i].len) != 0)) i++;
+    if (len == 0) problem = "the file is empty";
+    else if (i < count) problem = SIGNATURES[i].problem ? SIGNATURES[i].problem(file, len) : NULL;
+    else if (kind) refuse_kind(kind, why);
+    else if (!dot || strcasecmp(dot, ".tga") != 0) problem = NOT_A_PICTURE;
+    if (problem) text_puts(why, problem);
+    return !why->len;
 }

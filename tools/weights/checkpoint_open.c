@@ -1,6 +1,7 @@
 /* Recognising the format of a checkpoint, and what all of them end with. */
 #include "weights/checkpoint_open.h"
 
+#include "base/file_kind.h"
 #include "weights/foreign_file.h"
 #include "weights/onnx_file.h"
 #include "weights/torch_file.h"
@@ -10,44 +11,34 @@
 
 /* --- what kind of file? ------------------------------------------------------------------------------------------- */
 
-typedef struct signature {
-    size_t at, len;
-    const char *bytes;
-    int (*read)(checkpoint *c, text *why); /* NULL: refused, because it is … */
-    const char *what;
-} signature;
-
-#define PAGE "a web page, perhaps what a failed download left; download the file again"
-#define UNPACK "; unpack it first"
-#define OTHER ", not a PyTorch checkpoint; save the network's state_dict with PyTorch"
-
-/* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
-#define KERAS \
-    "an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that its " \
-    "weights make other embeddings here under any names: take weights that were trained with PyTorch"
-
-static const signature SIGNATURES[] = {
-    {0, 4, "PK\3\4", read_torch_zip, NULL},
-    {257, 5, "ustar", read_torch_tar, NULL},
-    {0, 1, "\x80", read_torch_stream, NULL},
-    {0, 4, "PK\5\6", NULL, "an empty zip archive"},
-    {0, 23, "version https://git-lfs", NULL, "a Git LFS pointer, not the file itself; fetch it with: git lfs pull"},
-    {0, 5, "<!DOC", NULL, PAGE}, {0, 5, "<!doc", NULL, PAGE}, {0, 5, "<html", NULL, PAGE}, {0, 5, "<HTML", NULL, PAGE},
-    {0, 5, "<?xml", NULL, PAGE},
-    {0, 2, "{\"", NULL, "JSON text, perhaps an index; give the file with the weights that it belongs to"},
-    {0, 2, "{\n", NULL, "JSON text, perhaps an index; give the file with the weights that it belongs to"},
-    {0, 2, "\x1f\x8b", NULL, "gzip data" UNPACK}, {0, 6, "7z\xbc\xaf\x27\x1c", NULL, "a 7z archive" UNPACK},
-    {0, 6, "\xfd" "7zXZ", NULL, "xz data" UNPACK}, {0, 3, "BZh", NULL, "bzip2 data" UNPACK},
-    {0, 4, "\x28\xb5\x2f\xfd", NULL, "zstd data" UNPACK}, {0, 4, "Rar!", NULL, "a RAR archive" UNPACK},
-    {0, 4, "\x89HDF", NULL, KERAS}, {0, 6, "\x93NUMPY", NULL, "a NumPy array" OTHER},
-    {0, 4, "GGUF", NULL, "a GGUF file" OTHER}, {4, 4, "TFL3", NULL, "a TensorFlow Lite file" OTHER},
-    {0, 4, "\x89PNG", NULL, "a picture; give the file with the network's weights"},
-    {0, 3, "\xff\xd8\xff", NULL, "a picture; give the file with the network's weights"},
-    {0, 4, "\x7f" "ELF", NULL, "a program or library, or a compiled engine" OTHER},
-    {0, 4, "ptrt", NULL, "a TensorRT engine" OTHER},
+/* Formats that are read; ONNX, safetensors and .wts have no such bytes. */
+static const struct { size_t at, len; const char *bytes; int (*read)(checkpoint *c, text *why); } SIGNATURES[] = {
+    {0, 4, "PK\3\4", read_torch_zip}, {257, 5, "ustar", read_torch_tar}, {0, 1, "\x80", read_torch_stream},
+    {0, 4, "PK\5\6", NULL}, /* without members */
 };
 
-enum { LONGEST_START = 512 };
+/* Strided convolutions of Keras pad on one side only, or its ResNet has its strides elsewhere. */
+static const char KERAS[] =
+    "this is an HDF5 file (Keras), not a PyTorch checkpoint; Keras pads and strides its networks differently, so that "
+    "its weights make other embeddings here under any names: take weights that were trained with PyTorch";
+
+static int refuse_kind(const file_kind *kind, text *why) {
+    switch (kind->is) {
+    case FILE_PICTURE: return refuse(why, "this is a picture; give the file with the network's weights");
+    case FILE_PACKED: return refuse(why, "this is %s; unpack it first", kind->what);
+    case FILE_WEB_PAGE:
+    case FILE_XML:
+        return refuse(why, "this is a web page, perhaps what a failed download left; download the file again");
+    case FILE_LFS_POINTER:
+        return refuse(why, "this is a Git LFS pointer, not the file itself; fetch it with: git lfs pull");
+    case FILE_JSON:
+        return refuse(why, "this is JSON text, perhaps an index; give the file with the weights that it belongs to");
+    case FILE_HDF5: return refuse(why, "%s", KERAS);
+    default:
+        return refuse(why, "this is %s, not a PyTorch checkpoint; save the network's state_dict with PyTorch",
+                      kind->what);
+    }
+}
 
 /* A first line that is a count, as .wts has it. */
 static int starts_with_count(const unsigned char *p, size_t size) {
@@ -67,16 +58,18 @@ static int is_text(const unsigned char *p, size_t size) {
 }
 
 static int read_any(checkpoint *c, text *why) {
-    unsigned char start[LONGEST_START];
+    unsigned char start[FILE_KIND_START];
     size_t size = c->source.size < sizeof start ? (size_t)c->source.size : sizeof start;
     if (size == 0) return refuse(why, "the file is empty");
     if (!source_read(&c->source, 0, start, size, why)) return 0;
     if (is_safetensors(start, size)) return read_safetensors(c, why); /* its first eight bytes can be any */
     for (size_t i = 0; i < sizeof SIGNATURES / sizeof *SIGNATURES; i++) {
-        const signature *s = &SIGNATURES[i];
-        if (size < s->at + s->len || memcmp(start + s->at, s->bytes, s->len) != 0) continue;
-        return s->read ? s->read(c, why) : refuse(why, "this is %s", s->what);
+        if (size < SIGNATURES[i].at + SIGNATURES[i].len ||
+            memcmp(start + SIGNATURES[i].at, SIGNATURES[i].bytes, SIGNATURES[i].len) != 0) continue;
+        return SIGNATURES[i].read ? SIGNATURES[i].read(c, why) : refuse(why, "this is an empty zip archive");
     }
+    const file_kind *kind = file_kind_of(start, size);
+    if (kind) return refuse_kind(kind, why);
     if (is_onnx(start, size)) return read_onnx(c, why);
     if (starts_with_count(start, size)) return read_wts(c, why);
     size_t zeros = 0;
