@@ -187,6 +187,11 @@ static void jpeg_scan(int first, int last, int from, int to, int shift) {
 
 static void jpeg_end(void) { put_number(0xFFD9, 2); }
 
+/* Zeros for the blocks of a frame, of which each needs a bit at least. */
+static void jpeg_blocks(int width, int height, int components) {
+    zeros((size_t)((width + 7) / 8) * (size_t)((height + 7) / 8) * (size_t)components / 8 + 1);
+}
+
 /* The decoder goes by FF D8 alone, whatever the file is called. */
 static void test_jpeg_by_another_name(void **state) {
     (void)state;
@@ -363,6 +368,7 @@ static void test_needs_suffice(void **state) {
                 jpeg_head(progressive ? 0xC2 : 0xC0, 1201, 803, components, sampling, 0, 0);
                 if (progressive) jpeg_scan(0, components - 1, 0, 0, 0);
                 else jpeg_scan(0, components - 1, 0, 63, 0);
+                jpeg_blocks(1201, 803, components);
                 jpeg_end();
                 decoded(1201, 803, NULL, progressive ? "a progressive JPEG" : "a JPEG");
             }
@@ -375,6 +381,24 @@ static void test_needs_suffice(void **state) {
         zeros(1201 * 803 * (size_t)bits / 8);
         decoded(1201, 803, NULL, "a TGA");
     }
+}
+
+/* A JPEG whose scan cannot hold its blocks, which decoders take for zeros: by a byte, and by a gigabyte. */
+static void test_short_jpeg(void **state) {
+    (void)state;
+    name_is(".jpg");
+    for (int missing = 0; missing < 2; missing++) { /* of four components of 128 x 128 blocks */
+        jpeg_head(0xC2, 1024, 1024, 4, 0x11, 0, 0);
+        jpeg_scan(0, 3, 0, 0, 0);
+        zeros(4 * 128 * 128 / 8 - file.len - 2 - (size_t)missing);
+        jpeg_end();
+        if (missing) refused("the JPEG file is too short for its size");
+        else decoded(1024, 1024, NULL, "a JPEG of a bit a block");
+    }
+    jpeg_head(0xC2, 14000, 14000, 3, 0x22, 0, 0);
+    jpeg_scan(0, 2, 0, 0, 0);
+    jpeg_end();
+    refused("the JPEG file is too short for its size");
 }
 
 /* A TGA that has fewer pixels than its header says: the rest would be what was in memory before. */
@@ -425,11 +449,13 @@ static void test_needs_are_told(void **state) {
     name_is(".jpg");
     jpeg_head(0xC2, 14000, 14000, 3, 0x11, 0, 0);
     jpeg_scan(0, 2, 0, 0, 0);
+    jpeg_blocks(14000, 14000, 3);
     jpeg_end();
     need = need_of(&pixels);
     assert_in_range(need, (by_turbo() ? 9 : 12) * pixels, (by_turbo() ? 10 : 13) * pixels);
     jpeg_head(0xC0, 14000, 14000, 3, 0x22, 0, 0);
     jpeg_scan(0, 2, 0, 63, 0);
+    jpeg_blocks(14000, 14000, 3);
     jpeg_end();
     need = need_of(&pixels);
     assert_in_range(need, (by_turbo() ? 6 : 9) * pixels / 2, (by_turbo() ? 7 : 10) * pixels / 2);
@@ -485,6 +511,7 @@ static void test_budget(void **state) {
 static void test_reuse(void **state) {
     enum { LARGE = 3 << 20 };
     (void)state;
+    decoder_trim(); /* what pictures have left */
     decoder_begin(4 * (size_t)LARGE);
     unsigned char *a = decoder_alloc(NULL, LARGE), *b;
     assert_non_null(a);
@@ -509,6 +536,7 @@ int main(void) {
         cmocka_unit_test(test_jpeg_by_another_name), cmocka_unit_test(test_jpeg_structure),
         cmocka_unit_test(test_jpeg_scans),     cmocka_unit_test(test_needs_suffice),
         cmocka_unit_test(test_short_tga),      cmocka_unit_test(test_needs_are_told),
+        cmocka_unit_test(test_short_jpeg),
         cmocka_unit_test(test_bomb),           cmocka_unit_test(test_budget),
         cmocka_unit_test(test_limits),         cmocka_unit_test(test_reuse),
     };

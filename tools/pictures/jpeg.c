@@ -139,6 +139,22 @@ static const char *check_scan(const jpeg_walk *w, tables *t) {
     return NULL;
 }
 
+/* Has a file fewer bits than its frame has blocks? Each block takes one at least, the Huffman code of its first
+   coefficient, which a decoder that does not find it takes for zero: a hundred bytes could ask for gigabytes. */
+static int is_too_short(const jpeg_frame *f, size_t len) {
+    long long blocks = 0;
+    int h = 1, v = 1;
+    for (int i = 0; i < f->components; i++) {
+        if (f->h[i] > h) h = f->h[i];
+        if (f->v[i] > v) v = f->v[i];
+    }
+    for (int i = 0; i < f->components; i++) {
+        int across = (f->width * f->h[i] + 8 * h - 1) / (8 * h), down = (f->height * f->v[i] + 8 * v - 1) / (8 * v);
+        blocks += (long long)across * down;
+    }
+    return (unsigned long long)blocks / 8 > len;
+}
+
 const char *jpeg_problem(const unsigned char *file, size_t len) {
     jpeg_walk w;
     tables t;
@@ -146,7 +162,7 @@ const char *jpeg_problem(const unsigned char *file, size_t len) {
     memset(&t, 0, sizeof t);
     jpeg_begin(&w, file, len);
     while (!problem && jpeg_next(&w)) {
-        if (w.marker == EOI) return NULL;
+        if (w.marker == EOI) return is_too_short(&t.frame, len) ? "the JPEG file is too short for its size" : NULL;
         if (w.marker == DQT) problem = read_quantisation(&w, &t);
         else if (w.marker == DHT) problem = read_huffman(&w, &t);
         else if (w.marker == SOS) problem = check_scan(&w, &t);

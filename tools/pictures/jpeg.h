@@ -26,9 +26,9 @@ typedef struct jpeg_frame {
 /* 1 with the first frame's header, 0 when there is none or it makes no sense. */
 int jpeg_find_frame(const unsigned char *file, size_t len, jpeg_frame *out);
 
-/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used, and
-   whose scans are not too many (each goes over all of the picture, whatever it holds); else what is wrong. stb_image
-   checks none of this. */
+/* NULL for a file whose segments are whole, whose tables have legal sizes and are defined before they are used, whose
+   scans are not too many (each goes over all of the picture, whatever it holds), and which is long enough for its width
+   and height; else what is wrong. stb_image checks none of this. */
 const char *jpeg_problem(const unsigned char *file, size_t len);
 
 #endif
