@@ -19,7 +19,8 @@ typedef struct chip {
     double clock, products, dram, l2; /* hertz, a second, bytes */
 } chip;
 static const chip chips[] = {
-    {"h200", 90, 132, 1755e6, 2048, 4.8e12, 60e6},    {"a100", 80, 108, 1410e6, 1024, 2.039e12, 40e6},
+    {"h200", 90, 132, 1755e6, 2048, 4.8e12, 60e6},    {"h100", 90, 132, 1755e6, 2048, 3.35e12, 50e6},
+    {"a100", 80, 108, 1410e6, 1024, 2.039e12, 40e6},
     {"rtx3090", 86, 82, 1695e6, 256, 0.936e12, 6e6},  {"rtx4080", 89, 76, 2505e6, 256, 0.717e12, 64e6},
     {"rtx4090", 89, 128, 2520e6, 256, 1.008e12, 72e6}, {"rtx5090", 120, 170, 2407e6, 256, 1.792e12, 96e6},
 };
@@ -148,8 +149,10 @@ static int options(int argc, char **argv) {
         const chip *found = NULL;
         for (size_t i = 0; i < sizeof chips / sizeof chips[0]; i++)
             if (strcmp(chips[i].name, argv[at + 1]) == 0) found = &chips[i];
-        if (strcmp(argv[at], "--chip") == 0 && found) on = found;
-        else if (strcmp(argv[at], "--pace") != 0 || !read_pace(argv[at + 1])) return -1;
+        if (strcmp(argv[at], "--chip") == 0 && found) {
+            on = found;
+            if (on != chips && on->arch == 90) pace.dram_bytes_per_second = memory_share * on->dram, pace.l2_bytes = on->l2;
+        } else if (strcmp(argv[at], "--pace") != 0 || !read_pace(argv[at + 1])) return -1;
     }
     return at - 1;
 }
