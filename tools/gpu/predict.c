@@ -151,7 +151,8 @@ static int options(int argc, char **argv) {
             if (strcmp(chips[i].name, argv[at + 1]) == 0) found = &chips[i];
         if (strcmp(argv[at], "--chip") == 0 && found) {
             on = found;
-            if (on != chips && on->arch == 90) pace.dram_bytes_per_second = memory_share * on->dram, pace.l2_bytes = on->l2;
+            if (on == chips || on->arch != 90) continue;
+            pace.dram_bytes_per_second = memory_share * on->dram, pace.l2_bytes = on->l2;
         } else if (strcmp(argv[at], "--pace") != 0 || !read_pace(argv[at + 1])) return -1;
     }
     return at - 1;
