@@ -637,6 +637,7 @@ typedef struct reid_gpu_info {
     int multiprocessors;
     char uuid[48];             /* "GPU-0f1e...", by which NVML and nvidia-smi know it */
     size_t memory, memory_free; /* bytes; free now, whoever else uses it */
+    int integrated;            /* 1: its memory is the host's (Jetson): what the one takes the other lacks */
     int driver_version;        /* of CUDA, 13000 for 13.0 */
     int nvrtc_version;         /* likewise; 0: none was found */
     char nvrtc_path[256], cache_dir[256]; /* "" if there is none */
@@ -6214,7 +6215,7 @@ typedef struct reid__tensor_map {
 /* Numbers of cuda.h, by its enumerations. */
 enum {
     /* CUdevice_attribute */
-    REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
+    REID__DEVICE_MULTIPROCESSORS = 16, REID__DEVICE_INTEGRATED = 18, REID__DEVICE_MAJOR = 75, REID__DEVICE_MINOR = 76,
     REID__DEVICE_BLOCK_SHARED = 97, /* bytes that a block may have if it asks */
     /* CUfunction_attribute */
     REID__FUNCTION_DYNAMIC_SHARED = 8, /* bytes */
@@ -6305,6 +6306,7 @@ typedef struct reid__device {
     int version, number, index;   /* of the driver; the driver's number for device `index` */
     int arch, multiprocessors;    /* 90 for compute capability 9.0 */
     int shared_limit;             /* bytes that a block may have */
+    int integrated;
     char name[64];
     unsigned char uuid[16];
     size_t memory;                /* bytes */
@@ -6406,6 +6408,7 @@ static reid_result reid__device_open(reid__device *d, const reid_desc *desc, rei
     if (!code) code = d->cu.DeviceGetAttribute(&minor, REID__DEVICE_MINOR, d->number);
     if (!code) code = d->cu.DeviceGetAttribute(&d->multiprocessors, REID__DEVICE_MULTIPROCESSORS, d->number);
     if (!code) code = d->cu.DeviceGetAttribute(&d->shared_limit, REID__DEVICE_BLOCK_SHARED, d->number);
+    if (!code) code = d->cu.DeviceGetAttribute(&d->integrated, REID__DEVICE_INTEGRATED, d->number);
     if (!code) code = d->cu.DeviceGetName(d->name, (int)sizeof d->name, d->number);
     if (!code) code = d->cu.DeviceTotalMem(&d->memory, d->number);
     if (!code) code = d->cu.DeviceGetUuid(d->uuid, d->number);
@@ -11587,7 +11590,7 @@ static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, re
     if (d->arch) {
         snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
         snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory;
+        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory, gpu->integrated = d->integrated;
         for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
             at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
                            i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);

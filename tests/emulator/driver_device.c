@@ -98,6 +98,7 @@ static CUresult device_attribute(int *value, int attribute, CUdevice device) {
     case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return give_int(value, 6144);
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: return give_int(value, 50 << 20);
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return give_int(value, s->sms);
+    case CU_DEVICE_ATTRIBUTE_INTEGRATED: return give_int(value, s->arch == 87 || s->arch == 110); /* Jetson */
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
         return give_int(value, s->arch == 75 ? 1024 : s->arch == 86 || s->arch == 89 || s->arch >= 120 ? 1536 : 2048);
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR:

@@ -93,6 +93,12 @@ reid '' inspect "$out/w" --device cuda --size 32x32
 grep -Eq '^gpu .*, 4\.29GB, 4\.[0-9]*GB free$' "$log" && good || bad 'inspect tells what is free'
 reid '' inspect "$out/w" --device cuda --size 32x32 --json
 uuid='"uuid": "GPU-72656964-2065-6d75-6c61-746f72000000"'
-grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}," "$log" &&
+grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}, \"integrated\": false," "$log" &&
     good || bad 'inspect --json tells what is free'
+# A Jetson's GPU has no memory of its own.
+export REID_EMULATOR_ARCH=87
+reid '' inspect "$out/w" --device cuda --size 32x32
+grep -Eq "^gpu .*\(sm_87\), .* free, the host's own memory$" "$log" && good || bad 'inspect tells of memory in common'
+reid '' embed -m "$out/w" --device cuda --size 32x32 "$out/a.ppm" -o "$out/a.npy" && good ||
+    bad "a GPU with the host's memory cannot be used"
 finish

@@ -191,7 +191,7 @@ static void describe_gpu(inspection *in) {
     add_short(t, (long long)g->memory, 0);
     text_puts(t, "B, ");
     add_short(t, (long long)g->memory_free, 0);
-    text_puts(t, "B free\n");
+    text_puts(t, g->integrated ? "B free, the host's own memory\n" : "B free\n");
     add_label(t, "driver");
     text_printf(t, "for CUDA %d.%d\n", g->driver_version / 1000, g->driver_version % 1000 / 10);
     add_label(t, "nvrtc");
@@ -276,8 +276,9 @@ static void json_gpu(inspection *in) {
     text_puts(t, ", \"gpu\": {\"name\": ");
     text_json(t, g->name);
     text_printf(t, ", \"arch\": \"%s\", \"multiprocessors\": %d, \"uuid\": \"%s\", \"memory\": %zu, "
-                "\"memory_free\": %zu, \"driver\": %d, \"nvrtc\": %d",
-                g->arch, g->multiprocessors, g->uuid, g->memory, g->memory_free, g->driver_version, g->nvrtc_version);
+                "\"memory_free\": %zu, \"integrated\": %s, \"driver\": %d, \"nvrtc\": %d",
+                g->arch, g->multiprocessors, g->uuid, g->memory, g->memory_free, g->integrated ? "true" : "false",
+                g->driver_version, g->nvrtc_version);
     text_puts(t, ", \"nvrtc_path\": ");
     text_json(t, g->nvrtc_path);
     text_printf(t, ", \"kernels\": \"%s\", \"cache\": ", g->kernels);

@@ -3,6 +3,7 @@
 #include "base/say.h"
 #include "embedding/gpu_state.h"
 #include "embedding/models.h"
+#include "machine/system.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -57,12 +58,15 @@ void graphics_look(findings *f, const reid_desc *desc) {
                      "an NVIDIA GPU from Turing on, with a driver for CUDA 11.4 or newer", "none can be used: %s", why);
         return;
     }
-    int little = (double)gpu.memory_free < GIB;
+    /* A chip that has the host's memory calls what files are cached in taken, though it is given up when asked for. */
+    size_t left = gpu.integrated ? system_memory_free() : gpu.memory_free;
+    int little = (double)left < GIB;
     findings_add(f, little ? FOUND_WARNING : FOUND_GOOD, "gpu",
                  little ? "other programs on it ended, or another one with --device cuda:N" : NULL,
-                 "%s (%s), %d multiprocessors, %.1f of %.1f GiB free, driver for CUDA %d.%d", gpu.name, gpu.arch,
-                 gpu.multiprocessors, (double)gpu.memory_free / GIB, (double)gpu.memory / GIB,
-                 gpu.driver_version / 1000, gpu.driver_version % 1000 / 10);
+                 "%s (%s), %d multiprocessors, %.1f of %.1f GiB free%s, driver for CUDA %d.%d", gpu.name, gpu.arch,
+                 gpu.multiprocessors, (double)left / GIB, (double)gpu.memory / GIB,
+                 gpu.integrated ? ", the host's own memory" : "", gpu.driver_version / 1000,
+                 gpu.driver_version % 1000 / 10);
     tell_nvrtc(f, &gpu, why);
     if (r != REID_OK && gpu.nvrtc_version) findings_add(f, asked ? FOUND_ERROR : FOUND_WARNING, "kernels", NULL, "%s",
                                                         why);
