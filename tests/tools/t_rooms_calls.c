@@ -351,9 +351,10 @@ static int write_head(text *answer) {
     return good;
 }
 
-/* A film of 8 frames, which a script in the place of ffmpeg plays, with two boxes in each of them. */
+/* A film of 8 frames, which a script in the place of ffmpeg plays, with two boxes in each of them. Of its pixels it
+   sends what it would be asked for: a window that has room for both, where they are the furthest apart. */
 static void make_film(void) {
-    enum { WIDTH = 40, HEIGHT = 30, FRAMES = 8 };
+    enum { WIDTH = 40, HEIGHT = 30, FRAMES = 8, WINDOW = 35 * 25 };
     static const char *const names[] = {"widths", "heights", "pixels", "boxes.csv", "play", "numbers", "crops/film"};
     FILE *f[6];
     char path[PATH];
@@ -364,7 +365,7 @@ static void make_film(void) {
     for (int n = 0; n < FRAMES; n++) {
         fprintf(f[0], "0, %d, %d, 1, %d, 0x0\n", n, n, WIDTH);
         fprintf(f[1], "0, %d, %d, 1, %d, 0x0\n", n, n, HEIGHT);
-        for (int i = 0; i < 3 * WIDTH * HEIGHT; i++) fputc(i * (n + 7) % 251, f[2]);
+        for (int i = 0; i < 3 * WINDOW; i++) fputc(i * (n + 7) % 251, f[2]);
         fprintf(f[5], "frame:%d pts:%d\nreid=0\n", n, n);
         fprintf(f[3], "%d,%d,2,12,14\n%d,%d,12,12,15\n", n, 1 + n, n, 24 - n);
     }

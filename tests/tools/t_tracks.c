@@ -301,13 +301,29 @@ static void test_patience(void **state) {
     for (int i = 16; i < 28; i++) step_none(t, i / 10.0);
     assert_int_equal(step_one(t, 2.8, box_at(0, 0, 100)), 1);
     finish(t);
-    /* What was seen for a moment is waited for no longer than that. */
-    t = begin();
-    assert_int_equal(step_one(t, 0, box_at(0, 0, 100)), 0);
-    assert_int_equal(step_one(t, 0.1, box_at(0, 0, 100)), 0);
-    for (int i = 2; i < 5; i++) step_none(t, i / 10.0);
-    assert_int_equal(step_one(t, 0.5, box_at(0, 0, 100)), 1);
-    finish(t);
+    /* What was seen for a moment is waited for twice as long. */
+    for (int missing = 1; missing < 5; missing++) {
+        t = begin();
+        assert_int_equal(step_one(t, 0, box_at(0, 0, 100)), 0);
+        assert_int_equal(step_one(t, 0.125, box_at(0, 0, 100)), 0);
+        for (int i = 2; i < 2 + missing; i++) step_none(t, i / 8.0);
+        assert_int_equal(step_one(t, (2 + missing) / 8.0, box_at(0, 0, 100)), missing > 2);
+        finish(t);
+    }
+}
+
+/* A box between two, nearer to the one that the last frame has missed, belongs to the one that it has shown; where both
+   were seen, to the nearer. */
+static void test_who_was_seen(void **state) {
+    (void)state;
+    for (int missed = 0; missed < 2; missed++) {
+        tracks *t = begin();
+        const track_box both[2] = {box_at(30, 0, 100), box_at(0, 0, 100)};
+        uint32_t number[2];
+        for (int i = 0; i < 20; i++) assert_true(tracks_step(t, i / 10.0, both, missed && i == 19 ? 1 : 2, number));
+        assert_int_equal(step_one(t, 2, box_at(14, 0, 100)), missed ? 0 : 1);
+        finish(t);
+    }
 }
 
 static void test_cut(void **state) {
@@ -564,7 +580,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_golden),   cmocka_unit_test(test_all_ways),  cmocka_unit_test(test_kalman),
         cmocka_unit_test(test_boxes),    cmocka_unit_test(test_rates),     cmocka_unit_test(test_turning),
-        cmocka_unit_test(test_crossing), cmocka_unit_test(test_patience),  cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_crossing), cmocka_unit_test(test_patience),  cmocka_unit_test(test_who_was_seen),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_scores),   cmocka_unit_test(test_categories), cmocka_unit_test(test_others),
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_films),     cmocka_unit_test(test_bounded),
         cmocka_unit_test(test_refused_memory),

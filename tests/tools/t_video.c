@@ -2,11 +2,13 @@
    and rate; what is damaged, cut off, no video at all, or decoded by an ffmpeg that is killed, hangs or is too old.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. -Itools tests/tools/t_video.c tools/pictures/ffmpeg.c
-      tools/pictures/frame_ranges.c tools/base/child.c tools/base/source.c tools/base/files.c tools/base/text.c
-      tools/base/memory.c tools/base/say.c tools/base/clock.c -o build/t_video -lcmocka -lpthread */
+      tools/pictures/frame_ranges.c tools/pictures/frame_windows.c tools/base/child.c tools/base/source.c
+      tools/base/files.c tools/base/text.c tools/base/memory.c tools/base/say.c tools/base/clock.c
+      -o build/t_video -lcmocka -lpthread -lm */
 #include "pictures/video.c"
 
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -189,6 +191,121 @@ static void test_wanted(void **state) {
     check_wanted("irregular.webm", first, 2, 20, 0);
     check_wanted("sizes.h264", late, 3, 25, 100);
     check_wanted("sizes.h264", first, 2, 23, 0);
+}
+
+/* The pixels of a part of a frame, which holds the area, are those of the whole frame. */
+static void check_part(const video_frame *f, const video_frame *all, const frame_area *area, int parts) {
+    const reid_box p = f->part;
+    const double across = parts ? f->width / (double)FRAME_PARTS : 1;
+    const double down = parts ? f->height / (double)FRAME_PARTS : 1;
+    assert_true(p.x >= 0 && p.y >= 0 && p.x + p.width <= f->width && p.y + p.height <= f->height);
+    assert_true(p.x <= area->x0 * across && p.x + p.width >= fmin(f->width, area->x1 * across));
+    assert_true(p.y <= area->y0 * down && p.y + p.height >= fmin(f->height, area->y1 * down));
+    for (int y = 0; y < p.height; y++)
+        assert_memory_equal(f->rgb + 3 * (size_t)(y * p.width), all->rgb + 3 * (size_t)((p.y + y) * f->width + p.x),
+                            3 * (size_t)p.width);
+}
+
+/* most: of all pixels of the wanted frames, the greatest share that may come. */
+static void check_areas(const char *name, const uint32_t *wanted, const frame_area *areas, size_t count, int parts,
+                        double most) {
+    char path[1100];
+    video_request r = {.path = strcpy(path, video_path(name))};
+    text why = TEXT_INIT;
+    video_frame f, all;
+    size_t next = 0;
+    double came = 0, there = 0;
+    video *whole = opened(&r);
+    r.wanted = wanted, r.wanted_count = count, r.areas = areas, r.parts = parts;
+    video *v = opened(&r);
+    while (video_next(whole, &all, &why) == 1) {
+        assert_int_equal(video_next(v, &f, &why), 1);
+        assert_true(f.index == all.index && f.pts == all.pts && f.width == all.width && f.height == all.height);
+        if (next == count || wanted[next] != f.index) continue;
+        assert_non_null(f.rgb);
+        check_part(&f, &all, &areas[next++], parts);
+        came += (double)f.part.width * f.part.height, there += (double)f.width * f.height;
+    }
+    assert_int_equal(video_next(v, &f, &why), 0);
+    assert_int_equal(next, count);
+    assert_true(came <= most * there);
+    video_close(v);
+    video_close(whole);
+}
+
+static void test_areas(void **state) {
+    static const uint32_t some[] = {0, 3, 4, 5, 40, 74}, few[] = {1, 2, 8}, late[] = {30, 31, 60}, every[] = {0, 1, 2};
+    static const frame_area near[] = {{0, 0, 9, 9},     {151, 111, 160, 120}, {150, 3, 171, 20},
+                                      {7, 119, 8, 125}, {900, 900, 901, 901}, {33, 55, 40, 60}};
+    static const frame_area odd[] = {{3, 5, 10, 9}, {4, 6, 9, 11}, {1, 1, 8, 7}};
+    static const frame_area shares[] = {{0, 0, 6554, 6554}, {58983, 58982, 65536, 65536}, {21846, 43691, 27307, 54613}};
+    static const frame_area whole[] = {{0, 0, 65536, 65536}, {0, 0, 1, 1}, {65535, 65535, 65536, 65536}};
+    frame_area areas[75];
+    uint32_t frames[75];
+    (void)state;
+    check_areas("gop.mp4", some, near, 6, 0, 0.03);
+    check_areas("odd.webm", few, odd, 3, 0, 0.01);
+    check_areas("motion.avi", few, odd, 3, 0, 0.01);
+    check_areas("ten.mp4", few, shares, 3, 1, 0.03);
+    check_areas("odd.webm", few, shares, 3, 1, 0.03);
+    check_areas("grey16.mkv", few, shares, 3, 1, 0.1);
+    check_areas("turned.mp4", few, shares, 3, 1, 0.03);
+    check_areas("turned.mp4", some, near, 6, 0, 0.03);
+    check_areas("full.mkv", few, whole, 3, 1, 1);
+    check_areas("tiny.mkv", every, whole, 3, 1, 1);
+    check_areas("sizes.h264", late, odd, 3, 0, 1); /* read again, whole */
+    for (uint32_t i = 0; i < 75; i++) frames[i] = i, areas[i] = (frame_area){i, i, i + 3, i + 2};
+    check_areas("gop.mp4", frames, areas, 75, 0, 0.001);
+}
+
+/* Where there are more frames than windows, those in a row share one; frames that are sent and not wanted count. */
+static void test_windows(void **state) {
+    static const uint32_t frames[] = {3, 9, 10, 50, 51};
+    static const frame_area areas[] = {{5, 6, 7, 9}, {1, 2, 4, 4}, {10, 20, 11, 30}, {8, 8, 9, 9}, {0, 0, 2, 1}};
+    static const frame_range ranges[] = {{3, 10}, {50, 51}};
+    frame_windows w = {0};
+    text filter = TEXT_INIT;
+    (void)state;
+    assert_true(frame_windows_of(frames, areas, 5, ranges, 2, 3, &w));
+    assert_int_equal(w.count, 3);
+    assert_true(w.width == 6 && w.height == 22);
+    assert_true(w.at[0].from == 0 && w.at[0].x == 1 && w.at[0].y == 2);
+    assert_true(w.at[1].from == 7 && w.at[1].x == 8 && w.at[1].y == 8);
+    assert_true(w.at[2].from == 9 && w.at[2].x == 0 && w.at[2].y == 0);
+    frame_windows_filter(&w, &filter);
+    assert_string_equal(filter.s, "crop=w='min(iw,6)':h='min(ih,22)':x='if(lt(n,7),1,if(lt(n,9),8,0))':"
+                                  "y='if(lt(n,7),2,if(lt(n,9),8,0))'");
+    const reid_box box = frame_windows_place(&w, 8, 12, 40), small = frame_windows_place(&w, 8, 4, 10);
+    assert_true(box.x == 6 && box.y == 8 && box.width == 6 && box.height == 22);
+    assert_true(small.x == 0 && small.y == 0 && small.width == 4 && small.height == 10);
+    free(w.at), text_free(&filter);
+}
+
+/* As many as there may be fit into one argument, with as many ranges as there may be. */
+static void test_longest_argument(void **state) {
+    enum { MANY = 3 * FRAME_WINDOWS, LIMIT = 128 << 10 };
+    static uint32_t frames[MANY];
+    static frame_area areas[MANY];
+    frame_range *ranges;
+    size_t count;
+    frame_windows w = {.parts = 1};
+    (void)state;
+    for (uint32_t i = 0, at = 4000000000u; i < MANY; i++) {
+        frames[i] = at += i % 6 == 5 ? 1 : 3;
+        areas[i] = (frame_area){FRAME_PARTS - 1 - i, FRAME_PARTS - 1 - i, FRAME_PARTS, FRAME_PARTS};
+    }
+    assert_true(frame_ranges_of(frames, MANY, FRAME_RANGES, &ranges, &count));
+    assert_int_equal(count, FRAME_RANGES);
+    assert_true(frame_windows_of(frames, areas, MANY, ranges, count, FRAME_WINDOWS, &w));
+    assert_int_equal(w.count, FRAME_WINDOWS);
+    for (size_t i = 0; i < w.count; i++) w.at[i].from += 4000000000u;
+    const ffmpeg_request r = {.path = "x", .ranges = ranges, .range_count = count, .windows = &w};
+    char *argv[FFMPEG_ARGUMENTS];
+    text texts[FFMPEG_TEXTS] = {TEXT_INIT, TEXT_INIT, TEXT_INIT};
+    assert_true(ffmpeg_arguments(&r, argv, texts));
+    assert_true(texts[2].len > LIMIT * 3 / 4 && texts[2].len < LIMIT);
+    for (int i = 0; i < FFMPEG_TEXTS; i++) text_free(&texts[i]);
+    free(ranges), free(w.at);
 }
 
 /* Frames come with the size that each has; another size begins another scene. */
@@ -569,7 +686,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pixels_and_times), cmocka_unit_test(test_exact_times),
         cmocka_unit_test(test_rotation),         cmocka_unit_test(test_changing_size),
-        cmocka_unit_test(test_wanted),
+        cmocka_unit_test(test_wanted),           cmocka_unit_test(test_areas),
+        cmocka_unit_test(test_windows),          cmocka_unit_test(test_longest_argument),
         cmocka_unit_test(test_cuts),             cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_corrupt),          cmocka_unit_test(test_no_video),
         cmocka_unit_test(test_streams),          cmocka_unit_test(test_no_network),

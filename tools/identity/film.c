@@ -166,19 +166,26 @@ static int take_ended(filming *run) {
 
 /* --- the best frames ---------------------------------------------------------------------------------------------- */
 
-static unsigned char *cut_out(const video_frame *v, const reid_box *box) {
-    size_t row = 3 * (size_t)box->width;
-    unsigned char *rgb = need_array((size_t)box->height, row);
-    for (int y = 0; y < box->height && rgb; y++)
-        memcpy(rgb + (size_t)y * row, v->rgb + 3 * ((size_t)(box->y + y) * (size_t)v->width + (size_t)box->x), row);
+/* Where a box of the frame is in what there is of its pixels. */
+static reid_box within(const video_frame *v, const reid_box *box) {
+    return (reid_box){box->x - v->part.x, box->y - v->part.y, box->width, box->height};
+}
+
+static unsigned char *cut_out(const video_frame *v, const reid_box *of) {
+    const reid_box box = within(v, of);
+    const size_t row = 3 * (size_t)box.width, wide = (size_t)v->part.width;
+    unsigned char *rgb = need_array((size_t)box.height, row);
+    for (int y = 0; y < box.height && rgb; y++)
+        memcpy(rgb + (size_t)y * row, v->rgb + 3 * ((size_t)(box.y + y) * wide + (size_t)box.x), row);
     return rgb;
 }
 
 /* How good a frame it is for its track; -1 after saying what is wrong. */
 static double quality_in(filming *run, const video_frame *v, size_t count, size_t i) {
     const model *m = &run->rows->all->at[0];
-    const reid_image image = {.pixels = v->rgb, .width = v->width, .height = v->height, .format = REID_RGB8,
-                              .box = &run->crops[i]};
+    const reid_box box = within(v, &run->crops[i]);
+    const reid_image image = {
+        .pixels = v->rgb, .width = v->part.width, .height = v->part.height, .format = REID_RGB8, .box = &box};
     reid_error error;
     reid_result result = reid_preprocess(m->ctx, &image, run->small, &error);
     if (result != REID_OK) {
@@ -397,13 +404,48 @@ static int start(filming *run) {
     return run->tracker != NULL;
 }
 
-/* The frames whose pixels are needed. NULL after saying that there is no memory. */
-static uint32_t *frames_with_boxes(const detections *d, size_t *count) {
-    uint32_t *frames = need_array(d->count + 1, sizeof *frames);
-    *count = 0;
-    for (size_t i = 0; i < d->count && frames; i++)
-        if (i == 0 || d->at[i].frame != d->at[i - 1].frame) frames[(*count)++] = d->at[i].frame;
-    return frames;
+/* The frames whose pixels are needed, and where. */
+typedef struct needed {
+    uint32_t *frames;  /* [count] */
+    frame_area *areas; /* [count] */
+    size_t count;
+} needed;
+
+/* Where a side of a box lies, in whole units that are so many to one of the box; an end is rounded up. */
+static uint32_t whole_units(double at, double units, double most, int is_end) {
+    at = is_end ? ceil(at * units) : floor(at * units);
+    return (uint32_t)(at > most ? most : at > 0 ? at : 0);
+}
+
+static frame_area area_of(const detection *d, box_unit unit) {
+    const double units = unit == BOX_NORMALISED ? FRAME_PARTS : 1;
+    const double most = unit == BOX_NORMALISED ? FRAME_PARTS : FRAME_SIDE_MOST;
+    return (frame_area){whole_units(d->box[0], units, most, 0), whole_units(d->box[1], units, most, 0),
+                        whole_units(d->box[0] + d->box[2], units, most, 1),
+                        whole_units(d->box[1] + d->box[3], units, most, 1)};
+}
+
+static void widen(frame_area *a, const frame_area *by) {
+    if (by->x0 < a->x0) a->x0 = by->x0;
+    if (by->y0 < a->y0) a->y0 = by->y0;
+    if (by->x1 > a->x1) a->x1 = by->x1;
+    if (by->y1 > a->y1) a->y1 = by->y1;
+}
+
+/* Returns 0 after saying that there is no memory. */
+static int find_needed(needed *n, const detections *d) {
+    n->frames = need_array(d->count + 1, sizeof *n->frames);
+    n->areas = n->frames ? need_array(d->count + 1, sizeof *n->areas) : NULL;
+    for (size_t i = 0; i < d->count && n->areas; i++) {
+        const frame_area area = area_of(&d->at[i], d->unit);
+        if (i && d->at[i].frame == d->at[i - 1].frame) {
+            widen(&n->areas[n->count - 1], &area);
+            continue;
+        }
+        n->areas[n->count] = area;
+        n->frames[n->count++] = d->at[i].frame;
+    }
+    return n->areas != NULL;
 }
 
 int film_make(film *f, const film_request *r, crop_rows *rows) {
@@ -411,13 +453,14 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     f->r = r;
     int good = start(&run);
     video_request wanted = r->video;
-    uint32_t *frames = good ? frames_with_boxes(&f->found, &wanted.wanted_count) : NULL;
-    wanted.wanted = frames;
-    if (!frames) good = 0;
+    needed pixels = {0};
+    good = good && find_needed(&pixels, &f->found);
+    wanted.wanted = pixels.frames, wanted.wanted_count = pixels.count;
+    wanted.areas = pixels.areas, wanted.parts = f->found.unit == BOX_NORMALISED;
     const double began = clock_seconds();
     video *v = good && !r->photos ? video_open(&wanted, &f->problem) : NULL;
     rows->work.read += clock_seconds() - began; /* ffmpeg looks at the file first */
-    if (good && r->photos) good = read_photos(&run, frames, wanted.wanted_count);
+    if (good && r->photos) good = read_photos(&run, pixels.frames, pixels.count);
     else if (v) good = read_frames(&run, v);
     else if (good && !f->problem.len) good = 0; /* interrupted */
     else f->passing = 1;
@@ -429,7 +472,8 @@ int film_make(film *f, const film_request *r, crop_rows *rows) {
     rows->work.read += clock_seconds() - closed;
     for (size_t i = 0; i < run.open_count; i++) best_take(&run.open[i].best, NULL);
     tracks_free(run.tracker);
-    free(run.open), free(run.boxes), free(run.crops), free(run.numbers), free(run.small), free(frames);
+    free(run.open), free(run.boxes), free(run.crops), free(run.numbers), free(run.small);
+    free(pixels.frames), free(pixels.areas);
     return good;
 }
 

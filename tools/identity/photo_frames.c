@@ -53,6 +53,7 @@ static int decode(photo_frames *p, video_frame *frame, text *why) {
     }
     frame->rgb = p->now.pic.rgb;
     frame->width = p->now.pic.width, frame->height = p->now.pic.height;
+    frame->part = (reid_box){0, 0, frame->width, frame->height};
     frame->cut = frame->cut || (p->width && (p->width != frame->width || p->height != frame->height));
     p->width = frame->width, p->height = frame->height;
     return 1;

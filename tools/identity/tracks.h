@@ -27,8 +27,8 @@
 typedef struct tracks_settings {
     double low, high; /* scores: below low a box is left out; from high on it is matched first, and can begin a track */
     double overlap;   /* least IoU of a box with where its track is expected, where the distance does not decide */
-    double patience;  /* seconds: a track that frames have not shown for longer has ended, and so has one for longer
-                         than it was seen before; but one frame may miss it at every frame rate */
+    double patience;  /* seconds: a track that frames have not shown for longer has ended, and so has one for more than
+                         twice as long as it was seen before; but one frame may miss it at every frame rate */
     double gap;       /* seconds without any frame after which all tracks have ended */
     double evidence;  /* the scores of a track that is firm add up to this */
 } tracks_settings;

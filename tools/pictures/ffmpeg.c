@@ -32,6 +32,13 @@ static void add_output(arguments *a, const ffmpeg_request *r, const char *map, i
     if (times) add(a, "-enc_time_base"), add(a, base[r->dialect]);
 }
 
+/* The frames whose pixels come, and what of them. A window is cut out of RGB, where the pixels beside it have had their
+   part in the colours already, so that its own are those of the whole frame. */
+static void write_choice(const ffmpeg_request *r, text *out) {
+    text_puts(out, "select='"), frame_ranges_expression(r->ranges, r->range_count, out), text_puts(out, "'");
+    if (r->windows && r->windows->count) text_puts(out, ",format=rgb24,"), frame_windows_filter(r->windows, out);
+}
+
 int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text texts[FFMPEG_TEXTS]) {
     /* Only files: a playlist inside a file cannot make it ask a network. What is in the log begins with its level. */
     static const char *const before[] = {"-nostdin", "-nostats", "-loglevel", "level+info", "-protocol_whitelist",
@@ -44,13 +51,13 @@ int ffmpeg_arguments(const ffmpeg_request *r, char *argv[FFMPEG_ARGUMENTS], text
         "-vf", "metadata=mode=add:key=reid:value=0,metadata=mode=print:key=reid:file=pipe\\\\:5:direct=1,"
                "crop=iw:1:0:0:exact=1,format=gray", NULL};
     static const char *const widths[] = {"-f", "framecrc", "pipe:3", NULL};
-    static const char *const heights[] = {"-vf", "crop=1:ih:0:0:exact=1,format=gray", "-f", "framecrc", "pipe:4", NULL};
+    static const char *const heights[] = {
+        "-vf", "crop=1:ih:0:0:exact=1,transpose,format=gray", "-f", "framecrc", "pipe:4", NULL};
     static const char *const pixels[] = {"-pix_fmt", "rgb24", "-f", "rawvideo", "pipe:1", NULL};
     arguments a = {argv, 0};
     text_printf(&texts[0], "file:%s", r->path); /* neither an option nor an address */
     text_printf(&texts[1], "0:V:%d", r->stream);
-    if (r->ranges) text_puts(&texts[2], "select='"), frame_ranges_expression(r->ranges, r->range_count, &texts[2]);
-    text_puts(&texts[2], "'");
+    if (r->ranges) write_choice(r, &texts[2]);
     for (int i = 0; i < FFMPEG_TEXTS; i++)
         if (text_failed(&texts[i])) return 0;
     add(&a, r->program ? r->program : "ffmpeg");

@@ -3,6 +3,7 @@
 #define REID_TOOLS_FFMPEG_H
 
 #include "pictures/frame_ranges.h"
+#include "pictures/frame_windows.h"
 
 /* The descriptors that ffmpeg writes to. Each frame comes as rows of RGB; a table of its frames' widths and times, one
    of their heights (each is that of one row or column of pixels, whose bytes framecrc counts), and one of the numbers
@@ -25,6 +26,7 @@ typedef struct ffmpeg_request {
     ffmpeg_dialect dialect;
     const frame_range *ranges; /* [range_count]: the frames whose pixels are wanted; NULL: all */
     size_t range_count;
+    const frame_windows *windows; /* of those frames: what is wanted of them; NULL: all */
 } ffmpeg_request;
 
 enum { FFMPEG_ARGUMENTS = 64 };

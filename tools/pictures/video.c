@@ -52,6 +52,8 @@ struct video {
     table tables[FFMPEG_PIPES]; /* widths, heights, numbers */
     frame_range *ranges;        /* [range_count]: frames whose pixels are asked for; NULL: all */
     size_t range_count, range;  /* range: the first that has not ended before the frame that is due */
+    frame_windows windows;      /* what of these is asked for; none: all */
+    uint32_t sent;              /* how many came with pixels, before the frame that is due */
     size_t told, odd;           /* frames that have been numbered; the first whose number is not its own */
     int again;                  /* the file has to be read again, with all pixels ... */
     size_t skip;                /* ... and this many frames were handed out before */
@@ -219,10 +221,14 @@ static int too_large(video *v) {
 
 /* Room for the pixels of the frame, whose size is known now. */
 static int expect_pixels(video *v) {
-    size_t bytes = 3 * (size_t)v->frame.width * (size_t)v->frame.height; /* each at most 2^20 */
-    if (bytes > most_bytes(v)) return too_large(v);
-    v->need = v->whole = bytes;
-    return make_room(v, bytes);
+    reid_box *part = &v->frame.part;
+    if (3 * (size_t)v->frame.width * (size_t)v->frame.height > most_bytes(v)) return too_large(v); /* each up to 2^20 */
+    *part = (reid_box){0, 0, v->frame.width, v->frame.height};
+    if (v->ranges && v->windows.count)
+        *part = frame_windows_place(&v->windows, v->sent, v->frame.width, v->frame.height);
+    v->sent++;
+    v->need = v->whole = 3 * (size_t)part->width * (size_t)part->height;
+    return make_room(v, v->need);
 }
 
 /* Do pixels of frame v->frames come? */
@@ -248,6 +254,7 @@ static int learn_frame(video *v) {
     v->frame.pts = w->pts, v->frame.num = widths->num, v->frame.den = widths->den;
     v->frame.seconds = (double)w->pts * (double)widths->num / (double)widths->den;
     v->frame.width = (int)w->size, v->frame.height = (int)h->size;
+    memset(&v->frame.part, 0, sizeof v->frame.part);
     int resized = v->frames && (v->frame.width != v->width || v->frame.height != v->height);
     v->frame.cut = resized || (v->frames && v->r.cut > 0 && numbers->score[numbers->first] >= v->r.cut);
     drop_row(widths), drop_row(heights), drop_row(numbers);
@@ -327,6 +334,7 @@ static void start_over(video *v) {
     memset(v->tables, 0, sizeof v->tables);
     v->need = v->got = v->told = v->frames = v->range = 0;
     v->known = v->again = 0;
+    v->sent = 0;
     v->odd = SIZE_MAX;
     v->last = v->longest = 0;
     v->end = VIDEO_GOING;
@@ -336,8 +344,8 @@ static int launch(video *v, text *why) {
     enum { PIPE = 1 << 20 }; /* bytes of a frame that ffmpeg may be ahead, where the system allows it */
     const unsigned tables = 1u << FFMPEG_WIDTHS | 1u << FFMPEG_HEIGHTS | 1u << FFMPEG_NUMBERS;
     const unsigned pipes = 1u << FFMPEG_PIXELS | 1u << FFMPEG_LOG | tables;
-    const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream, v->r.cut > 0, v->dialect,
-                                    v->ranges, v->range_count};
+    const ffmpeg_request request = {v->r.program, v->r.path, v->r.stream,    v->r.cut > 0,
+                                    v->dialect,   v->ranges, v->range_count, &v->windows};
     char *argv[FFMPEG_ARGUMENTS];
     text texts[FFMPEG_TEXTS] = {TEXT_INIT, TEXT_INIT, TEXT_INIT}, reason = TEXT_INIT;
     int missing = 0, good = ffmpeg_arguments(&request, argv, texts) || text_no_memory(&reason);
@@ -389,6 +397,15 @@ static int another_dialect(video *v) {
     return 1;
 }
 
+/* Which frames ffmpeg is asked for, and what of them. Returns 0 when there is no memory. */
+static int choose_frames(video *v) {
+    const video_request *r = &v->r;
+    v->windows.parts = r->parts;
+    return !r->wanted || (frame_ranges_of(r->wanted, r->wanted_count, FRAME_RANGES, &v->ranges, &v->range_count) &&
+                          (!r->areas || frame_windows_of(r->wanted, r->areas, r->wanted_count, v->ranges,
+                                                         v->range_count, FRAME_WINDOWS, &v->windows)));
+}
+
 /* Why there is not one frame. */
 static void explain(const video *v, text *why) {
     text_clear(why);
@@ -424,7 +441,7 @@ video *video_open(const video_request *r, text *why) {
     v->r = *r;
     v->odd = SIZE_MAX;
     if (!(v->r.timeout > 0)) v->r.timeout = USUAL_TIMEOUT;
-    if (r->wanted && !frame_ranges_of(r->wanted, r->wanted_count, FRAME_RANGES, &v->ranges, &v->range_count)) {
+    if (!choose_frames(v)) {
         text_no_memory(why);
         video_close(v);
         return NULL;
@@ -461,6 +478,7 @@ void video_close(video *v) {
     ffmpeg_log_free(&v->log);
     text_free(&v->why);
     free(v->ranges);
+    free(v->windows.at);
     free(v->rgb);
     free(v);
 }

@@ -3,6 +3,7 @@
 #define REID_TOOLS_VIDEO_H
 
 #include "base/text.h"
+#include "pictures/frame_windows.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -17,6 +18,8 @@ typedef struct video_request {
                              whose own default is 10; 0 … 100); 0: nothing is looked for */
     const uint32_t *wanted; /* [wanted_count], ascending, from 0: of other frames no pixels are needed; NULL: of all */
     size_t wanted_count;
+    const frame_area *areas; /* [wanted_count]: what is needed of each of them; NULL: all of it */
+    int parts;               /* areas are in parts of the frame instead of pixels */
 } video_request;
 
 typedef struct video_frame {
@@ -25,7 +28,8 @@ typedef struct video_frame {
     double seconds;
     int width, height;        /* upright; may change from frame to frame */
     int cut;                  /* it begins another scene, also because its size is another one */
-    const unsigned char *rgb; /* (height, width, 3), until the next call; may be NULL where it is not wanted */
+    const unsigned char *rgb; /* (part.height, part.width, 3), until the next call; may be NULL if it is not wanted */
+    reid_box part;            /* the pixels of the frame that rgb has: all of them, or at least the area */
 } video_frame;
 
 typedef enum video_end {
