@@ -277,8 +277,8 @@
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
            activation relu|silu|tanh (only if the file's head has one) / input H W / resize N / filter
            bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only
-           if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in INT8: int8 / fallback 1 (only if so) /
-           for every range in plan order: NAME X
+           if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in INT8: int8 / fallback 1 (only if so)
+           / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
        device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
