@@ -357,6 +357,9 @@
 #endif
 #define _GNU_SOURCE 1
 #endif
+#if defined(REID_IMPLEMENTATION) && defined(_WIN32) && !defined(__USE_MINGW_ANSI_STDIO)
+#define __USE_MINGW_ANSI_STDIO 1 /* printf as C99 has it, %zu and all */
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>api
@@ -1036,6 +1039,14 @@ REID_API void reid_image_free(reid_image *image);
    >>platform
    Everything that is the operating system's or the CPU's: includes, thread counts, the floating-point control word.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifdef _WIN32
+#ifndef __MINGW32__
+#error "reid.h: on Windows the implementation is compiled by MinGW-w64, with gcc or clang and winpthreads"
+#endif
+#ifndef REID_NO_CUDA
+#define REID_NO_CUDA /* LoadLibrary and another search would be needed */
+#endif
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1048,7 +1059,9 @@ REID_API void reid_image_free(reid_image *image);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifndef _WIN32
 #include <sys/mman.h>
+#endif
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -1070,6 +1083,44 @@ REID_API void reid_image_free(reid_image *image);
 #define REID__NEON /* which every such CPU has */
 #endif
 
+#ifdef _WIN32
+#if __USE_MINGW_ANSI_STDIO != 1
+#error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
+#endif
+#define REID__NO_CUDA "reid.h has no CUDA on Windows"
+#define REID__WAIT_CLOCK CLOCK_REALTIME /* winpthreads waits by no other */
+#define REID__READ_ONLY (O_RDONLY | O_BINARY | O_NOINHERIT)
+typedef struct _stat64 reid__stat;
+static int reid__fstat(int fd, reid__stat *st) { return _fstat64(fd, st); }
+
+/* Bytes from `at` on, for the one thread that reads the file. Returns how many, -1 with errno. */
+static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
+    if (_lseeki64(fd, (int64_t)at, SEEK_SET) < 0) return -1;
+    return _read(fd, to, size < 1 << 30 ? (unsigned)size : 1u << 30);
+}
+
+#if defined(REID__VECTORS) && !defined(__clang__)
+/* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
+   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
+   speed. With -flto it is another process that assembles, without this text: see OPTIONS. */
+__asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
+        ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
+        ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
+#endif
+#else
+#define REID__NO_CUDA "reid.h was compiled with REID_NO_CUDA"
+#define REID__WAIT_CLOCK CLOCK_MONOTONIC
+#define REID__READ_ONLY (O_RDONLY | O_CLOEXEC | O_NONBLOCK) /* O_NONBLOCK: do not wait for a FIFO's writer */
+typedef struct stat reid__stat;
+static int reid__fstat(int fd, reid__stat *st) { return fstat(fd, st); }
+static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) { return pread(fd, to, size, (off_t)at); }
+#endif
+#if defined(_WIN32) && !defined(__clang__)
+#define REID__FORMAT(text, first) __attribute__((format(gnu_printf, text, first))) /* not Microsoft's, without %zu */
+#else
+#define REID__FORMAT(text, first) __attribute__((format(printf, text, first)))
+#endif
+
 #define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
 #define REID__LANES 16 /* floats: every pixel is padded to a multiple of this, so that no kernel needs a mask */
 
@@ -1088,11 +1139,12 @@ static float reid__float(uint32_t bits) {
 }
 
 /* Nanoseconds, since whenever: for how long things take, and until when to wait. */
-static int64_t reid__now(void) {
+static int64_t reid__clock(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
@@ -1123,6 +1175,9 @@ static void reid__leave(reid__caller caller) {
 #endif
 }
 
+#ifdef _WIN32
+static int reid__cpu_count(void) { return reid__max(pthread_num_processors_np(), 1); } /* of the affinity mask */
+#else
 /* Reads a small text file into buf without stdio (which allocates). Returns 0 when there is none. */
 static int reid__read_text(const char *path, char *buf, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -1154,6 +1209,7 @@ static int reid__cpu_count(void) {
     if (quota > 0 && period > 0) n = reid__min(n, (int)(quota / period));
     return reid__max(n, 1);
 }
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>errors
@@ -1171,7 +1227,7 @@ REID_API const char *reid_result_string(reid_result result) { return reid__resul
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-__attribute__((format(printf, 3, 4)))
+REID__FORMAT(3, 4)
 static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
@@ -1191,7 +1247,7 @@ static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
 }
 
-__attribute__((format(printf, 4, 5)))
+REID__FORMAT(4, 5)
 static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
     char text[512];
     va_list args;
@@ -1401,7 +1457,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
 
 /* Like reid__fail, with the path (its end, if it is long) in front. */
-__attribute__((format(printf, 4, 5)))
+REID__FORMAT(4, 5)
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
                                       ...) {
     if (e) {
@@ -1428,15 +1484,15 @@ static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, re
 }
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
-    struct stat st;
+    reid__stat st;
     w->path = desc->weights_data ? "weights_data" : desc->weights;
     w->memory = (const unsigned char *)desc->weights_data, w->size = desc->weights_size;
     if (w->memory) return REID_OK;
-    do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
+    do w->fd = open(w->path, REID__READ_ONLY);
     while (w->fd < 0 && errno == EINTR);
     if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
     w->fd_open = 1;
-    if (fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
+    if (reid__fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
     const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
     if (!S_ISREG(st.st_mode))
         return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s; weights must be a regular file", kind);
@@ -1452,7 +1508,7 @@ static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void
         return REID_OK;
     }
     while (size > 0) {
-        ssize_t n = pread(w->fd, out, size, (off_t)at);
+        ptrdiff_t n = reid__pread(w->fd, out, size, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
         if (n == 0)
@@ -2002,7 +2058,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-__attribute__((format(printf, 2, 3))) static void reid__print_digest(reid__digest *d, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
     va_start(args, format);
@@ -3345,15 +3401,19 @@ static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int co
 
 /* Starts a thread with all signals blocked: they belong to the program, not to its library. */
 static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(void *), void *arg) {
+#ifndef _WIN32
     sigset_t all, before;
-    pthread_attr_t attr;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+#endif
+    pthread_attr_t attr;
     int has_attr = pthread_attr_init(&attr) == 0;
     int sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
     int started = pthread_create(thread, sized ? &attr : NULL, main_fn, arg) == 0;
     if (has_attr) pthread_attr_destroy(&attr);
+#ifndef _WIN32
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
     return started;
 }
 
@@ -6306,7 +6366,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-__attribute__((format(printf, 2, 3)))
+REID__FORMAT(2, 3)
 static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
@@ -6935,7 +6995,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
-__attribute__((format(printf, 2, 3)))
+REID__FORMAT(2, 3)
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     char *at = p->options + p->length;
@@ -9509,7 +9569,7 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     return r;
 }
 #else
-#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA")
+#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
 #define reid__scout_state(x) 0
 #define reid__scout_close(x, forked) (void)0
 #define reid__scout_tell(h, e) REID_OK
@@ -11181,7 +11241,7 @@ static reid_result reid__create_on_device(reid__build *b) {
 #else
 static reid_result reid__create_on_device(reid__build *b) {
     if (b->desc->device == REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and reid.h was compiled with REID_NO_CUDA");
+        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and " REID__NO_CUDA);
     return reid__create_cpu(b);
 }
 #endif
@@ -11622,7 +11682,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (!desc || !gpu) return REID_ERR_INVALID_ARG;
     reid__clear_error(desc->error);
 #ifdef REID_NO_CUDA
-    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
@@ -11715,7 +11775,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     reid__clear_error(desc->error);
 #ifdef REID_NO_CUDA
     (void)path, (void)fn, (void)user;
-    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
@@ -12127,7 +12187,8 @@ static void reid__tell(reid_queue *q) {
 
 /* Waits until the time comes, REID__NEVER included, or somebody signals. */
 static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) {
-    struct timespec at = {(time_t)(when / 1000000000), (long)(when % 1000000000)};
+    int64_t by = REID__WAIT_CLOCK == CLOCK_MONOTONIC ? when : when - reid__now() + reid__clock(REID__WAIT_CLOCK);
+    struct timespec at = {(time_t)(by / 1000000000), (long)(by % 1000000000)};
     if (when == REID__NEVER) pthread_cond_wait(cond, &q->mutex);
     else pthread_cond_timedwait(cond, &q->mutex, &at);
 }
@@ -12355,7 +12416,7 @@ static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
     pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_condattr_setclock(&attr, REID__WAIT_CLOCK);
     for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;
