@@ -129,6 +129,12 @@
        and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
        address) every call on the handle fails.
 
+   WINDOWS
+       MinGW-w64 compiles it for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
+       -lpthread. CPU alone, as with REID_NO_CUDA; no AMX; the bits are Linux's. Paths are in the process's code page.
+       Threads are counted by the affinity mask; the queue waits by the clock of the wall, which may be set. gcc with
+       -flto assembles elsewhere and needs -Wa,-muse-unaligned-vector-move there: the stack is not aligned for vectors.
+
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
        On the CPU, in FP32:
@@ -1059,7 +1065,17 @@ REID_API void reid_image_free(reid_image *image);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#ifndef _WIN32
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#undef near /* words of 16-bit Windows, which nothing needs any more */
+#undef far
+#else
 #include <sys/mman.h>
 #endif
 #include <sys/stat.h>
@@ -1089,14 +1105,20 @@ REID_API void reid_image_free(reid_image *image);
 #endif
 #define REID__NO_CUDA "reid.h has no CUDA on Windows"
 #define REID__WAIT_CLOCK CLOCK_REALTIME /* winpthreads waits by no other */
-#define REID__READ_ONLY (O_RDONLY | O_BINARY | O_NOINHERIT)
+#define REID__READ_ONLY (O_RDONLY | O_NOINHERIT)
 typedef struct _stat64 reid__stat;
 static int reid__fstat(int fd, reid__stat *st) { return _fstat64(fd, st); }
 
-/* Bytes from `at` on, for the one thread that reads the file. Returns how many, -1 with errno. */
+/* Bytes from `at` on, whatever other threads read. Returns how many, -1 with errno. */
 static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
-    if (_lseeki64(fd, (int64_t)at, SEEK_SET) < 0) return -1;
-    return _read(fd, to, size < 1 << 30 ? (unsigned)size : 1u << 30);
+    OVERLAPPED place;
+    DWORD n = 0;
+    memset(&place, 0, sizeof place);
+    place.Offset = (DWORD)at, place.OffsetHigh = (DWORD)(at >> 32);
+    int good = ReadFile((HANDLE)_get_osfhandle(fd), to, size < 1 << 30 ? (DWORD)size : 1u << 30, &n, &place);
+    if (good || GetLastError() == ERROR_HANDLE_EOF) return (ptrdiff_t)n;
+    errno = EIO;
+    return -1;
 }
 
 #if defined(REID__VECTORS) && !defined(__clang__)

@@ -72,14 +72,17 @@ passes 'hello.c' build "$out/hello.exe" -O0 -DREID_NO_VECTORS examples/hello.c
 same_hello() { # same_hello PROGRAM
     run "$1" "$out/w.safetensors" "$out/p.ppm" 2>&1 | tr -d '\r' | cmp -s - "$out/hello.want"
 }
-if grep -q '^1280 numbers: ' "$out/hello.want" && same_hello "$out/hello.exe"; then good; else bad 'hello.exe'; fi
+grep -q '^1280 numbers: ' "$out/hello.want" || bad 'hello.c says nothing here'
+for _ in 1 2 3 4 5; do # threads read the weights
+    if same_hello "$out/hello.exe"; then good; else bad 'hello.exe says something else'; fi
+done
 
 # Whatever a compiler keeps at addresses that are not a multiple of 32: Debian's never asks for more, others do.
 cat > "$out/moves.c" <<'END'
 #define REID_IMPLEMENTATION
 #include "reid.h"
 int main(void) {
-    char at[200];
+    static char at[256];
     for (int i = 0; i < 64; i++) {
         __asm__ volatile("vmovaps %0, %%ymm0\n\tvmovaps %%ymm0, %1" : : "m"(at[i]), "m"(at[i + 99]) : "memory", "xmm0");
         __asm__ volatile("vmovapd %0, %%ymm0\n\tvmovdqa %%ymm0, %1" : : "m"(at[i]), "m"(at[i + 99]) : "memory", "xmm0");
@@ -109,8 +112,7 @@ bug() { # bug WHAT SOURCE SED_SCRIPT COMMAND...: it has to fail with SOURCE buil
     if "$@" > "$log" 2>&1; then bad "$what: nobody notices"; else good; fi
 }
 bug 'vectors have to be aligned' "$out/moves.c" '/^__asm__(".macro vmovaps/,/endm");$/d' run "$out/bug/program.exe"
-bug 'files are text' examples/hello.c 's/ | O_BINARY//' same_hello "$out/bug/program.exe"
-bug 'a file is read from its start' examples/hello.c 's/(fd, (int64_t)at, SEEK_SET)/(fd, 0, SEEK_SET)/' \
+bug 'a file is read from its start' examples/hello.c 's/place.Offset = (DWORD)at/place.Offset = 0/' \
     same_hello "$out/bug/program.exe"
 
 if all && command -v x86_64-w64-mingw32-g++ > /dev/null; then
