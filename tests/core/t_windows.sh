@@ -1,7 +1,7 @@
 #!/bin/sh
 # The library for Windows, compiled by Debian's MinGW-w64 and run by wine: operations and embeddings have the bits of
-# Linux (tests/golden/bits.txt) and PyTorch's values, files are read byte by byte, threads and the queue's deadlines end,
-# and vectors on a stack that is not aligned for them do no harm. With planted bugs.
+# Linux (tests/golden/bits.txt) and PyTorch's values, threads read a file of weights at once, they and the queue's
+# deadlines end, and vectors on a stack that is not aligned for them do no harm. With planted bugs.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_windows
@@ -30,7 +30,7 @@ passes() { # passes WHAT COMMAND...
 }
 run() { timeout 500 wine64 "$@"; }
 
-# Every warning, and the message where CUDA is wanted.
+# Every warning.
 # shellcheck disable=SC2046 # several options
 warnings() { "$@" $(sed -n 's/^WARNINGS = //p' Makefile) -Werror -O1 -I.; }
 passes 'gcc, with every warning' warnings $cc -std=c99 -c tests/lib/test_impl.c -o "$out/impl.o"
@@ -60,7 +60,7 @@ for test in t_badfiles t_oddfiles; do passes $test run "$out/$test.exe"; done
 ! all || passes 'all of t_ops' env OPS_EVERY=1 timeout 500 wine64 "$out/t_ops.exe"
 ! all || passes 't_determinism' run "$out/t_determinism.exe"
 
-# A file of weights and a picture, with bytes that a text would end or shrink at.
+# A file of weights, and a picture of its bytes.
 ln -sfn "$(echo '#include <stb/stb_image.h>' | cc -E -x c - | sed -n 's|^# 1 "\(/.*/stb\)/stb_image.h".*|\1|p' |
     head -n 1)" "$out/include/stb"
 make -s build/seeded > "$log" 2>&1 || bad 'no weights'
