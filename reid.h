@@ -129,6 +129,12 @@
        and the caller's current one left as it is found. After an error of the GPU that stays (a lost device, an illegal
        address) every call on the handle fails.
 
+   WINDOWS
+       MinGW-w64 compiles it for x86-64, gcc or clang with winpthreads: x86_64-w64-mingw32-gcc -O2 -static FILE.c
+       -lpthread. CPU alone, as with REID_NO_CUDA; no AMX; the bits are Linux's. Paths are in the process's code page.
+       Threads are counted by the affinity mask; the queue waits by the clock of the wall, which may be set. gcc with
+       -flto assembles elsewhere and needs -Wa,-muse-unaligned-vector-move there: the stack is not aligned for vectors.
+
    TRAIL           one image of 640 x 480 pixels through resnet50, function by function; shapes are (rows, columns,
                    channels), and a function is indented below the one that calls it
        On the CPU, in FP32:
@@ -241,8 +247,8 @@
        so truncating it later cannot kill the program. Batch norm is folded into the weights in double precision.
        Metadata keys that are read: reid.network, reid.preset, reid.last_stride ("1" or "2"), reid.head_activation.
        Networks that end with their last pool, and a batch norm behind it, may have a head: `projection.weight` (D, C)
-       and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by what reid.head_activation says ("relu" or
-       "silu", or nothing). `reid convert --head` makes it of layers under other names.
+       and `projection.bias` (D) for any D up to REID_MAX_DIM, followed by what reid.head_activation says ("relu",
+       "silu" or "tanh", or nothing). `reid convert --head` makes it of layers under other names.
        A head that is asked for and is not in the file is an error, unless desc.head is REID_HEAD_SEEDED: then value i
        of tensor `name` is u / sqrt(inputs), where u in [-1, 1) comes from the top 24 bits z >> 40 of
        splitmix64((fnv1a64(name) ^ seed) + (i + 1) * 0x9e3779b97f4a7c15) as u = (z >> 40) / 2^23 - 1.
@@ -275,10 +281,10 @@
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
        be compared. It is the XXH64 hash, with seed 0 and then with seed 1, of this text, one line each ending in \n:
            reid fingerprint 1 / network NAME / last_stride N / head none|file|seeded / seed N (only if seeded) /
-           activation relu|silu (only if the file's head has one) / input H W / resize N / filter bilinear|bicubic /
-           order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only if so) / for every
-           tensor in plan order: NAME [D, D, ...] D0D1 / and in
-           INT8: int8 / fallback 1 (only if so) / for every range in plan order: NAME X
+           activation relu|silu|tanh (only if the file's head has one) / input H W / resize N / filter
+           bilinear|bicubic / order rgb|bgr / scale X / three times: mean X std X / flip 0|1 / raw 0|1 / latency 1 (only
+           if so) / for every tensor in plan order: NAME [D, D, ...] D0D1 / and in INT8: int8 / fallback 1 (only if so)
+           / for every range in plan order: NAME X
        where X is the 16 hexadecimal digits of the IEEE double, and D0, D1 are XXH64 with seeds 0 and 1 of the tensor's
        values as little-endian FP32, before folding. Not in it: the path, prefixes, the file's dtype, unused tensors,
        device, instruction set, batch, threads. It finds accidents; it is not a cryptographic signature.
@@ -356,6 +362,9 @@
 #undef REID_IMPLEMENTATION /* it would only lead to more messages; the declarations below do not */
 #endif
 #define _GNU_SOURCE 1
+#endif
+#if defined(REID_IMPLEMENTATION) && defined(_WIN32) && !defined(__USE_MINGW_ANSI_STDIO)
+#define __USE_MINGW_ANSI_STDIO 1 /* printf as C99 has it, %zu and all */
 #endif
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -604,7 +613,7 @@ typedef struct reid_ctx reid_ctx;
 typedef struct reid_op_info {
     const char *name;       /* the weights' name, "layer1.0.conv2" */
     const char *kind;       /* "conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise" */
-    const char *activation; /* "", "relu", "silu" */
+    const char *activation; /* "", "relu", "silu"; of a head also "tanh" */
     const char *norm;       /* its batch norm's name, "layer1.0.bn2", or "" */
     double epsilon;         /* what that batch norm adds to the variance */
     int in_h, in_w, in_c, out_h, out_w, out_c;
@@ -1037,6 +1046,14 @@ REID_API void reid_image_free(reid_image *image);
    >>platform
    Everything that is the operating system's or the CPU's: includes, thread counts, the floating-point control word.
    ------------------------------------------------------------------------------------------------------------------ */
+#ifdef _WIN32
+#ifndef __MINGW32__
+#error "reid.h: on Windows the implementation is compiled by MinGW-w64, with gcc or clang and winpthreads"
+#endif
+#ifndef REID_NO_CUDA
+#define REID_NO_CUDA /* LoadLibrary and another search would be needed */
+#endif
+#endif
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1049,7 +1066,19 @@ REID_API void reid_image_free(reid_image *image);
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#ifndef NOMINMAX
+#define NOMINMAX
+#endif
+#include <windows.h>
+#undef near /* words of 16-bit Windows, which nothing needs any more */
+#undef far
+#else
 #include <sys/mman.h>
+#endif
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -1071,6 +1100,50 @@ REID_API void reid_image_free(reid_image *image);
 #define REID__NEON /* which every such CPU has */
 #endif
 
+#ifdef _WIN32
+#if __USE_MINGW_ANSI_STDIO != 1
+#error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
+#endif
+#define REID__NO_CUDA "reid.h has no CUDA on Windows"
+#define REID__WAIT_CLOCK CLOCK_REALTIME /* winpthreads waits by no other */
+#define REID__READ_ONLY (O_RDONLY | O_NOINHERIT)
+typedef struct _stat64 reid__stat;
+static int reid__fstat(int fd, reid__stat *st) { return _fstat64(fd, st); }
+
+/* Bytes from `at` on, whatever other threads read. Returns how many, -1 with errno. */
+static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
+    OVERLAPPED place;
+    DWORD n = 0;
+    memset(&place, 0, sizeof place);
+    place.Offset = (DWORD)at, place.OffsetHigh = (DWORD)(at >> 32);
+    int good = ReadFile((HANDLE)_get_osfhandle(fd), to, size < 1 << 30 ? (DWORD)size : 1u << 30, &n, &place);
+    if (good || GetLastError() == ERROR_HANDLE_EOF) return (ptrdiff_t)n;
+    errno = EIO;
+    return -1;
+}
+
+#if defined(REID__VECTORS) && !defined(__clang__)
+/* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
+   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
+   speed. With -flto it is another process that assembles, without this text: see OPTIONS. */
+__asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
+        ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
+        ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
+#endif
+#else
+#define REID__NO_CUDA "reid.h was compiled with REID_NO_CUDA"
+#define REID__WAIT_CLOCK CLOCK_MONOTONIC
+#define REID__READ_ONLY (O_RDONLY | O_CLOEXEC | O_NONBLOCK) /* O_NONBLOCK: do not wait for a FIFO's writer */
+typedef struct stat reid__stat;
+static int reid__fstat(int fd, reid__stat *st) { return fstat(fd, st); }
+static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) { return pread(fd, to, size, (off_t)at); }
+#endif
+#if defined(_WIN32) && !defined(__clang__)
+#define REID__FORMAT(text, first) __attribute__((format(gnu_printf, text, first))) /* not Microsoft's, without %zu */
+#else
+#define REID__FORMAT(text, first) __attribute__((format(printf, text, first)))
+#endif
+
 #define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
 #define REID__LANES 16 /* floats: every pixel is padded to a multiple of this, so that no kernel needs a mask */
 
@@ -1089,11 +1162,12 @@ static float reid__float(uint32_t bits) {
 }
 
 /* Nanoseconds, since whenever: for how long things take, and until when to wait. */
-static int64_t reid__now(void) {
+static int64_t reid__clock(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
+static int64_t reid__now(void) { return reid__clock(CLOCK_MONOTONIC); }
 
 static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
@@ -1124,6 +1198,9 @@ static void reid__leave(reid__caller caller) {
 #endif
 }
 
+#ifdef _WIN32
+static int reid__cpu_count(void) { return reid__max(pthread_num_processors_np(), 1); } /* of the affinity mask */
+#else
 /* Reads a small text file into buf without stdio (which allocates). Returns 0 when there is none. */
 static int reid__read_text(const char *path, char *buf, size_t size) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -1155,6 +1232,7 @@ static int reid__cpu_count(void) {
     if (quota > 0 && period > 0) n = reid__min(n, (int)(quota / period));
     return reid__max(n, 1);
 }
+#endif
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>errors
@@ -1172,7 +1250,7 @@ REID_API const char *reid_result_string(reid_result result) { return reid__resul
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-__attribute__((format(printf, 3, 4)))
+REID__FORMAT(3, 4)
 static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
@@ -1192,7 +1270,7 @@ static void reid__clear_error(reid_error *e) {
     if (e) e->code = REID_OK, e->text[0] = 0;
 }
 
-__attribute__((format(printf, 4, 5)))
+REID__FORMAT(4, 5)
 static void reid__log(const reid_desc *desc, reid_log_level level, reid_result id, const char *format, ...) {
     char text[512];
     va_list args;
@@ -1402,7 +1480,7 @@ static void reid__sort(void *base, size_t count, size_t size, int (*compare)(con
 /* --- source: memory, or a file read with pread. Never mmap: truncating a mapped file kills the process. --- */
 
 /* Like reid__fail, with the path (its end, if it is long) in front. */
-__attribute__((format(printf, 4, 5)))
+REID__FORMAT(4, 5)
 static reid_result reid__weights_fail(const reid__weights *w, reid_error *e, reid_result code, const char *format,
                                       ...) {
     if (e) {
@@ -1429,15 +1507,15 @@ static reid_result reid__weights_errno(const reid__weights *w, reid_error *e, re
 }
 
 static reid_result reid__weights_source(reid__weights *w, const reid_desc *desc, reid_error *e) {
-    struct stat st;
+    reid__stat st;
     w->path = desc->weights_data ? "weights_data" : desc->weights;
     w->memory = (const unsigned char *)desc->weights_data, w->size = desc->weights_size;
     if (w->memory) return REID_OK;
-    do w->fd = open(w->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* O_NONBLOCK: do not wait for a FIFO's writer */
+    do w->fd = open(w->path, REID__READ_ONLY);
     while (w->fd < 0 && errno == EINTR);
     if (w->fd < 0) return reid__weights_errno(w, e, REID_ERR_FILE_OPEN);
     w->fd_open = 1;
-    if (fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
+    if (reid__fstat(w->fd, &st) != 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
     const char *kind = S_ISDIR(st.st_mode) ? "a directory" : S_ISFIFO(st.st_mode) ? "a pipe" : "a device";
     if (!S_ISREG(st.st_mode))
         return reid__weights_fail(w, e, REID_ERR_FILE_OPEN, "it is %s; weights must be a regular file", kind);
@@ -1453,7 +1531,7 @@ static reid_result reid__weights_bytes(const reid__weights *w, uint64_t at, void
         return REID_OK;
     }
     while (size > 0) {
-        ssize_t n = pread(w->fd, out, size, (off_t)at);
+        ptrdiff_t n = reid__pread(w->fd, out, size, at);
         if (n < 0 && errno == EINTR) continue;
         if (n < 0) return reid__weights_errno(w, e, REID_ERR_FILE_READ);
         if (n == 0)
@@ -2003,7 +2081,7 @@ static void reid__digest_final(const reid__digest *d, uint64_t out[2]) {
 }
 
 /* A line of text into the digest, cut at 255 bytes. */
-__attribute__((format(printf, 2, 3))) static void reid__print_digest(reid__digest *d, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *format, ...) {
     char line[256];
     va_list args;
     va_start(args, format);
@@ -2568,7 +2646,8 @@ static void reid__prep_rows(const reid__prep *p, const reid_image *image, const 
    The networks as tables: what looks alike but is not (strides, epsilon, padding) is a column, no `if` in a kernel.
    ------------------------------------------------------------------------------------------------------------------ */
 typedef enum reid__family { REID__RESNET, REID__EFFICIENTNET } reid__family;
-typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU } reid__act;
+typedef enum reid__act { REID__LINEAR_ACT, REID__RELU, REID__SILU, REID__TANH } reid__act; /* TANH: of a head only */
+static const char reid__act_names[4][8] = {"", "relu", "silu", "tanh"};
 
 typedef struct reid__arch {
     char name[28];
@@ -3345,15 +3424,19 @@ static void reid__parallel(reid__team *team, reid_task_fn fn, void *task, int co
 
 /* Starts a thread with all signals blocked: they belong to the program, not to its library. */
 static int reid__thread_start(pthread_t *thread, size_t stack, void *(*main_fn)(void *), void *arg) {
+#ifndef _WIN32
     sigset_t all, before;
-    pthread_attr_t attr;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+#endif
+    pthread_attr_t attr;
     int has_attr = pthread_attr_init(&attr) == 0;
     int sized = has_attr && pthread_attr_setstacksize(&attr, stack) == 0;
     int started = pthread_create(thread, sized ? &attr : NULL, main_fn, arg) == 0;
     if (has_attr) pthread_attr_destroy(&attr);
+#ifndef _WIN32
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
     return started;
 }
 
@@ -4831,6 +4914,23 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
     return reid__makes_bytes(p->buffers, op) && op->act == REID__RELU && op->residual == REID__NONE;
 }
 
+/* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
+   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. There is no product for a compiler to contract:
+   the bits are the same everywhere. */
+static float reid__tanh(float x) {
+    double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays one */
+    for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
+    return (float)(v / part);
+}
+
+/* tanh of what a head has computed, by one thread: it takes a thousandth of a network's time. */
+static void reid__tanh_rows(const reid__job *j) {
+    for (int i = 0; i < j->n; i++) {
+        float *row = reid__at(j, j->op->out, i) + j->op->channel;
+        for (int c = 0; c < j->op->oc; c++) row[c] = reid__tanh(row[c]);
+    }
+}
+
 /* One operation on the whole batch, on all threads. */
 static void reid__run_op(reid__job *j) {
     const reid__op *op = j->op;
@@ -4844,6 +4944,7 @@ static void reid__run_op(reid__job *j) {
         reid__conv_grid(j);
         if (op->winograd) reid__spread(j, reid__winograd_part, tiles, panels);
         else reid__spread(j, reid__conv_part, rows * op->ow, panels);
+        if (op->act == REID__TANH) reid__tanh_rows(j);
         break;
     case REID__DEPTHWISE:
         reid__depthwise_grid(j);
@@ -6288,7 +6389,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-__attribute__((format(printf, 2, 3)))
+REID__FORMAT(2, 3)
 static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
@@ -6919,7 +7020,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
-__attribute__((format(printf, 2, 3)))
+REID__FORMAT(2, 3)
 static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     char *at = p->options + p->length;
@@ -9515,7 +9616,7 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
     return r;
 }
 #else
-#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA")
+#define reid__scout_open(x, desc, e) reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA)
 #define reid__scout_state(x) 0
 #define reid__scout_close(x, forked) (void)0
 #define reid__scout_tell(h, e) REID_OK
@@ -10388,11 +10489,11 @@ static reid_result reid__read_projection(const reid__weights *file, reid__projec
     const char *act = reid__weights_meta(file, "reid.head_activation");
     if (!t) return REID_OK; /* which is found out later */
     if (t->ndim == 2 && t->shape[0] >= 1 && t->shape[0] <= REID_MAX_DIM) projection->width = (int)t->shape[0];
-    if (act && strcmp(act, "relu") == 0) projection->act = REID__RELU;
-    else if (act && strcmp(act, "silu") == 0) projection->act = REID__SILU;
-    else if (act)
-        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu or silu", file->path,
-                          act);
+    for (int i = REID__RELU; act && i <= REID__TANH; i++)
+        if (strcmp(act, reid__act_names[i]) == 0) projection->act = (reid__act)i;
+    if (act && projection->act == REID__LINEAR_ACT)
+        return reid__fail(e, REID_ERR_HEAD, "%s: reid.head_activation is \"%.20s\"; it can be relu, silu or tanh",
+                          file->path, act);
     return REID_OK;
 }
 
@@ -10560,7 +10661,7 @@ static void reid__fingerprint(const reid__build *b, int bare, char out[33]) {
     if (strcmp(ctx->info.head, "seeded") == 0)
         reid__print_digest(&d, "seed %llu\n", (unsigned long long)b->desc->head_seed);
     if (p->projection.act != REID__LINEAR_ACT)
-        reid__print_digest(&d, "activation %s\n", p->projection.act == REID__RELU ? "relu" : "silu");
+        reid__print_digest(&d, "activation %s\n", reid__act_names[p->projection.act]);
     reid__print_digest(&d, "input %d %d\nresize %d\nfilter %s\norder %s\nscale %016llx\n", p->height, p->width,
                        prep->resize_edge, prep->preset.filter == REID__BILINEAR ? "bilinear" : "bicubic",
                        prep->preset.bgr ? "bgr" : "rgb", reid__double_bits(prep->preset.scale));
@@ -11178,7 +11279,7 @@ static reid_result reid__create_on_device(reid__build *b) {
 #else
 static reid_result reid__create_on_device(reid__build *b) {
     if (b->desc->device == REID_DEVICE_CUDA)
-        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and reid.h was compiled with REID_NO_CUDA");
+        return reid__fail(b->e, REID_ERR_DEVICE, "CUDA was asked for, and " REID__NO_CUDA);
     return reid__create_cpu(b);
 }
 #endif
@@ -11557,13 +11658,12 @@ static int reid__writer(const reid__plan *p, int index, int buffer) {
 
 REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info *info) {
     static const char kinds[7][12] = {"conv", "depthwise", "maxpool", "squeeze", "pool", "linear", "normalise"};
-    static const char acts[3][8] = {"", "relu", "silu"};
     reid_result r = reid__ask(ctx, info, sizeof *info);
     if (info) info->name = info->kind = info->activation = info->norm = info->kernel = "";
     if (r != REID_OK) return r;
     if (index < 0 || index >= ctx->plan->op_count) return REID_ERR_INVALID_ARG;
     const reid__op *op = &ctx->plan->ops[index];
-    info->name = op->name, info->kind = kinds[op->kind], info->activation = acts[op->act];
+    info->name = op->name, info->kind = kinds[op->kind], info->activation = reid__act_names[op->act];
     info->in_h = op->ih, info->in_w = op->iw, info->in_c = op->ic;
     info->out_h = op->oh, info->out_w = op->ow, info->out_c = op->oc;
     info->kernel_h = op->kh, info->kernel_w = op->kw, info->stride = op->stride;
@@ -11620,7 +11720,7 @@ REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (!desc || !gpu) return REID_ERR_INVALID_ARG;
     reid__clear_error(desc->error);
 #ifdef REID_NO_CUDA
-    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
@@ -11713,7 +11813,7 @@ REID_API reid_result reid_pack_kernels(const reid_desc *desc, const char *arch, 
     reid__clear_error(desc->error);
 #ifdef REID_NO_CUDA
     (void)path, (void)fn, (void)user;
-    return reid__fail(desc->error, REID_ERR_DEVICE, "reid.h was compiled with REID_NO_CUDA");
+    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
@@ -12125,7 +12225,8 @@ static void reid__tell(reid_queue *q) {
 
 /* Waits until the time comes, REID__NEVER included, or somebody signals. */
 static void reid__wait_until(reid_queue *q, pthread_cond_t *cond, int64_t when) {
-    struct timespec at = {(time_t)(when / 1000000000), (long)(when % 1000000000)};
+    int64_t by = REID__WAIT_CLOCK == CLOCK_MONOTONIC ? when : when - reid__now() + reid__clock(REID__WAIT_CLOCK);
+    struct timespec at = {(time_t)(by / 1000000000), (long)(by % 1000000000)};
     if (when == REID__NEVER) pthread_cond_wait(cond, &q->mutex);
     else pthread_cond_timedwait(cond, &q->mutex, &at);
 }
@@ -12353,7 +12454,7 @@ static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
     pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_condattr_setclock(&attr, REID__WAIT_CLOCK);
     for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;

@@ -395,6 +395,7 @@ DEVICE void store1(value_t *p, float v) { *p = v; }
 #define ACT_NONE 0
 #define ACT_RELU 1
 #define ACT_SILU 2
+#define ACT_TANH 3 /* of reid_linear only */
 #ifndef ACT
 #define ACT ACT_NONE
 #endif
@@ -412,6 +413,10 @@ DEVICE float act(float x) {
     return x < 0.0f ? 0.0f : x; /* in this order a NaN stays one */
 #elif ACT == ACT_SILU
     return x * sigmoid(x);
+#elif ACT == ACT_TANH /* reid__tanh of reid.h, with its bits */
+    double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31;
+    for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
+    return (float)(v / part);
 #else
     return x;
 #endif

@@ -113,7 +113,8 @@ static void finish(const network *net, const reid_op_info *op, double *out) {
         if (*op->norm) x = (x - parts[2][c]) / sqrt(parts[3][c] + op->epsilon) * parts[0][c] + parts[1][c];
         if (residual) x += residual[i];
         out[i] = strcmp(op->activation, "relu") == 0 ? fmax(x, 0)
-               : strcmp(op->activation, "silu") == 0 ? x * sigmoid(x) : x;
+               : strcmp(op->activation, "silu") == 0 ? x * sigmoid(x)
+               : strcmp(op->activation, "tanh") == 0 ? tanh(x) : x;
     }
     for (int i = 0; i < 4; i++) free(parts[i]);
     free(bias);

@@ -10,7 +10,7 @@
 
 static reid_error error;
 
-/* A file of a network with a projection so wide; act: "relu", "silu", another word, or NULL for no metadata. */
+/* A file of a network with a projection so wide; act: "relu", "silu", "tanh", another word, or NULL for no metadata. */
 static net_file file_with(const char *network, int width, const char *act, const char *reshape) {
     char metadata[80];
     net_options o = {.reshape = reshape, .width = width};
@@ -64,7 +64,7 @@ static const float *tensor_of(const net_file *file, const char *name) {
 
 static double activated(double x, const char *act) {
     if (!act) return x;
-    return strcmp(act, "relu") == 0 ? (x > 0 ? x : 0) : x / (1 + exp(-x));
+    return strcmp(act, "relu") == 0 ? (x > 0 ? x : 0) : strcmp(act, "tanh") == 0 ? tanh(x) : x / (1 + exp(-x));
 }
 
 static void check(const char *network, int width, const char *act, char fingerprint[33]) {
@@ -99,6 +99,7 @@ static void check(const char *network, int width, const char *act, char fingerpr
 static void test_widths(void **state) {
     static const struct { const char *network; int width; const char *act; } rows[] = {
         {"resnet50-bnneck", 768, "relu"}, {"efficientnet_b0", 1, NULL}, {"tf_efficientnet_b0", 1025, "silu"},
+        {"resnet50", 768, "tanh"},
     };
     char fingerprint[33];
     (void)state;
@@ -108,14 +109,36 @@ static void test_widths(void **state) {
 
 /* What follows the layer is part of what an embedding is a function of. */
 static void test_fingerprint(void **state) {
-    char plain[33], relu[33], silu[33];
+    char plain[33], relu[33], silu[33], tanh_[33];
     (void)state;
     check("efficientnet_b0", 8, NULL, plain);
     check("efficientnet_b0", 8, "relu", relu);
     check("efficientnet_b0", 8, "silu", silu);
+    check("efficientnet_b0", 8, "tanh", tanh_);
     assert_string_not_equal(plain, relu);
     assert_string_not_equal(plain, silu);
     assert_string_not_equal(relu, silu);
+    assert_string_not_equal(silu, tanh_);
+    assert_string_not_equal(relu, tanh_);
+}
+
+/* The plan names it, on the head alone. */
+static void test_plan(void **state) {
+    net_file file = file_with("efficientnet_b0", 8, "tanh", NULL);
+    reid_desc d = desc_of(&file, "efficientnet_b0");
+    reid_ctx *ctx;
+    reid_op_info op;
+    int heads = 0;
+    (void)state;
+    assert_int_equal(reid_create(&d, &ctx), REID_OK);
+    for (int i = 0; reid_query_op(ctx, i, &op) == REID_OK; i++) {
+        int is_head = strcmp(op.name, "projection") == 0;
+        assert_int_equal(strcmp(op.activation, "tanh") == 0, is_head);
+        heads += is_head;
+    }
+    assert_int_equal(heads, 1);
+    reid_destroy(ctx);
+    free(file.bytes);
 }
 
 static void refuse(const reid_desc *d, reid_result want, const char *words) {
@@ -127,9 +150,9 @@ static void refuse(const reid_desc *d, reid_result want, const char *words) {
 
 static void test_refusals(void **state) {
     (void)state;
-    net_file file = file_with("efficientnet_b0", 6, "tanh", NULL);
+    net_file file = file_with("efficientnet_b0", 6, "gelu", NULL);
     reid_desc d = desc_of(&file, "efficientnet_b0");
-    refuse(&d, REID_ERR_HEAD, "reid.head_activation is \"tanh\"; it can be relu or silu");
+    refuse(&d, REID_ERR_HEAD, "reid.head_activation is \"gelu\"; it can be relu, silu or tanh");
     d.head = REID_HEAD_NONE;
     int dim;
     char fingerprint[33];
@@ -153,6 +176,6 @@ static void test_refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_widths), cmocka_unit_test(test_fingerprint),
-                                       cmocka_unit_test(test_refusals)};
+                                       cmocka_unit_test(test_plan), cmocka_unit_test(test_refusals)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

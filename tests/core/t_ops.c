@@ -2,6 +2,7 @@
    double (test_ops.h) over odd shapes. AVX2 and AVX-512 have to agree bit for bit.
 
    cc -std=c99 -D_GNU_SOURCE -O2 -I. tests/core/t_ops.c -o t_ops -lcmocka -lm -lpthread */
+#include <float.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -405,13 +406,35 @@ static void test_silu(void **state) {
     }
 }
 
+/* --- tanh, one function for all instruction sets --- */
+
+/* Floats of all sizes, from denormal numbers to beyond where the result is 1. */
+static void test_tanh(void **state) {
+    double worst = 0;
+    uint32_t largest, bits;
+    float x = 20, before = 0;
+    (void)state;
+    memcpy(&largest, &x, sizeof x);
+    for (bits = 1; bits < largest; bits += 521) {
+        memcpy(&x, &bits, sizeof x);
+        float got = reid__tanh(x);
+        assert_true(got >= before && got <= 1 && reid__tanh(-x) == -got);
+        worst = fmax(worst, fabs(got - tanh((double)x)) / fmax(tanh((double)x), FLT_MIN));
+        before = got;
+    }
+    print_message("tanh: relative error %.2e\n", worst);
+    assert_true(worst <= 6e-8); /* that of rounding to FP32 */
+    assert_true(reid__tanh(INFINITY) == 1 && reid__tanh(-INFINITY) == -1 && reid__tanh(3e38f) == 1);
+    assert_true(isnan(reid__tanh(NAN)) && !signbit(reid__tanh(0.0f)) && signbit(reid__tanh(-0.0f)));
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_conv_1x1), cmocka_unit_test(test_conv_windows), cmocka_unit_test(test_winograd),
         cmocka_unit_test(test_grid),     cmocka_unit_test(test_stem),         cmocka_unit_test(test_depthwise),
         cmocka_unit_test(test_maxpool),  cmocka_unit_test(test_pool),         cmocka_unit_test(test_squeeze),
         cmocka_unit_test(test_linear),   cmocka_unit_test(test_fused),        cmocka_unit_test(test_silu),
-        cmocka_unit_test(test_last_block), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_last_block), cmocka_unit_test(test_parts),       cmocka_unit_test(test_tanh),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -191,12 +191,13 @@ static void test_pool(int ih, int iw, int channels, int bins, float p, int norm,
 }
 
 /* Rows of `oc` results stand in rows of `stride` at `channel`. An image must get the same bits alone, in its batch, and
-   in front of others. */
-static void test_linear(int k, int oc, int stride, int channel, int split) {
-    if (!emu_case("linear %d to %d, split %d", k, oc, split)) return;
+   in front of others. is_tanh: of the sums. */
+static void test_linear(int k, int oc, int stride, int channel, int split, int is_tanh) {
+    const char *name = is_tanh ? "tanh" : "";
+    if (!emu_case("linear %d to %d, split %d %s", k, oc, split, name)) return;
     enum { BATCH = 9 };
     const constant constants[] = {{"K", k}, {"OC", oc}, {"OUT_STRIDE", stride}, {"CHANNEL", channel}, {"SPLIT", split},
-                                  {NULL, 0}};
+                                  {"ACT", is_tanh ? 3 : 0}, {NULL, 0}};
     CUfunction f = kernel_of("reid_linear", 0, constants, 128);
     unsigned seed = 13;
     tensor in = tensor_of((size_t)(BATCH * k), 0, &seed, 1), w = tensor_of((size_t)(oc * k), 0, &seed, 0.1);
@@ -223,9 +224,9 @@ static void test_linear(int k, int oc, int stride, int channel, int split) {
         int image = i / oc, n = i % oc;
         double sum = bias.host[n];
         for (int at = 0; at < k; at++) sum += in.host[image * k + at] * w.host[n * k + at];
-        compare(&worst, all[image * stride + channel + n], sum);
+        compare(&worst, all[image * stride + channel + n], is_tanh ? tanh(sum) : sum);
     }
-    printf("linear %d to %d: %.1e\n", k, oc, worst);
+    printf("linear %d to %d %s: %.1e\n", k, oc, name, worst);
     CHECK(worst < emu_loosened(2e-6));
     free(all);
     drop(&in), drop(&w), drop(&bias), drop(&out);
@@ -316,11 +317,12 @@ int main(void) {
         test_squeeze(24, 32, 6, 5, 4, split);
         test_squeeze(240, 240, 10, 7, 7, split);
     }
-    test_linear(16, 3, 3, 0, 1);
-    test_linear(144, 20, 64, 32, 1);
-    test_linear(144, 20, 64, 32, 8);
-    test_linear(2048, 128, 512, 128, 1);
-    test_linear(2064, 5, 5, 0, 8);
+    test_linear(16, 3, 3, 0, 1, 0);
+    test_linear(144, 20, 64, 32, 1, 0);
+    test_linear(144, 20, 64, 32, 8, 1);
+    test_linear(2048, 128, 512, 128, 1, 0);
+    test_linear(2064, 5, 5, 0, 8, 0);
+    test_linear(768, 24, 24, 0, 1, 1);
     test_normalise(1280, 0, 0, 1);
     for (int raw = 0; raw < 2; raw++)
         for (int flip = 0; flip < 2; flip++) test_normalise(512, raw, flip, flip);

@@ -193,18 +193,19 @@ static void expect(int ok, const char *what, const usage *u) {
            u->threads, u->frame, u->stack, u->local);
 }
 
-/* Compiles a text for a chip. Returns 0 if there is no NVRTC. */
-static int compile(const char *text, int arch, usage *u) {
+/* Compiles a text, or NULL for reid_kernels.cu, for a chip. Returns 0 if there is no NVRTC. */
+static int compile_with(const char *text, const char *options, int arch, usage *u) {
     reid_error error = REID_INIT;
     reid_desc desc = REID_INIT;
     reid__mem mem;
     reid__jit jit;
     reid__program p;
     desc.kernels_src = text;
+    if (!text) desc.kernels_path = "reid_kernels.cu";
     desc.cache_dir = "";
     reid__mem_init(&mem, &desc);
     memset(&p, 0, sizeof p);
-    reid__option(&p, "-DTEST");
+    reid__option(&p, "%s", options);
     reid_result r = reid__jit_init(&jit, &mem, &desc, arch, INT_MAX, &error);
     int version = jit.rtc_version;
     if (r == REID_OK) reid__program_add(&jit, &p);
@@ -219,6 +220,8 @@ static int compile(const char *text, int arch, usage *u) {
     reid__jit_free(&jit);
     return r == REID_OK || version;
 }
+
+static int compile(const char *text, int arch, usage *u) { return compile_with(text, "-DTEST", arch, u); }
 
 static const char calm[] = "extern \"C\" __global__ void __launch_bounds__(96) calm(float *p) {\n"
                            "    p[threadIdx.x] += 1;\n"
@@ -261,6 +264,9 @@ static const char slow[] =
     "    p[threadIdx.x] = d[0] + d[1] + d[2] + d[3];\n"
     "}\n";
 
+/* What no network has by itself. */
+static const char head[] = "-DREID_LINEAR -DK=2048 -DOC=768 -DOUT_STRIDE=768 -DCHANNEL=0 -DACT=3";
+
 static int check(void) {
     static const int archs[] = {75, 80, 90, 120};
     usage u;
@@ -272,6 +278,8 @@ static int check(void) {
         expect(u.frame >= 160 || u.stack >= 160 || u.local >= 160, "an array in local memory was not seen", &u);
         compile(spill, archs[i], &u);
         expect(u.registers <= 64 && u.registers >= 48 && (u.frame || u.stack || u.local), "a spill was not seen", &u);
+        compile_with(NULL, head, archs[i], &u);
+        expect(u.kernels == 1 && !u.frame && !u.stack && !u.local, "a head with tanh", &u);
         if (archs[i] != 90) continue;
         expect(!u.fences && !u.products, "fences and products where there are none", &u);
         compile(slow, 90, &u);

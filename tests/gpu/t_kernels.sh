@@ -145,6 +145,7 @@ plant rest "hidden units written before a block is there" \
 plant rest "hidden units that are sent and not released" \
     '/^reid_squeeze/,/^}/ s/^    block_barrier();$/    block_meeting();/'
 plant rest "a part of the sum left out" '/^reid_linear/,$ s/offset = 16; offset > 0;/offset = 16; offset > 1;/'
+plant rest "tanh without its last term" 's/for (int odd = 29; odd > 0;/for (int odd = 29; odd > 1;/'
 plant rest "the generalised mean's least value, applied to the mean" 's/power4(total, 0, /power4(total, 1e-6f, /'
 plant rest "half of a tile's rows" '/^reid_search/,$ s/offset = 4; offset < 32;/offset = 4; offset < 16;/'
 plant rest "a slice of rows multiplied before it has arrived" \

@@ -147,9 +147,11 @@ def main():
     expect("EfficientNet of TensorFlow", b0, "head,swish", {"head": linear(5, 1280), "swish": silu},
            network="tf_efficientnet_b0")
 
+    expect("tanh, as of imgsim", r50, "fc,tanh", {"fc": linear(768, 2048), "tanh": np.tanh})
+
     fc = {"fc": linear(7, 2048)}
-    refused("an activation that is not here", r50, "fc,tanh", fc, '"tanh" is neither a layer in the file (tanh.weight) '
-            "nor an activation that may follow a head (relu, silu)")
+    refused("an activation that is not here", r50, "fc,gelu", fc, '"gelu" is neither a layer in the file (gelu.weight) '
+            "nor an activation that may follow a head (relu, silu, tanh)")
     refused("the activation first", r50, "relu,fc", fc, 'the head\'s activation comes last, "fc" follows it')
     refused("no such layer", r50, "nope", fc, '"nope" is neither a layer in the file')
     refused("nothing", r50, "", fc, '--head takes LAYER[,LAYER]..., not ""')

@@ -77,13 +77,15 @@ def model(nodes, tensors, before=b"", after=b""):
 # --- networks ---------------------------------------------------------------------------------------------------------
 class Graph:
     """A network of torchvision's tensors. join: batch norms with convolutions; same: TensorFlow's padding;
-    change(node op, name, attributes) may return other attributes, or another operation."""
+    change(node op, name, attributes) may return other attributes, or another operation. border: how the padding of
+    convolutions and of the pool stands in nodes before them, as TensorFlow's exporters write it: "attribute", "input",
+    or "list", a constant. filled: with what, by the node's name, where that is not 0."""
 
     def __init__(self, tensors, join=False, same=False, last_stride=2, change=None, dtype=np.float32, packed=False,
-                 constants=False, epsilon=1e-5):
+                 constants=False, epsilon=1e-5, border=None, filled=None):
         self.t, self.join, self.same, self.last_stride = tensors, join, same, last_stride
         self.change, self.dtype, self.packed, self.constants = change, dtype, packed, constants
-        self.epsilon = epsilon
+        self.epsilon, self.border, self.filled = epsilon, border, filled or {}
         self.nodes, self.tensors, self.count = [], [], 0
 
     def value(self, name, array):
@@ -102,6 +104,30 @@ class Graph:
         self.nodes.append(node(op, inputs, name, **attributes))
         return name
 
+    def integers(self, name, values):
+        self.tensors.append(tensor(name, np.array(values, np.int64)))
+        return name
+
+    def padded(self, x, name, how):
+        """A node for the padding before one that has stride 2, whose attributes `how` are."""
+        if not self.border or how["strides"] != [2, 2] or not any(how["pads"]):
+            return x
+        top, left, bottom, right = how.pop("pads")
+        if self.border == "input":
+            how["pads"] = [0, 0, 0, 0]
+        else:
+            how["auto_pad"] = "VALID"
+        pads = [0, 0, top, left, 0, 0, bottom, right]
+        name += "_pad"
+        fill = float(self.filled.get(name, 0))
+        if self.border == "attribute":
+            return self.add("Pad", [x], name, pads=pads, mode="constant", value=fill)
+        if self.border == "list":
+            self.add("Constant", [], name + ".pads", value_ints=pads)
+        else:
+            self.integers(name + ".pads", pads)
+        return self.add("Pad", [x, name + ".pads", self.value(name + ".fill", np.array(fill))], name)
+
     def conv(self, x, name, norm, stride=1, bias=None):
         w = self.t[name + ".weight"]
         k = w.shape[2]
@@ -110,7 +136,7 @@ class Graph:
             pads = [(k - 2) // 2] * 2 + [(k - 1) // 2] * 2
         how = dict(strides=[stride] * 2, pads=pads, kernel_shape=[k, k], dilations=[1, 1],
                    group=int(w.shape[0]) if w.shape[1] == 1 and w.shape[0] > 1 and k > 1 else 1)
-        inputs = [x]
+        inputs = [self.padded(x, "/" + name, how)]
         if norm and self.join:
             g, b, m, v = (self.t[norm + "." + p].astype(np.float64) for p in ("weight", "bias", "running_mean",
                                                                              "running_var"))
@@ -134,7 +160,8 @@ class Graph:
 
     def resnet(self):
         x = self.add("Relu", [self.conv("image", "conv1", "bn1", 2)])
-        x = self.add("MaxPool", [x], strides=[2, 2], pads=[1, 1, 1, 1], kernel_shape=[3, 3], ceil_mode=0)
+        how = dict(strides=[2, 2], pads=[1, 1, 1, 1], kernel_shape=[3, 3], ceil_mode=0)
+        x = self.add("MaxPool", [self.padded(x, "/pool", how)], "/pool", **how)
         for layer in range(1, 5):
             for block in range(9):
                 p = "layer%d.%d." % (layer, block)
@@ -250,6 +277,16 @@ def networks(r50, b0):
     expect("EfficientNet-B0, joined", Graph(effnet, join=True).efficientnet().bytes(), b0, exact=False)
     expect("TensorFlow's padding", Graph(effnet, join=True, same=True, epsilon=1e-3).efficientnet().bytes(), b0,
            "--net", "tf_efficientnet_b0", exact=False, says="network      tf_efficientnet_b0")
+    expect("ResNet-50, borders by attributes", Graph(resnet, border="attribute").resnet().bytes(), r50)
+    expect("ResNet-50, borders by inputs", Graph(resnet, border="input").resnet().bytes(), r50)
+    expect("EfficientNet-B0, borders by constants", Graph(effnet, border="list").efficientnet().bytes(), b0)
+    for border in ("attribute", "input", "list"):
+        expect("TensorFlow's padding by nodes, " + border, Graph(effnet, join=True, same=True, epsilon=1e-3,
+               border=border, constants=border == "list").efficientnet().bytes(), b0, "--net", "tf_efficientnet_b0",
+               exact=False, says="network      tf_efficientnet_b0")
+    for border in ("attribute", "input"):
+        expect("a pool's border of -inf", Graph(resnet, border=border, filled={"/pool_pad": "-inf"}).resnet().bytes(),
+               r50)
     tiny = Graph(resnet, join=True).resnet()
     shuffled = sorted(tiny.tensors, key=lambda t: rng.random())
     expect("tensors in any order", model(tiny.nodes, shuffled), r50, exact=False)
@@ -311,7 +348,7 @@ def misfits(resnet, effnet):
       'node "Relu_3" (com.microsoft.Relu): an operation' + has_not)
     r("an activation less", changed("Identity", "Relu_3"), "the graph has 47 Relu, 15 Add, 1 MaxPool, 0 Sigmoid, 0 Mul "
       "and 0 means, network resnet50 has 48, 15, 1, 0, 0 and 0")
-    r("a pool", changed(None, "MaxPool_4", ceil_mode=1), 'node "MaxPool_4" (MaxPool): another pool' + has_not)
+    r("a pool", changed(None, "/pool", ceil_mode=1), 'node "/pool" (MaxPool): another pool' + has_not)
     r("another pool at the end", changed("Pow", "/avgpool"),
       'node "/avgpool" (Pow): not the mean over all pixels behind the last convolution' + has_not)
     r("kernels of one number", changed(None, "/conv1", strides=[2]),
@@ -332,10 +369,56 @@ def misfits(resnet, effnet):
             'node "/conv1" (Conv) uses what a later node makes')
     refused("a value twice", model(g.nodes + [node("Sub", ["image"], "/conv1")], g.tensors),
             'two nodes make the value "/conv1"')
+    borders(resnet, r, changed)
     e("TensorFlow's padding, denied", None, "its padding is TensorFlow's: the network is tf_efficientnet_b0, not "
       "efficientnet_b0", "--net", "efficientnet_b0", same=True, join=True)
     e("HardSwish", changed("HardSigmoid", "Sigmoid_3"), 'node "Sigmoid_3" (HardSigmoid): an operation, as network '
       "efficientnet_b0 has it not")
+
+
+def borders(resnet, r, changed):
+    """Padding by nodes that the node behind cannot do as well."""
+    def b(what, says, change=None, where="/conv1_pad", border="attribute", **how):
+        r("a border " + what, change, 'node "%s" (Pad): %s, as network resnet50 has it not' % (where, says),
+          border=border, **how)
+
+    b("that reflects", "a border that is not constant", changed(None, "/conv1_pad", mode="reflect"))
+    b("of ones", "a border of other values", filled={"/conv1_pad": 1})
+    b("of ones, by an input", "a border of other values", border="input", filled={"/conv1_pad": 1})
+    b("of -inf before a convolution", "a border of other values", filled={"/conv1_pad": "-inf"})
+    b("of ones before the pool", "a border of other values", filled={"/pool_pad": 1}, where="/pool_pad")
+    b("of zeros where there are numbers below", "a border of other values", changed("LeakyRelu", "Relu_4"),
+      where="/pool_pad")
+    b("of channels", "a border of the batch or of channels",
+      changed(None, "/conv1_pad", pads=[0, 1, 3, 3, 0, 0, 3, 3]))
+    b("of the batch", "a border of the batch or of channels",
+      changed(None, "/conv1_pad", pads=[0, 0, 3, 3, 1, 0, 3, 3]))
+    b("that cuts off", "a negative border, or a large one",
+      changed(None, "/conv1_pad", pads=[0, 0, 4, 3, 0, 0, -1, 3]))
+    b("before padding by a word", "a border before padding by auto_pad",
+      changed(None, "/conv1", auto_pad="SAME_UPPER"))
+    b("that is nowhere", "a border that is not eight numbers of the file",
+      lambda op, name, attributes: (op, {}) if name == "/conv1_pad" else None)
+    b("before another operation", "an operation", changed("Pad", "/layer1.0.bn3"),
+      where="/layer1.0.bn3")
+    r("a border of two", changed(None, "/conv1_pad", pads=[0, 0, 2, 2, 0, 0, 2, 2]), 'node "/conv1" (Conv): other '
+      "padding, as network resnet50 has it not", border="attribute")
+    r("a border at the end alone", changed(None, "/pool_pad", pads=[0, 0, 0, 0, 0, 0, 2, 2]),
+      'node "/pool" (MaxPool): another pool, as network resnet50 has it not', border="attribute")
+    r("a border of seven numbers", changed(None, "/conv1_pad", pads=[0] * 7),
+      'node "/conv1_pad" (Pad): pads has 7 numbers, 8 are needed', border="attribute")
+    g = Graph(resnet, dtype=np.float16, border="input").resnet()
+    says = 'node "/conv1_pad" (Pad): %s, as network resnet50 has it not'
+    refused("a border for two nodes", model(g.nodes + [node("Identity", ["/conv1_pad"], "again")], g.tensors),
+            says % "a border that several nodes read")
+    fill, pads = data(1, "/conv1_pad.fill"), data(1, "/conv1_pad.pads")
+    refused("a border with axes", model([n.replace(fill, fill + pads) for n in g.nodes], g.tensors), says % "axes")
+    for what, list_of in (("four numbers", [0, 0, 3, 3]), ("nine numbers", [0] * 9)):
+        others = [t for t in g.tensors if data(8, "/conv1_pad.pads") not in t]
+        refused("a border of " + what, model(g.nodes, [*others, tensor("/conv1_pad.pads", np.array(list_of))]),
+                says % "a border that is not eight numbers of the file")
+    twice = [*g.tensors, tensor("/conv1_pad.pads", np.array([0, 0, 2, 2, 0, 0, 2, 2]))]
+    refused("two borders of a name", model(g.nodes, twice), says % "a border that is not eight numbers of the file")
 
 
 def malformed():
@@ -386,6 +469,15 @@ def malformed():
         ("bytes that overflow", t(dims=number(1, 1 << 62)), 'tensor "a": its size overflows'),
         ("sides that are no numbers", t(dims=real(1, 2)), "a tensor's dimensions are no numbers"),
         ("packed sides, cut off", t(dims=data(1, b"\x82")), "protobuf: a number is cut off at byte"),
+        ("integers that are cut off", t(type=number(2, 7), raw=data(9, b"\0" * 12)),
+         'tensor "a" has 0 integers, its shape needs 2'),
+        ("more integers than the shape", t(type=number(2, 7), raw=data(7, b"\0" * 3)),
+         'tensor "a" has 3 integers, its shape needs 2'),
+        ("a cut off integer", t(type=number(2, 7), raw=data(7, b"\0\x80")), "protobuf: a number is cut off at byte"),
+        ("integers one by one", t(type=number(2, 7), raw=number(7, 0) * 2),
+         'tensor "a": integers in more than one piece are not read here'),
+        ("integers in another file", t(type=number(2, 7), raw=number(14, 1)),
+         'tensor "a": integers in another file are not read here'),
         ("an attribute that is a number", model([data(4, "Conv") + number(5, 1)], [two]), "an attribute is none"),
         ("an attribute without name", model([node("Conv", [], "y") + data(5, number(3, 1))], [two]),
          'node "y" (Conv): an attribute has no name'),
@@ -429,6 +521,8 @@ def seeds(folder):
     for join in (False, True):
         files["resnet_%d" % join] = Graph(tiny_resnet(), join=join).resnet().bytes()
         files["resnet_constants_%d" % join] = Graph(tiny_resnet(), join=join, constants=True).resnet().bytes()
+        for border in ("attribute", "input", "list"):
+            files["resnet_%s_%d" % (border, join)] = Graph(tiny_resnet(), join=join, border=border).resnet().bytes()
         for same in (False, True):
             files["effnet_%d_%d" % (join, same)] = Graph(tiny_efficientnet(), join=join, same=same, epsilon=1e-3 if same
                                                          else 1e-5).efficientnet().bytes()

@@ -376,8 +376,8 @@ const option OPTIONS[] = {
 
     {0, "head", "LAYER[,LAYER]...", "c", set_text, SHARED(layers), 0, 0,
      "layers of the file that come behind the pooled features and make the embedding, by the names of their tensors "
-     "without .weight: fc, or bnneck,fc. One of them is linear; batch norms are folded into it; relu or silu may come "
-     "last. Default: those of known dialects"},
+     "without .weight: fc, or bnneck,fc. One of them is linear; batch norms are folded into it; relu, silu or tanh may "
+     "come last. Default: those of known dialects"},
     {0, "key", "NAME", "c", set_text, SHARED(key), 0, 0,
      "where the network stands in the file: state_dict, ema, ... Default: where it fits best"},
 

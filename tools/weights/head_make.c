@@ -181,12 +181,12 @@ static int add_norm(affine *a, const char *layer) {
 }
 
 static int add_activation(affine *a, const char *word) {
-    static const char *const known[][2] = {{"relu", "relu"}, {"silu", "silu"}, {"swish", "silu"}};
+    static const char *const known[][2] = {{"relu", "relu"}, {"silu", "silu"}, {"swish", "silu"}, {"tanh", "tanh"}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(word, known[i][0]) == 0) a->activation = known[i][1];
     if (a->activation) return 1;
     return refuse(a->why, "\"%s\" is neither a layer in the file (%s.weight) nor an activation that may follow a head "
-                  "(relu, silu)", word, word);
+                  "(relu, silu, tanh)", word, word);
 }
 
 static int add_layer(affine *a, const char *layer) {

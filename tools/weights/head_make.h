@@ -10,7 +10,7 @@ typedef struct made_head {
     checkpoint tensors;     /* in memory */
     text bytes;             /* what it looks into */
     uint64_t width;         /* D */
-    const char *activation; /* "relu", "silu" or NULL */
+    const char *activation; /* "relu", "silu", "tanh" or NULL */
     size_t used;            /* tensors of the mapping that went into it: they are FATE_HEAD now */
 } made_head;
 

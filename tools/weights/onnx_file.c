@@ -14,13 +14,13 @@ enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5, GRAPH_SPARSE = 15 };
 enum { NODE_INPUT = 1, NODE_OUTPUT = 2, NODE_NAME = 3, NODE_OP = 4, NODE_ATTRIBUTE = 5, NODE_DOMAIN = 7 };
 enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_F = 2, ATTRIBUTE_I = 3, ATTRIBUTE_S = 4, ATTRIBUTE_T = 5, ATTRIBUTE_INTS = 8 };
 enum {
-    TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5, TENSOR_NAME = 8,
-    TENSOR_RAW = 9, TENSOR_DOUBLES = 10, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14
+    TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5, TENSOR_INT64S = 7,
+    TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14
 };
 
-enum { MAX_NODES = 1 << 16, MAX_ENDS = 1 << 12, MAX_FIELDS = 1 << 22, MAX_INTS = 8 };
+enum { MAX_NODES = 1 << 16, MAX_ENDS = 1 << 12, MAX_FIELDS = 1 << 22, INT64 = 7 };
 
-/* Values that networks compute with. Integers are shapes and axes, of no use here. */
+/* Values that networks compute with. Of integers, which are shapes and axes, only short lists are kept: borders. */
 static const struct { uint64_t number; const char *name; } TYPES[] = {
     {1, "F32"}, {10, "F16"}, {11, "F64"}, {16, "BF16"}};
 
@@ -35,6 +35,7 @@ typedef struct values {
     uint64_t type, location, external;
     const char *elsewhere; /* values stand in a field that is not read */
     proto_field bytes;     /* the values; number 0: there are none */
+    proto_field int64s;    /* the same of integers, as numbers one after the other */
 } values;
 
 static int add_dimension(tensor *t, uint64_t size, text *why) {
@@ -62,6 +63,10 @@ static int tensor_field(const proto *p, const proto_field *f, tensor *t, values 
     case TENSOR_EXTERNAL: v->external = 1; return 1;
     case TENSOR_SEGMENT: v->elsewhere = "segments"; return 1;
     case TENSOR_INT32S: v->elsewhere = "int32_data"; return 1;
+    case TENSOR_INT64S:
+        if (v->int64s.number || f->wire != PROTO_BYTES) v->elsewhere = "more than one piece";
+        v->int64s = *f;
+        return 1;
     case TENSOR_NAME:
         if (t->name) return refuse(p->why, "a tensor has two names, the first is \"%.200s\"", t->name);
         t->name = proto_text(p, f, MAX_NAME, "the name of a tensor");
@@ -106,6 +111,41 @@ static int keep_tensor(checkpoint *c, tensor *t, const values *v, text *why) {
     return add_tensor(c, t, why);
 }
 
+static int add_ints(onnx_graph *g, const char *name, const uint64_t *numbers, size_t count, text *why) {
+    if (!GROW(g->ints, g->int_count, g->int_cap)) return text_no_memory(why);
+    onnx_ints *list = &g->ints[g->int_count];
+    list->name = mem_copy(name, strlen(name));
+    if (!list->name) return text_no_memory(why);
+    memcpy(list->values, numbers, count * sizeof *numbers);
+    list->count = count;
+    g->int_count++;
+    return 1;
+}
+
+/* A short list of integers, of which all values have to be there, in one of the two ways. */
+static int keep_ints(checkpoint *c, const proto *p, const tensor *t, const values *v) {
+    uint64_t list[ONNX_INTS] = {0}, value;
+    unsigned char bytes[ONNX_INTS * 8];
+    size_t count = 0, want = (size_t)t->shape[0];
+    if (v->elsewhere || v->external || v->location)
+        return refuse(p->why, "tensor \"%.200s\": integers in %s are not read here", t->name,
+                      v->elsewhere ? v->elsewhere : "another file");
+    if (v->int64s.number) {
+        proto packed = proto_inside(p, &v->int64s);
+        while (proto_packed(&packed, &value)) {
+            if (count < ONNX_INTS) list[count] = value;
+            count++;
+        }
+        if (!proto_at_end(&packed)) return 0;
+    } else if (v->bytes.number == TENSOR_RAW && v->bytes.bytes <= sizeof bytes && v->bytes.bytes % 8 == 0) {
+        count = (size_t)v->bytes.bytes / 8;
+        if (!source_read(p->from, v->bytes.at, bytes, 8 * count, p->why)) return 0;
+        for (size_t i = 0; i < count; i++) list[i] = le64(bytes + 8 * i);
+    }
+    if (count == want) return add_ints(c->graph, t->name, list, count, p->why);
+    return refuse(p->why, "tensor \"%.200s\" has %zu integers, its shape needs %zu", t->name, count, want);
+}
+
 /* A TensorProto. name: what a node calls its output, for a constant; NULL: it has a name of its own. */
 static int read_tensor(checkpoint *c, proto p, const char *name) {
     proto_field f;
@@ -125,6 +165,7 @@ static int read_tensor(checkpoint *c, proto p, const char *name) {
     for (size_t i = 0; i < sizeof TYPES / sizeof *TYPES && good; i++)
         if (TYPES[i].number == v.type) t.type = dtype_named(TYPES[i].name);
     if (good && t.type) good = keep_tensor(c, &t, &v, p.why);
+    else if (good && v.type == INT64 && t.ndim == 1 && t.shape[0] <= ONNX_INTS) good = keep_ints(c, &p, &t, &v);
     free(t.name); /* add_tensor has zeroed what it took */
     return good;
 }
@@ -133,7 +174,7 @@ static int read_tensor(checkpoint *c, proto p, const char *name) {
 
 typedef struct attribute {
     char *name, *words;
-    uint64_t integer, ints[MAX_INTS];
+    uint64_t integer, ints[ONNX_INTS];
     size_t int_count;
     uint32_t real; /* bits of a float */
     proto_field tensor;
@@ -142,14 +183,14 @@ typedef struct attribute {
 static int attribute_ints(const proto *p, const proto_field *f, attribute *a) {
     uint64_t value;
     if (f->wire == PROTO_VARINT) {
-        if (a->int_count < MAX_INTS) a->ints[a->int_count] = f->value;
+        if (a->int_count < ONNX_INTS) a->ints[a->int_count] = f->value;
         a->int_count++;
         return 1;
     }
     if (f->wire != PROTO_BYTES) return refuse(p->why, "integers of an attribute are no integers");
     proto packed = proto_inside(p, f);
     while (proto_packed(&packed, &value)) {
-        if (a->int_count < MAX_INTS) a->ints[a->int_count] = value;
+        if (a->int_count < ONNX_INTS) a->ints[a->int_count] = value;
         a->int_count++;
     }
     return proto_at_end(&packed);
@@ -201,6 +242,13 @@ static int take_attribute(const attribute *a, onnx_node *n, text *why) {
     if (strcmp(a->name, "group") == 0) n->group = a->integer;
     if (strcmp(a->name, "ceil_mode") == 0) n->ceil_mode = a->integer;
     if (strcmp(a->name, "transB") == 0) n->transposed = a->integer;
+    if (strcmp(n->op, "Pad") == 0) {
+        if (strcmp(a->name, "mode") == 0) n->reflects = !a->words || strcmp(a->words, "constant") != 0;
+        if (strcmp(a->name, "value") == 0) memcpy(&n->fill, &a->real, sizeof n->fill);
+        if (strcmp(a->name, "pads") != 0) return 1;
+        n->border_count = ONNX_INTS;
+        return take_ints(a, n->border, ONNX_INTS, n, why);
+    }
     if (!window) return 1;
     if (strcmp(a->name, "strides") == 0) return take_ints(a, n->strides, 2, n, why);
     if (strcmp(a->name, "dilations") == 0) return take_ints(a, n->dilations, 2, n, why);
@@ -219,6 +267,9 @@ static int read_attribute(checkpoint *c, proto p, onnx_node *n) {
     good = good && proto_at_end(&p) && take_attribute(&a, n, p.why);
     if (good && a.tensor.number && strcmp(n->op, "Constant") == 0 && n->output_count == 1)
         good = read_tensor(c, proto_inside(&p, &a.tensor), n->outputs[0]);
+    if (good && strcmp(a.name, "value_ints") == 0 && a.int_count <= ONNX_INTS && strcmp(n->op, "Constant") == 0 &&
+        n->output_count == 1)
+        good = add_ints(c->graph, n->outputs[0], a.ints, a.int_count, p.why);
     free(a.name);
     free(a.words);
     return good;
@@ -297,7 +348,9 @@ void onnx_graph_free(onnx_graph *g) {
         free(n->name);
         free(n->op);
     }
+    for (size_t i = 0; i < g->int_count; i++) free(g->ints[i].name);
     free(g->nodes);
+    free(g->ints);
     free(g);
 }
 

@@ -250,8 +250,85 @@ static int check_padding(naming *n, const onnx_node *node, const expected *e) {
     return unfit(n, node, "other padding");
 }
 
+/* The list of integers of that name, of which there is one; NULL: it is computed, or too long. */
+static const onnx_ints *ints_of(const naming *n, const char *name) {
+    const onnx_ints *found = NULL;
+    for (size_t i = 0; i < n->g->int_count; i++) {
+        if (strcmp(n->g->ints[i].name, name) != 0) continue;
+        if (found) return NULL;
+        found = &n->g->ints[i];
+    }
+    return found;
+}
+
+static int take_fill(void *user, const void *bytes, size_t size) {
+    memcpy(user, bytes, size < 8 ? size : 8);
+    return 1;
+}
+
+/* What a Pad fills its border with: whether it is 0, and whether it is FP32's -inf. */
+static int read_fill(const naming *n, const onnx_node *pad, int *zero, int *lowest) {
+    unsigned char bytes[8] = {0}, none[8] = {0};
+    const float infinity = -INFINITY;
+    size_t size = sizeof infinity;
+    memcpy(bytes, &pad->fill, size);
+    if (pad->input_count > 2 && pad->inputs[2][0]) {
+        const tensor *t = tensor_of(n, pad, 2);
+        if (!t || t->count != 1) return unfit(n, pad, "a border of what is computed");
+        if (!checkpoint_values(n->c, t, take_fill, bytes, n->why)) return 0;
+        size = (size_t)t->type->bytes;
+    }
+    *zero = memcmp(bytes, none, size) == 0;
+    *lowest = size == sizeof infinity && memcmp(bytes, &infinity, size) == 0;
+    return 1;
+}
+
+/* The pixels that a Pad adds, if it does nothing else, to `user` alone, and if that can do it as well: a convolution
+   zeros; a maximum -inf, or zeros if nothing is below them. */
+static int read_border(const naming *n, const onnx_node *pad, const onnx_node *user, uint64_t border[ONNX_INTS]) {
+    const onnx_ints *list = pad->input_count > 1 ? ints_of(n, pad->inputs[1]) : NULL;
+    int uses = 0, zero = 0, lowest = 0, maker = pad->input_count ? maker_of(n, pad->inputs[0]) : NOWHERE;
+    if (pad->reflects || pad->output_count != 1) return unfit(n, pad, "a border that is not constant");
+    if (pad->input_count > 3 && pad->inputs[3][0]) return unfit(n, pad, "axes");
+    if (pad->border_count) memcpy(border, pad->border, sizeof pad->border);
+    else if (list && list->count == ONNX_INTS) memcpy(border, list->values, sizeof list->values);
+    else return unfit(n, pad, "a border that is not eight numbers of the file");
+    for (int i = 0; i < ONNX_INTS; i++) {
+        if (border[i] > 64) return unfit(n, pad, "a negative border, or a large one");
+        if (border[i] && i % 4 < 2) return unfit(n, pad, "a border of the batch or of channels");
+    }
+    for (size_t i = 0; i < n->g->count; i++)
+        for (size_t k = 0; k < n->g->nodes[i].input_count; k++)
+            uses += strcmp(n->g->nodes[i].inputs[k], pad->outputs[0]) == 0;
+    if (uses != 1) return unfit(n, pad, "a border that several nodes read");
+    if (!read_fill(n, pad, &zero, &lowest)) return 0;
+    int good = is_op(user, "Conv") ? zero : lowest || (zero && maker != NOWHERE && is_op(&n->g->nodes[maker], "Relu"));
+    return good || unfit(n, pad, "a border of other values");
+}
+
+/* A Pad before a convolution or a pool, as TensorFlow's exporters write it, becomes padding of theirs, and a node that
+   hands its input on. */
+static int join_pad(naming *n, onnx_node *user) {
+    static const int places[4] = {2, 3, 6, 7}; /* top, left, bottom, right */
+    uint64_t border[ONNX_INTS];
+    int from = user->input_count ? maker_of(n, user->inputs[0]) : NOWHERE;
+    onnx_node *pad = from == NOWHERE ? NULL : &n->c->graph->nodes[from];
+    if (!pad || !is_op(pad, "Pad")) return 1;
+    if (!read_border(n, pad, user, border)) return 0;
+    if (user->pad != ONNX_PAD_GIVEN && user->pad != ONNX_PAD_VALID)
+        return unfit(n, pad, "a border before padding by auto_pad");
+    user->pad = ONNX_PAD_GIVEN;
+    for (int i = 0; i < 4; i++) user->pads[i] += border[places[i]];
+    char *op = mem_copy("Identity", strlen("Identity"));
+    if (!op) return text_no_memory(n->why);
+    free(pad->op);
+    pad->op = op;
+    return 1;
+}
+
 static int check_conv(naming *n, const expected *e) {
     const onnx_node *node = &n->g->nodes[e->node];
+    if (!join_pad(n, &n->c->graph->nodes[e->node])) return 0;
     uint64_t groups = e->weight->shape[1] == 1 && e->weight->shape[0] > 1 && e->weight->shape[2] > 1
                           ? e->weight->shape[0] : 1, stride = node->strides[0];
     if (node->group != groups) return unfit(n, node, "other groups");
@@ -295,6 +372,7 @@ static int check_node(naming *n, const onnx_node *node, int depth, tally *t) {
         return good || unfit(n, node, "an operation");
     }
     if (!is_op(node, "MaxPool")) return 1;
+    if (t->maxpool == 1 && !join_pad(n, &n->c->graph->nodes[node - n->g->nodes])) return 0;
     for (int i = 0; i < 4; i++)
         if (node->pads[i] != 1 || node->strides[i / 2] != 2 || node->kernel[i / 2] != 3 || node->ceil_mode)
             return unfit(n, node, "another pool");

@@ -1,5 +1,5 @@
 /* cmocka.h: the little of cmocka that tests in tests/core call, for processors whose cmocka is not at hand: see
-   t_neon.sh. The first failure ends the program. */
+   t_neon.sh, t_windows.sh. The first failure ends the program. */
 #ifndef CMOCKA_SMALL_H
 #define CMOCKA_SMALL_H
 
