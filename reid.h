@@ -1105,7 +1105,6 @@ REID_API void reid_image_free(reid_image *image);
 #error "reid.h: include the implementation before any system header, or compile this file with -D_GNU_SOURCE"
 #endif
 #define REID__NO_CUDA "reid.h has no CUDA on Windows"
-#define REID__WAIT_CLOCK CLOCK_REALTIME /* winpthreads waits by no other */
 #define REID__READ_ONLY (O_RDONLY | O_NOINHERIT)
 typedef struct _stat64 reid__stat;
 static int reid__fstat(int fd, reid__stat *st) { return _fstat64(fd, st); }
@@ -1132,7 +1131,6 @@ __asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:var
 #endif
 #else
 #define REID__NO_CUDA "reid.h was compiled with REID_NO_CUDA"
-#define REID__WAIT_CLOCK CLOCK_MONOTONIC
 #define REID__READ_ONLY (O_RDONLY | O_CLOEXEC | O_NONBLOCK) /* O_NONBLOCK: do not wait for a FIFO's writer */
 typedef struct stat reid__stat;
 static int reid__fstat(int fd, reid__stat *st) { return fstat(fd, st); }
@@ -1142,6 +1140,14 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) { retur
 #define REID__FORMAT(text, first) __attribute__((format(gnu_printf, text, first))) /* not Microsoft's, without %zu */
 #else
 #define REID__FORMAT(text, first) __attribute__((format(printf, text, first)))
+#endif
+
+#if defined(_WIN32) || defined(__APPLE__) /* condition variables wait by no other clock there */
+#define REID__WAIT_CLOCK CLOCK_REALTIME
+#define REID__SET_WAIT_CLOCK(attr) (void)(attr)
+#else
+#define REID__WAIT_CLOCK CLOCK_MONOTONIC
+#define REID__SET_WAIT_CLOCK(attr) pthread_condattr_setclock(attr, REID__WAIT_CLOCK)
 #endif
 
 #define REID__ALIGN 64 /* bytes: a cache line and an AVX-512 register */
@@ -12454,7 +12460,7 @@ static reid_result reid__queue_start(reid_queue *q) {
     pthread_condattr_t attr;
     pthread_cond_t *const conds[3] = {&q->work, &q->alarm, &q->idle};
     if (pthread_mutex_init(&q->mutex, NULL) != 0 || pthread_condattr_init(&attr) != 0) return REID_ERR_SYSTEM;
-    pthread_condattr_setclock(&attr, REID__WAIT_CLOCK);
+    REID__SET_WAIT_CLOCK(&attr);
     for (q->locks = 1; q->locks < 4 && pthread_cond_init(conds[q->locks - 1], &attr) == 0;) q->locks++;
     pthread_condattr_destroy(&attr);
     if (q->locks < 4) return REID_ERR_SYSTEM;
