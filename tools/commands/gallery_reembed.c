@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,6 +184,7 @@ static int work_all(working *k, const char *url) {
     int status = 2;
     memset(&makers, 0, sizeof makers);
     makers_of_models(&k->all, &makers);
+    snprintf(makers.jpeg, sizeof makers.jpeg, "%s", jpeg_decoder_name((jpeg_decoder)k->o->jpeg));
     const reembed_request r = {url, &makers, k->o->lease};
     k->worker = reembed_open(&r);
     if (k->worker && work(k) && reembed_count(k->worker, &counts)) status = tell_worker(k, &counts);

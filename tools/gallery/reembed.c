@@ -368,20 +368,22 @@ static void put_row(text *t, const store_model *m, int halves, const float *valu
 static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
     const store_model *model = &w->makers.model[m];
     uint16_t *half = mem_array((size_t)model->dim, sizeof *half);
+    int rows = 0;
     text sql = TEXT_INIT;
     text_clear(&k->rows);
     binary_begin(&k->rows);
     for (size_t i = 0; half && i < k->b->count; i++)
         if (k->ours[i] == 1 && !k->b->at[i].failure)
-            put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
-                    k->b->at[i].template_id);
+            rows++, put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
+                            k->b->at[i].template_id);
     binary_end(&k->rows);
     text_printf(&sql, "COPY reid.embedding_%s (template_id, half, row) FROM STDIN (FORMAT binary)",
                 model->fingerprint);
     int good = half && !text_failed(&k->rows) && !text_failed(&sql);
     if (!good) text_no_memory(why);
     good = good && pq_copy_in(w->c, sql.s, why) && pq_copy_put(w->c, k->rows.s, k->rows.len, why) &&
-           pq_copy_end(w->c, why);
+           pq_copy_end(w->c, why) &&
+           (!rows || database_keep_decoders(w->c, model, 1, w->makers.jpeg, why));
     free(half);
     text_free(&sql);
     return good;
