@@ -84,13 +84,13 @@ sed 's/stb_image/another one/' late.meta.json > meta && mv meta late.meta.json
 "$REID" gallery add by_two.gallery late.npy stb.npy > said 2>&1
 "$REID" gallery create by_other.gallery $one
 "$REID" gallery add by_other.gallery late.npy > said
-for name in by_one by_two; do
-    url=$(base $name)
-    g 0 push $name.gallery "$url"
+for by in by_one by_two; do
+    url=$(base $by)
+    g 0 push $by.gallery "$url"
     check "no warning" [ "$(grep -c decoded "$err")" = 0 ]
-    g 0 pull "$url" $name.back
-    compacted $name.gallery
-    same $name.back $name.gallery
+    g 0 pull "$url" $by.back
+    compacted $by.gallery
+    same $by.back $by.gallery
 done
 check "of one decoder" [ "$(decoders by_one.back)" = '"stb_image"' ]
 check "of two" [ "$(decoders by_two.back)" = '"another one, stb_image"' ]
