@@ -81,5 +81,6 @@ damage_is_told() {
         g 2 list flipped.gallery
         says 'flipped.gallery: is damaged: what it calls a decoder of JPEG files is none'
     done
-    check "five decoders" [ -z "$(sql flipped.gallery "UPDATE reid.model SET jpeg = '{a,b,c,d,e}' RETURNING 1" 2>none)" ]
+    sql flipped.gallery "UPDATE reid.model SET jpeg = '{a,b,c,d,e}' RETURNING 'done'" >said 2>&1
+    check "five decoders" grep -q 'violates check constraint' said
 }

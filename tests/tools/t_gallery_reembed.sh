@@ -63,8 +63,16 @@ re 0 j $two --jpeg stb
 check "the new model's" [ "$(by j "$next") $(by j "$now")" = 'stb_image another one' ]
 sql j "UPDATE reid.model SET jpeg = '{}'"
 re 0 j $two --jpeg stb
+check "nothing to warn of" [ "$(grep -c decoded "$err")" = 0 ]
 check "of nothing to do" [ -z "$(by j "$next")" ]
 sql j "UPDATE reid.model SET jpeg = '{another one}' WHERE fingerprint = '$next'"
+re 0 j $two --jpeg stb
+says ': its JPEG pictures were decoded by another one, those of now by stb_image (--jpeg)'
+re 0 j --status --json
+prints '"role": "now", .*"jpeg": null, '
+prints '"role": "other", .*"jpeg": "another one", '
+re 0 j --status
+check "of one of two" [ "$(grep -c '^        JPEG files decoded by another one$' "$out")" = 1 ]
 re 0 j --switch
 run 0 gallery verify "$(pg_url j)"
 prints '^JPEG files decoded by another one$'

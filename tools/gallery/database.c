@@ -157,9 +157,9 @@ int database_refresh(database *d, text *why) {
     pq_result *r = pq_ask(d->c,
         "SELECT g.embedder, e.threshold, g.precision, a.fingerprint, a.network, a.preset, a.precision, a.dim, "
         "b.fingerprint, b.network, b.preset, b.precision, b.dim, array_to_string(a.jpeg || b.jpeg, ', ') "
-        "FROM reid.gallery g "
-        "JOIN reid.embedder e ON e.embedder_id = g.embedder JOIN reid.model a ON a.model_id = e.model_a "
-        "LEFT JOIN reid.model b ON b.model_id = e.model_b", NULL, 0, 0, why);
+        "FROM reid.gallery g JOIN reid.embedder e ON e.embedder_id = g.embedder "
+        "JOIN reid.model a ON a.model_id = e.model_a LEFT JOIN reid.model b ON b.model_id = e.model_b",
+        NULL, 0, 0, why);
     if (!r) return 0;
     memset(&d->meta, 0, sizeof d->meta);
     int good = pq_rows(r) == 1 || failed(why, "holds no gallery; \"reid gallery create\" makes one");
