@@ -333,7 +333,7 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
     const embedder *both[] = {one, other};
     text why = TEXT_INIT, sql = TEXT_INIT;
     pq_number after = pq_number_of(0);
-    size_t both_dims = (size_t)(one->makers.dim + other->makers.dim);
+    size_t both_dims = (size_t)one->makers.dim + (size_t)other->makers.dim;
     float *values = need_array(both_dims, sizeof *values);
     uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
     rows_sql(&sql, both);
