@@ -13,6 +13,10 @@
 #define MAGIC NPY_MAGIC
 #include "embedding/npy.c"
 #undef MAGIC
+#define fail store_fail
+#include "gallery/gallery_store.c"
+#undef fail
+#undef MAGIC
 #include "base/memory.c"
 #include "base/text.c"
 #include "gallery/makers.c"
@@ -63,6 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (good) {
         MUST(f.id_count == f.count && f.identity_count == f.count && f.columns == (size_t)f.makers.dim);
         MUST(f.makers.models >= 1 && f.makers.models <= STORE_MODELS);
+        char decoders[STORE_JPEG] = "";
+        MUST(store_join_decoders(decoders, f.jpeg) && strcmp(decoders, f.jpeg) == 0);
         for (size_t i = 0; i < f.count; i++) {
             double sum = 0;
             MUST(f.ids[i] && f.identities[i]);

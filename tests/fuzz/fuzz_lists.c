@@ -64,12 +64,19 @@ void makers_of_models(const models *all, store_meta *to) { (void)all, (void)to; 
 int makers_agree(const store_meta *a, const char *from, const store_meta *b, const models *all, const char *what) {
     return !a || !from || !b || !all || !what;
 }
+void makers_note_decoders(const char *theirs, const char *path, const char *ours, const char *owner) {
+    (void)theirs, (void)path, (void)ours, (void)owner;
+}
+const char *jpeg_decoder_name(jpeg_decoder wanted) { return wanted == JPEG_STB ? "stb_image" : "libjpeg-turbo"; }
 stream_result stream_run(const stream_job *job) { return job ? STREAM_FAILED : STREAM_INTERRUPTED; }
 int results_begin(int hold) { return !hold; }
 int results_write(const text *t) { return t != NULL; }
 int results_end(int keep) { return keep; }
 templates_result templates_add(templates *t, const store_item *item, const void *row, char why[STORE_WHY]) {
     return t && item && row && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;
+}
+templates_result templates_add_decoders(templates *t, const char *names, char why[STORE_WHY]) {
+    return t && names && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;
 }
 templates_result templates_commit(templates *t, const commit_rules *rules, char why[STORE_WHY]) {
     return t && rules && why ? TEMPLATES_REFUSED : TEMPLATES_FAILED;

@@ -75,4 +75,12 @@ damage_is_told() {
     g 0 remove flipped.gallery gal/ann/2.png gal/bob/1.png
     g 0 verify flipped.gallery
     prints '^3 records, 0 damaged, 3 templates'
+    # What no gallery says of decoders of JPEG files; five are too many for the table.
+    for names in '{"a,b"}' '{" a"}' '{12345678901234567890123456789012}' '{ä}'; do
+        sql flipped.gallery "UPDATE reid.model SET jpeg = '$names'"
+        g 2 list flipped.gallery
+        says 'flipped.gallery: is damaged: what it calls a decoder of JPEG files is none'
+    done
+    sql flipped.gallery "UPDATE reid.model SET jpeg = '{a,b,c,d,e}' RETURNING 'done'" >said 2>&1
+    check "five decoders" grep -q 'violates check constraint' said
 }

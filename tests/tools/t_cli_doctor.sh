@@ -184,6 +184,14 @@ mine="-m w.safetensors --size 32x32 --device cpu"
     line good gallery 'g.reid: 18 templates of 6 identities, made by '
     line warning calibration 'none, .*What helps: reid calibrate'
     run 0 gallery set g.reid --threshold 0.8
+    sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' crops.meta.json >by_another.meta.json
+    cp crops.npy by_another.npy && cp crops.ids.txt by_another.ids.txt
+    run 0 gallery create by_another.reid --like g.reid
+    run 0 gallery add by_another.reid by_another.npy
+    for name in by_another.npy by_another.reid; do
+        doctor $mine --gallery $name --threshold 0.9
+        line warning gallery "$name: its JPEG pictures were decoded by another one, those of now by "
+    done
     doctor $mine --gallery g.reid
     check "a gallery with a threshold needs no calibration" [ -z "$(grep calibration "$out")" ]
     doctor $mine --gallery empty.reid --threshold 0.9

@@ -135,8 +135,8 @@ same got wanted
 
 # Compact, verify.
 g 0 verify a.gallery
-records=10 # removals and thresholds are some
-[ $kind = file ] || records=5
+records=11 kept=6 # removals, thresholds and a decoder of JPEG files are some
+[ $kind = file ] || records=5 kept=5
 prints "^$records records, 0 damaged, 5 templates, "
 prints '^made by [0-9a-f]\{32\} (efficientnet_b0, effnet-b0), 1280 floats$'
 prints '^kept as fp32, threshold 0.999$'
@@ -147,7 +147,7 @@ prints '^5 templates; [0-9]* bytes before, [0-9]* now$'
 g 0 list a.gallery --json
 same "$out" before
 g 0 verify a.gallery --json
-prints '^{"records": 5, "damaged": 0, "templates": 5, .*"threshold": 0.999, "damage": \[\]}$'
+prints "^{\"records\": $kept, \"damaged\": 0, \"templates\": 5, .*\"threshold\": 0.999, \"damage\": \[\]}$"
 
 # Export and import, in every format, give the same gallery; so does fp16 with its rounding.
 for format in npy fvecs jsonl; do
@@ -230,7 +230,7 @@ if [ $kind = file ]; then
     g 2 verify cut.gallery
     says 'is truncated'
     g 0 compact cut.gallery --salvage
-    says 'record 2 at byte [0-9]* is damaged: its length is impossible'
+    says 'record 3 at byte [0-9]* is damaged: its length is impossible'
     g 0 list cut.gallery
     lines "$out" 1
     cp kept flipped.gallery
@@ -243,7 +243,7 @@ if [ $kind = file ]; then
         export) g 2 export flipped.gallery -o z.npy ;;
         *) g 2 $command flipped.gallery ;;
         esac
-        says 'flipped.gallery: record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid'
+        says 'flipped.gallery: record 3 at byte 21888 ("gal/ann/2.png") is damaged: its checksum is wrong; "reid'
     done
     absent z.npy z.meta.json z.ids.txt
     # The id in a damaged record is printed, but not obeyed: here it turns the direction of writing.
@@ -263,16 +263,16 @@ if [ $kind = file ]; then
     rm "$turned"
 
     g 1 verify flipped.gallery
-    prints '^record 2 at byte 21856 ("gal/ann/2.png") is damaged: its checksum is wrong$'
-    prints '^5 records, 1 damaged, 4 templates'
+    prints '^record 3 at byte 21888 ("gal/ann/2.png") is damaged: its checksum is wrong$'
+    prints '^6 records, 1 damaged, 4 templates'
     says 'flipped.gallery: 1 damaged records'
     g 1 verify flipped.gallery --json
-    prints '"damaged": 1, .*"damage": \["record 2 at byte 21856 (\\"gal/ann/2.png\\") is damaged: its checksum'
+    prints '"damaged": 1, .*"damage": \["record 3 at byte 21888 (\\"gal/ann/2.png\\") is damaged: its checksum'
     run 2 match $one --gallery flipped.gallery near.png
     says 'is damaged'
     g 0 compact flipped.gallery --salvage
     g 0 verify flipped.gallery
-    prints '^4 records, 0 damaged, 4 templates'
+    prints '^5 records, 0 damaged, 4 templates'
 else
     damage_is_told
 fi
@@ -366,6 +366,121 @@ g 0 list both.gallery
 lines "$out" 2
 
 check "nothing left over" [ -z "$(find . -name '*.part*' -o -name '*.new-*')" ]
+
+# --- by which decoders the JPEG files behind it were decoded ---
+quiet() { check "no warning of decoders" [ "$(grep -c decoded "$err")" = 0 ]; }
+decoded() { # decoded GALLERY NAMES: as verify tells, for people and for programs; "": unknown
+    g 0 verify "$1"
+    mark=
+    case $2 in *,*) mark=': scores among its templates shift slightly' ;; esac
+    if [ -n "$2" ]; then prints "^JPEG files decoded by $2$mark$"
+    else check "$1 knows no decoder" [ "$(grep -c decoded "$out")" = 0 ]; fi
+    g 0 verify "$1" --json
+    if [ -n "$2" ]; then prints ", \"jpeg\": \"$2\", "; else prints ', "jpeg": null, '; fi
+}
+# by_turbo FILE.npy PICTURE...: embedded with --jpeg turbo, or, where libturbojpeg is not installed, as if it were
+by_turbo() {
+    file=$1
+    shift
+    "$REID" embed -q $one --jpeg turbo "$@" -o "$file" 2>"$err" && return
+    "$REID" embed -q $one --jpeg stb "$@" -o "$file"
+    sed 's/stb_image/libjpeg-turbo/' "${file%.npy}.meta.json" >meta && mv meta "${file%.npy}.meta.json"
+}
+by_turbo turbo.npy gal/ann/2.png
+by_turbo other.npy gal/bob/1.png
+run 0 embed $one --jpeg stb gal/cat.png -o stb.npy
+run 0 embed $one --jpeg stb gal/new.png -o unknown.npy
+sed '/"jpeg":/d' unknown.meta.json >meta && mv meta unknown.meta.json
+stb="$one --jpeg stb"
+g 0 create d.gallery $one
+decoded d.gallery ''
+g 2 add d.gallery $stb missing.png
+decoded d.gallery '' # nothing was added
+g 0 add d.gallery $stb gal/ann/1.png
+quiet
+decoded d.gallery stb_image
+g 0 add d.gallery unknown.npy
+quiet
+g 0 add d.gallery stb.npy
+quiet
+g 0 search d.gallery $stb near.png
+quiet
+g 0 search d.gallery unknown.npy
+quiet
+run 0 match $stb --gallery d.gallery near.png
+quiet
+run 0 cluster d.gallery --threshold 0.5 -o groups.csv
+quiet
+decoded d.gallery stb_image
+g 0 search d.gallery turbo.npy
+says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image'
+run 0 cluster d.gallery turbo.npy --threshold 0.5 -o groups.csv
+says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image'
+# What is refused is none of its templates.
+keep d.gallery
+by_turbo known.npy gal/cat.png
+g 2 add d.gallery known.npy
+says 'gal/cat.png: is in the gallery already'
+g 1 add d.gallery --strict turbo.npy known.npy
+says 'nothing is added'
+is_kept d.gallery
+decoded d.gallery stb_image
+# A second one is warned about and told from then on, also by an export, which keeps both.
+g 0 add d.gallery turbo.npy
+says 'turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of d.gallery by stb_image (--jpeg)'
+prints '^added 1$'
+both='libjpeg-turbo, stb_image'
+decoded d.gallery "$both"
+run 0 match $stb --gallery d.gallery near.png
+says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+lines "$err" 2 # the other one: no decisions
+g 0 search d.gallery $stb near.png
+says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+g 0 add d.gallery $stb near.png
+says "d.gallery: its JPEG pictures were decoded by $both, those of now by stb_image (--jpeg)"
+run 0 cluster d.gallery --threshold 0.5 -o groups.csv
+says "d.gallery: its JPEG pictures were decoded by $both: scores among them shift slightly"
+for format in npy fvecs jsonl; do
+    g 0 export d.gallery -o d.$format
+    side=d.meta.json
+    [ $format != jsonl ] || side=d.jsonl.meta.json
+    check "an export names both" grep -q "^  \"jpeg\": \"$both\",$" $side
+    g 0 create d.$format.gallery --like d.gallery
+    decoded d.$format.gallery ''
+    g 0 add d.$format.gallery d.$format
+    quiet
+    decoded d.$format.gallery "$both"
+done
+g 0 compact d.gallery
+decoded d.gallery "$both"
+# In one command; by names of groups; the other way round.
+g 0 create e.gallery $one
+g 0 add e.gallery stb.npy turbo.npy other.npy
+says "turbo.npy: its JPEG pictures were decoded by libjpeg-turbo, those of e.gallery by stb_image (--jpeg)"
+says "other.npy: its JPEG pictures were decoded by libjpeg-turbo, those of e.gallery by $both (--jpeg)"
+decoded e.gallery "$both"
+g 0 create f.gallery $one
+printf 'id,group,name\ngal/bob/1.png,1,bob\n' >names.csv
+g 0 add f.gallery other.npy --groups names.csv
+decoded f.gallery libjpeg-turbo
+printf 'id,group,name\ngal/cat.png,1,cat\n' >names.csv
+g 0 add f.gallery stb.npy --groups names.csv
+says 'stb.npy: its JPEG pictures were decoded by stb_image, those of f.gallery by libjpeg-turbo'
+decoded f.gallery "$both"
+g 0 create turbo.gallery $one
+g 0 add turbo.gallery turbo.npy
+decoded turbo.gallery libjpeg-turbo
+run 0 match $stb --gallery turbo.gallery near.png
+says 'turbo.gallery: its JPEG pictures were decoded by libjpeg-turbo, those of now by stb_image (--jpeg)'
+"$REID" doctor $stb --device cpu --gallery "$(place turbo.gallery)" --threshold 0.9 >"$out" 2>"$err"
+check "doctor tells it" grep -q 'its JPEG pictures were decoded by libjpeg-turbo, those of now by stb_image' "$out"
+for bad in '"a,b"' '""x' '" a"' '"a\u0000b"' '"a\nb"' '"a, b, c, d, e"' '7'; do
+    by_turbo bad.npy near.png
+    sed "s/\"libjpeg-turbo\"/$(printf %s "$bad" | sed 's/\\/&&/g')/" bad.meta.json >meta && mv meta bad.meta.json
+    g 2 add e.gallery bad.npy
+    says 'bad.meta.json: '
+done
+decoded e.gallery "$both"
 
 # --- strangers are not added ---
 if [ $kind = file ]; then

@@ -189,6 +189,15 @@ check "full" $faults full "$work/reid.sock" b0
 check "too many connections" $faults too_many "$work/reid.sock" 30
 end TERM
 
+# A gallery of another decoder of JPEG files is told at the start.
+sed 's/"jpeg": "[^"]*"/"jpeg": "another one"/' a.meta.json >by_another.meta.json
+cp a.npy by_another.npy && cp a.ids.txt by_another.ids.txt
+"$REID" gallery create by_another.gallery --like a.npy && "$REID" gallery add by_another.gallery by_another.npy >"$out"
+start -m b0.safetensors --size 64x64 --gallery by_another.gallery --threshold 0.9
+told='by_another.gallery: its JPEG pictures were decoded by another one, those of now by '
+check "the other decoder" grep -q "$told" "$log"
+end TERM
+
 # Clients that go away, a thousand of them, and the end.
 start -m b0.safetensors --size 128x128 --drain 60 --batch 8
 check "impatient clients" $faults impatient "$work/reid.sock" b0

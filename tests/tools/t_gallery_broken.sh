@@ -59,6 +59,8 @@ bug 'a push does not wait for a server that is started again' gallery/push.c t_g
 bug 'what a server has lost is not pushed again' gallery/push.c t_gallery_push \
     's/good < 0 ? p->safe : p->first/p->first/'
 bug 'the index is not built again' gallery/push.c t_gallery_push 's/push_rows(p) \&\& build_indexes(p)/push_rows(p)/'
+bug 'a push forgets the decoders of JPEG files' gallery/push.c t_gallery_push \
+    's/good = good \&\& keep_decoders(p, n);/(void)keep_decoders;/'
 # --- search ---
 bug 'the camera is no filter' gallery/nearest.c t_gallery_search_database 's/^    if (f->camera) {/    if (0) {/'
 bug 'the time has no end' gallery/nearest.c t_gallery_search_database \
@@ -77,6 +79,8 @@ bug 'an embedding of another length is none that is damaged' gallery/database_re
 bug 'no memory is not told' gallery/database_read.c t_gallery_memory 's/: text_no_memory(why);/: 0;/'
 bug 'what others have changed meanwhile is no reason to try again' gallery/pq.c t_gallery_database \
     's/return strcmp(c->state, "40001") == 0.*/return 0 * (int)strlen(c->state); }/'
+bug 'what is added has no decoder of JPEG files' gallery/database_write.c t_cli_gallery_database \
+    's/return store_decoders(w) \&\& (/return (void)store_decoders, (/'
 # --- decisions ---
 bug 'who may add no decisions is not told early' identity/decisions_table.c t_decisions_database \
     's/return may || refuse/return 1 || refuse/'

@@ -121,14 +121,16 @@ for part in 'add more.npy' 'remove few0' 'set --threshold 0.5'; do
 done
 g 2 list "$(url_of eve rights)"
 says 'permission denied for schema reid; whoever made the gallery can give you reid_reader or reid_writer$'
+sed 's/"models":/"jpeg": "stb_image", "models":/' more.meta.json > said && cp said more.meta.json
 g 0 add "$(url_of bob rights)" more.npy
 prints '^added 20$'
 g 0 remove "$(url_of bob rights)" few0 more0
 g 0 set "$(url_of bob rights)" --threshold 0.5
 g 0 verify "$(url_of bob rights)"
 prints '^38 records, 0 damaged, 38 templates'
+prints '^JPEG files decoded by stb_image$'
 for what in 'CREATE TABLE reid.x ()' 'DELETE FROM reid.gallery' 'DROP TABLE reid.template' \
-    'UPDATE reid.template SET id = 1'; do
+    'UPDATE reid.template SET id = 1' 'UPDATE reid.model SET preset = 1'; do
     check "a writer may not: $what" [ "$("$pg_programs/psql" -X -h "$pg_host" -U bob -d rights -c "$what" 2>&1 |
         grep -c 'permission denied\|must be owner')" = 1 ]
 done

@@ -19,11 +19,16 @@
 enum { DIM = 4, STEPS = 7 };
 static char path[256];
 
-/* What there is after each step: one bit per template, and whether a threshold was set. */
+#define STB "stb_image"
+#define BOTH "libjpeg-turbo, stb_image"
+
+/* What there is after each step: one bit per template, whether a threshold was set, and decoders of JPEG files. */
 static const struct {
     unsigned templates;
     int threshold;
-} AFTER[STEPS + 1] = {{0, 0}, {0, 0}, {6, 0}, {14, 0}, {10, 0}, {10, 1}, {10, 1}, {26, 1}};
+    const char *jpeg;
+} AFTER[STEPS + 1] = {{0, 0, ""},   {0, 0, ""},   {6, 0, STB},  {14, 0, STB},
+                      {10, 0, STB}, {10, 1, STB}, {10, 1, STB}, {26, 1, BOTH}};
 
 typedef struct shared {
     int done; /* steps that were acknowledged */
@@ -42,11 +47,11 @@ static int add(gallery_store *s, int number, char why[STORE_WHY]) {
 /* Step `number` on an open gallery. */
 static int change(gallery_store *s, int number, char why[STORE_WHY]) {
     switch (number) {
-    case 1: return add(s, 1, why) && add(s, 2, why);
+    case 1: return add(s, 1, why) && store_add_decoders(s, STB, why) && add(s, 2, why);
     case 2: return add(s, 3, why);
     case 3: return store_remove(s, "2", why);
     case 4: return store_set_threshold(s, 0.5, why);
-    default: return add(s, 4, why);
+    default: return add(s, 4, why) && store_add_decoders(s, BOTH, why);
     }
 }
 
@@ -83,7 +88,8 @@ static int holds(const gallery_store *s, int done) {
         templates |= 1u << number;
         if (store_floats(s)[i * DIM] != (float)number) return 0;
     }
-    return templates == AFTER[done].templates && (store_info(s)->threshold == 0.5) == AFTER[done].threshold;
+    return templates == AFTER[done].templates && (store_info(s)->threshold == 0.5) == AFTER[done].threshold &&
+           strcmp(store_info(s)->jpeg, AFTER[done].jpeg) == 0;
 }
 
 static void fresh(void) {

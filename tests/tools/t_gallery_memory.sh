@@ -44,6 +44,7 @@ state() {
                 md5(string_agg(concat_ws('|', t.id, i.name, camera, seen, source, e.row, e.half), ',' ORDER BY t.id)),
                 (SELECT string_agg(threshold::text, ',') FROM reid.embedder),
                 (SELECT string_agg(embedder::text, ',') FROM reid.gallery),
+                (SELECT string_agg(jpeg::text, ',' ORDER BY model_id) FROM reid.model),
                 (SELECT count(*) FROM pg_tables WHERE schemaname = 'reid')
             FROM reid.template t JOIN reid.identity i USING (identity_id) LEFT JOIN $table e USING (template_id)"
     else

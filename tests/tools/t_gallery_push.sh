@@ -71,6 +71,38 @@ prints '^{"pulled": 0, '
 compacted none.gallery
 same none.back none.gallery
 
+# Decoders of JPEG files: of a file without, of one, of two, and of a database that has another one already.
+decoders() { "$REID" gallery verify "$1" --json | sed 's/.*"jpeg": \("[^"]*"\|null\),.*/\1/'; }
+g 0 verify "$(pg_url two)" --json
+prints '"jpeg": null'
+"$REID" embed -q $one --jpeg stb gal -o stb.npy
+"$REID" embed -q $one --jpeg stb late.png -o late.npy
+sed 's/stb_image/another one/' late.meta.json > meta && mv meta late.meta.json
+"$REID" gallery create by_one.gallery $one
+"$REID" gallery add by_one.gallery stb.npy > said
+"$REID" gallery create by_two.gallery $one
+"$REID" gallery add by_two.gallery late.npy stb.npy > said 2>&1
+"$REID" gallery create by_other.gallery $one
+"$REID" gallery add by_other.gallery late.npy > said
+for by in by_one by_two; do
+    url=$(base $by)
+    g 0 push $by.gallery "$url"
+    check "no warning" [ "$(grep -c decoded "$err")" = 0 ]
+    g 0 pull "$url" $by.back
+    compacted $by.gallery
+    same $by.back $by.gallery
+done
+check "of one decoder" [ "$(decoders by_one.back)" = '"stb_image"' ]
+check "of two" [ "$(decoders by_two.back)" = '"another one, stb_image"' ]
+url=$(pg_url by_one)
+g 0 push by_other.gallery "$url"
+says 'by_other.gallery: its JPEG pictures were decoded by another one, those of .* by stb_image'
+check "of both" [ "$(decoders "$url")" = '"another one, stb_image"' ]
+sql by_one "UPDATE reid.model SET jpeg = '{}'" # a gallery that was filled by rows without such names
+g 0 push by_other.gallery "$url"
+prints '^pushed 0; 1 were there already'
+check "equal templates have the file's" [ "$(decoders "$url")" = '"another one"' ]
+
 # kill -9 of the push at some transaction: whole ones are there, and pushing again stores the others.
 made many.gallery 30000 32 6
 compacted many.gallery

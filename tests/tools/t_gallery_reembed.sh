@@ -54,6 +54,28 @@ check "bits of reid embed, of the gallery's own model" equal "$(rows g "$now" | 
 re 0 g $two
 prints '^embedded 0, failed 0; of 6 '
 check "no worker is left" [ "$(sql g 'SELECT count(*) FROM reid.worker')" = 0 ]
+# Each model has the decoders of JPEG files of those who embedded by it, not of those who found nothing to do.
+by() { sql "$1" "SELECT array_to_string(jpeg, '+') FROM reid.model WHERE fingerprint = '$2'"; }
+gallery j
+run 0 gallery add "$(pg_url j)" $one --jpeg stb a
+sql j "UPDATE reid.model SET jpeg = '{another one}'"
+re 0 j $two --jpeg stb
+check "the new model's" [ "$(by j "$next") $(by j "$now")" = 'stb_image another one' ]
+sql j "UPDATE reid.model SET jpeg = '{}'"
+re 0 j $two --jpeg stb
+check "nothing to warn of" [ "$(grep -c decoded "$err")" = 0 ]
+check "of nothing to do" [ -z "$(by j "$next")" ]
+sql j "UPDATE reid.model SET jpeg = '{another one}' WHERE fingerprint = '$next'"
+re 0 j $two --jpeg stb
+says ': its JPEG pictures were decoded by another one, those of now by stb_image (--jpeg)'
+re 0 j --status --json
+prints '"role": "now", .*"jpeg": null, '
+prints '"role": "other", .*"jpeg": "another one", '
+re 0 j --status
+check "of one of two" [ "$(grep -c '^        JPEG files decoded by another one$' "$out")" = 1 ]
+re 0 j --switch
+run 0 gallery verify "$(pg_url j)"
+prints '^JPEG files decoded by another one$'
 
 # --- compare, switch, back, drop --------------------------------------------------------------------------------------
 re 0 g --status

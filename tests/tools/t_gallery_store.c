@@ -468,6 +468,163 @@ static void test_salvage_records_alone(void **state) {
     free(f.data);
 }
 
+/* --- decoders of JPEG files --------------------------------------------------------------------------------------- */
+
+static void test_joining_decoders(void **state) {
+    static const struct {
+        const char *before, *names, *after; /* after: NULL where it is refused */
+    } cases[] = {
+        {"", "", ""}, {"", "b", "b"}, {"b", "b", "b"}, {"b", "", "b"}, {"b", "a", "a, b"}, {"b", "c", "b, c"},
+        {"b", "bb", "b, bb"}, {"bb", "b", "b, bb"}, {"a, c", "b", "a, b, c"}, {"a, c", "d, b, a", "a, b, c, d"},
+        {"", "c, a, b, c", "a, b, c"}, {"a, b, c", "d, e", NULL}, {"a, b, c, d", "e", NULL},
+        {"a, b, c, d", "c", "a, b, c, d"}, {"", "turbo 3.1", "turbo 3.1"}, {"a", ",", NULL}, {"a", "b,", NULL},
+        {"a", "b, ", NULL}, {"a", ", b", NULL}, {"a", "b,c", NULL}, {"a", "b,  c", NULL}, {"a", " b", NULL},
+        {"a", "b ", NULL}, {"a", "b\tc", NULL}, {"a", "b\x7f", NULL}, {"a", "b\xc3\xa4", NULL}, {"a", "b, c\n", NULL},
+        {"a", "1234567890123456789012345678901", "1234567890123456789012345678901, a"},
+        {"a", "12345678901234567890123456789012", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char names[STORE_JPEG] = "";
+        strcpy(names, cases[i].before);
+        int joined = store_join_decoders(names, cases[i].names);
+        const char *wanted = cases[i].after ? cases[i].after : cases[i].before;
+        if (joined != (cases[i].after != NULL) || strcmp(names, wanted) != 0)
+            fail_msg("\"%s\" and \"%s\": \"%s\"", cases[i].before, cases[i].names, names);
+    }
+    char longest[STORE_JPEG] = "", name[STORE_DECODER] = "";
+    for (int i = 0; i < STORE_DECODERS; i++) {
+        memset(name, 'z' - i, STORE_DECODER - 1);
+        assert_int_equal(store_join_decoders(longest, name), 1);
+    }
+    assert_int_equal(strlen(longest), STORE_DECODERS * (STORE_DECODER - 1) + 2 * (STORE_DECODERS - 1));
+}
+
+static void has_decoders(const char *names) {
+    gallery_store *s = reader();
+    assert_string_equal(store_info(s)->jpeg, names);
+    store_close(s);
+}
+
+static void test_decoders(void **state) {
+    static const int three[] = {1, 2, 3};
+    store_meta meta;
+    store_report report;
+    size_t kept;
+    (void)state;
+    fill(0, 3);
+    has_decoders("");
+    test_bytes before = contents();
+    gallery_store *s = writer();
+    assert_int_equal(store_add_decoders(s, "", why), 1);
+    assert_int_equal(store_add_decoders(s, "a,b", why), 0);
+    assert_string_equal(why, "names of decoders of JPEG files have 1 to 31 characters, and a gallery has up to 4");
+    commit(s);
+    test_bytes same = contents();
+    assert_true(same.size == before.size);
+    s = writer();
+    assert_int_equal(store_add_decoders(s, "stb_image", why), 1);
+    store_close(s);
+    has_decoders("");
+    s = writer();
+    for (int i = 0; i < 3; i++) assert_int_equal(store_add_decoders(s, "stb_image, libjpeg-turbo", why), 1);
+    assert_string_equal(store_info(s)->jpeg, "libjpeg-turbo, stb_image");
+    commit(s);
+    has_decoders("libjpeg-turbo, stb_image");
+    holds(three, 3);
+    assert_int_equal(store_verify(path, NULL, NULL, NULL, &report, &meta, why), 1);
+    assert_int_equal(report.records, 5);
+    assert_string_equal(meta.jpeg, "libjpeg-turbo, stb_image");
+    assert_int_equal(store_compact(path, 0, NULL, NULL, NULL, &kept, why), 1);
+    has_decoders("libjpeg-turbo, stb_image");
+    holds(three, 3);
+    test_bytes once = contents();
+    assert_int_equal(store_compact(path, 0, NULL, NULL, NULL, &kept, why), 1);
+    test_bytes twice = contents();
+    assert_true(once.size == twice.size && memcmp(once.data, twice.data, once.size) == 0);
+    s = writer();
+    assert_true(store_remove(s, "crops/ann/1.png", why) && store_remove(s, "crops/ann/2.png", why) &&
+                store_remove(s, "crops/bob/3.png", why));
+    commit(s);
+    has_decoders("libjpeg-turbo, stb_image");
+    assert_int_equal(store_compact(path, 0, NULL, NULL, NULL, &kept, why), 1);
+    has_decoders(""); /* of no template */
+    free(before.data), free(same.data), free(once.data), free(twice.data);
+}
+
+/* A record of type 5, whose checksum is right, says what it may not say. */
+static void test_damaged_decoders(void **state) {
+    static const struct {
+        int offset;
+        unsigned char with;
+        const char *says;
+    } cases[] = {
+        {16, 's' ^ '\t', "is damaged: it makes no sense"},        {16, 's' ^ ' ', "is damaged: it makes no sense"},
+        {16, 's', "is damaged: it makes no sense"},               {24, 'e' ^ ',', "is damaged: it makes no sense"},
+        {24, 'e' ^ 0x80, "is damaged: it makes no sense"},        {24, 'e' ^ 0x7f, "is damaged: it makes no sense"},
+        {24, 'e' ^ ' ', "is damaged: it makes no sense"},         {17, 't', "is damaged: it makes no sense"},
+        {31, 1, "is damaged: it makes no sense"},                 {0, 5 ^ 6, "is damaged: it makes no sense"},
+        {0, 5 ^ 3, "is damaged: it makes no sense"},              {4, 16 ^ 24, "damaged"},
+        {20, 'i', "is damaged: it makes no sense"},
+    };
+    size_t kept;
+    char heard[4000] = "";
+    static const int three[] = {1, 2, 3};
+    (void)state;
+    fill(0, 3);
+    gallery_store *s = writer();
+    assert_int_equal(store_add_decoders(s, "stb_image", why), 1);
+    commit(s);
+    test_bytes f = contents();
+    size_t at = record_at(&f, 4);
+    assert_true(f.size == at + 32 && f.data[at] == 5 && memcmp(f.data + at + 16, "stb_image\0\0\0\0\0\0", 16) == 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        f.data[at + (size_t)cases[i].offset] ^= cases[i].with;
+        if (cases[i].offset != 4) resum(&f, at);
+        test_write_file(path, f.data, f.size);
+        refuses(cases[i].says);
+        assert_int_equal(store_compact(path, 1, NULL, hear, heard, &kept, why), 1);
+        holds(three, 3);
+        has_decoders("");
+        f.data[at + (size_t)cases[i].offset] ^= cases[i].with;
+        resum(&f, at);
+    }
+    test_write_file(path, f.data, f.size);
+    has_decoders("stb_image");
+    free(f.data);
+}
+
+/* Each record is sound, and there is one name too many; salvaging keeps the first ones. */
+static void test_many_decoders(void **state) {
+    size_t kept;
+    char heard[4000] = "";
+    (void)state;
+    fill(0, 1);
+    gallery_store *s = writer();
+    assert_int_equal(store_add_decoders(s, "a, b, c, d", why), 1);
+    assert_int_equal(store_add_decoders(s, "e", why), 0);
+    assert_int_equal(store_add_decoders(s, "b, d", why), 1);
+    commit(s);
+    has_decoders("a, b, c, d");
+    s = writer();
+    assert_int_equal(store_remove(s, "crops/ann/1.png", why), 1); /* whose record becomes one of a fifth decoder */
+    assert_int_equal(add(s, 2, "ann"), 1);
+    commit(s);
+    test_bytes f = contents();
+    size_t at = record_at(&f, 6);
+    memset(f.data + at + 16, 0, (size_t)little_endian(f.data + at + 4, 4));
+    memcpy(f.data + at + 16, "eeeeeeeeeeeeeee", 15);
+    f.data[at] = 5;
+    resum(&f, at);
+    test_write_file(path, f.data, f.size);
+    refuses("is damaged: it is one decoder of JPEG files too many");
+    assert_int_equal(store_compact(path, 1, NULL, hear, heard, &kept, why), 1);
+    assert_non_null(strstr(heard, "record 6 at byte"));
+    assert_int_equal(kept, 2);
+    has_decoders("a, b, c, d");
+    free(f.data);
+}
+
 static void seal(unsigned char *file, size_t place, size_t size) {
     uint64_t h = place;
     for (size_t i = 0; i < size; i += 8) {
@@ -522,6 +679,19 @@ static void test_version_1(void **state) {
     fill(0, 3);
     make_version_1();
     test_bytes f = contents();
+    gallery_store *s = writer(); /* decoders are not for it, but for what compacting makes of it */
+    assert_int_equal(store_add_decoders(s, "stb_image", why), 1);
+    assert_string_equal(store_info(s)->jpeg, "");
+    commit(s);
+    test_bytes same = contents();
+    assert_true(same.size == f.size && memcmp(same.data, f.data, f.size) == 0);
+    fill(0, 3);
+    s = writer();
+    assert_int_equal(store_add_decoders(s, "stb_image", why), 1);
+    commit(s);
+    make_version_1();
+    refuses("record 4 at byte 1848 is damaged: it makes no sense");
+    free(same.data);
     f.data[600] ^= 1;
     test_write_file(path, f.data, f.size);
     refuses("the checksum of an end mark is wrong");
@@ -676,7 +846,9 @@ int main(void) {
         cmocka_unit_test(test_every_bit),         cmocka_unit_test(test_every_truncation),
         cmocka_unit_test(test_torn_tail),         cmocka_unit_test(test_salvage),
         cmocka_unit_test(test_salvage_without_head), cmocka_unit_test(test_salvage_records_alone),
-        cmocka_unit_test(test_version_1),
+        cmocka_unit_test(test_version_1),         cmocka_unit_test(test_joining_decoders),
+        cmocka_unit_test(test_decoders),          cmocka_unit_test(test_damaged_decoders),
+        cmocka_unit_test(test_many_decoders),
         cmocka_unit_test(test_two_writers),       cmocka_unit_test(test_stopping),
         cmocka_unit_test(test_full_disk),         cmocka_unit_test(test_file_hash),
     };

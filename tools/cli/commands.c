@@ -61,6 +61,8 @@ const command COMMANDS[] = {
      "Two that write at the same time wait for each other; reading waits for nobody. Every record has a checksum: "
      "verify names those that are damaged, compact --salvage keeps the others. compact rewrites the file without what "
      "was removed.\n\n"
+     "A gallery remembers by which decoders the JPEG files behind it were decoded (--jpeg), which verify and export "
+     "tell; whoever adds or compares pictures of another one is warned, because scores shift slightly.\n\n"
      "A database, PostgreSQL 15 or newer with pgvector 0.8.4 or newer, holds one gallery, which many machines share; "
      "it is named as psql names it, and so are its variables (PGHOST, PGPASSWORD, PGSSLMODE ...) and password files; "
      "--gallery takes it, too. Writers need not wait for each other: an id that somebody else adds meanwhile is "

@@ -550,7 +550,8 @@ const option OPTIONS[] = {
      "threads that decode pictures. Default: one per CPU, at most 4"},
     {0, "jpeg", JPEG_DECODERS, "emgltswfdn", set_choice, SHARED(jpeg), 0, 0,
      "what decodes JPEG files: libturbojpeg, whose pixels are Pillow's, or the stb_image that is built in; they differ "
-     "by a few levels. Default: auto, libturbojpeg where it is installed"},
+     "by a few levels, of which a warning tells when a gallery is by the other one. Default: auto, libturbojpeg where "
+     "it is installed"},
     {0, "max-pixels", "N", "emgltswrfkn", set_long, SHARED(max_pixels), 1, 1000000000000,
      "refuse larger pictures before decoding them. Default: 200000000"},
     {0, "flip", NULL, "emibpgltswkdn", set_flag, SHARED(flip), 0, 0,

@@ -42,6 +42,7 @@ typedef struct adding {
     const char *hashed;        /* the file of the last size and hash */
     uint64_t size, hash;
     uint16_t *half_row;        /* [dim] */
+    const char *jpeg;          /* what has decoded JPEG files for what is added; "": unknown */
     text said;                 /* about what is not yet stored, a line each */
     text source;               /* of the last picture */
     said_line *lines;          /* [waiting], with --json */
@@ -128,6 +129,8 @@ static int add_one(adding *a, const store_item *item, const float *row) {
     if (meta->halves) reid_to_halves(row, a->half_row, (size_t)meta->dim); /* too large for one becomes infinite */
     templates_result result = templates_add(a->to, item, meta->halves ? (const void *)a->half_row : row, why);
     if (result == TEMPLATES_DONE) {
+        templates_result named = templates_add_decoders(a->to, a->jpeg, why);
+        if (named != TEMPLATES_DONE) return give_up(a, named, why);
         if (a->o->json && !prepare_line(a, item)) return a->broken = 1, 0;
         a->waiting++;
         if (a->o->strict || (a->waiting < COMMIT_EVERY && clock_seconds() - a->saved < 1)) return 1;
@@ -250,6 +253,8 @@ static int add_pictures(adding *a, const store_meta *meta) {
         makers_of_models(&all, &ours);
         if (makers_agree(meta, a->path, &ours, &all, NULL)) {
             int traced;
+            a->jpeg = jpeg_decoder_name((jpeg_decoder)a->o->jpeg);
+            makers_note_decoders(meta->jpeg, a->path, a->jpeg, NULL);
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(a->o),
                               .label = "adding", .fn = add_picture, .user = a, .last = "store"};
             a->list = &list;
@@ -270,6 +275,8 @@ static int add_pictures(adding *a, const store_meta *meta) {
 static int add_file(adding *a, const store_meta *meta, const char *name) {
     gallery_file f;
     int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, meta, NULL, a->path), go_on = 1;
+    a->jpeg = f.jpeg;
+    if (good) makers_note_decoders(f.jpeg, name, templates_info(a->to)->jpeg, a->path);
     for (size_t i = 0; good && go_on && i < f.count && !interrupted(); i++) {
         const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : a->o->camera ? a->o->camera : "";
         long long time = f.times && f.times[i] != STORE_NO_TIME ? f.times[i] : a->time;
@@ -277,6 +284,7 @@ static int add_file(adding *a, const store_meta *meta, const char *name) {
         go_on = add_one(a, &item, f.rows + i * f.columns);
     }
     if (!good) a->failed++;
+    a->jpeg = "";
     gallery_file_free(&f);
     return go_on && (good || !a->o->strict);
 }
@@ -312,7 +320,7 @@ int gallery_add(options *o, const char *path) {
     }
     if (o->groups) return gallery_add_groups(o, path);
     memset(&a, 0, sizeof a);
-    a.o = o, a.path = path, a.time = STORE_NO_TIME, a.saved = clock_seconds();
+    a.o = o, a.path = path, a.jpeg = "", a.time = STORE_NO_TIME, a.saved = clock_seconds();
     if (o->time && !when_parse(o->time, &a.time)) {
         say_error("gallery add: --time takes 2024-05-31T06:30:00Z, 2024-05-31 or seconds since 1970, not \"%s\"",
                   shown(o->time));

@@ -209,7 +209,10 @@ static void json_report(text *t, const store_report *r, const store_meta *meta, 
         text_json(t, meta->model[i].fingerprint);
     }
     if (text_failed(damage)) text_no_memory(t);
-    text_puts(t, "], \"threshold\": ");
+    text_puts(t, "], \"jpeg\": ");
+    if (*meta->jpeg) text_json(t, meta->jpeg);
+    else text_puts(t, "null");
+    text_puts(t, ", \"threshold\": ");
     if (isnan(meta->threshold)) text_puts(t, "null");
     else text_printf(t, "%.9g", meta->threshold);
     text_puts(t, ", \"damage\": [");
@@ -244,6 +247,8 @@ static void plain_report(text *t, const char *place, const store_report *r, cons
     }
     text_printf(t, "\nkept as %s", meta->halves ? "fp16" : "fp32");
     if (!isnan(meta->threshold)) text_printf(t, ", threshold %.9g", meta->threshold);
+    if (*meta->jpeg) text_printf(t, "\nJPEG files decoded by %s", meta->jpeg);
+    if (strchr(meta->jpeg, ',')) text_puts(t, ": scores among its templates shift slightly");
     if (is_database_url(place)) text_printf(t, "\ntables of version %d", r->version);
     else if (r->version == 1)
         text_puts(t, "\nformat 1, whose header has no copy; \"reid gallery compact\" makes format 2 of it");

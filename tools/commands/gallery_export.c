@@ -119,7 +119,9 @@ static void add_meta(exporting *e) {
     const store_meta *meta = store_info(e->store);
     text *t = &e->buffer;
     text_printf(t, "{\n  \"format\": \"reid-embeddings\", \"format_version\": 1, \"reid\": \"%s\",\n  \"rows\": %zu, "
-                   "\"dim\": %d,\n  \"models\": [", reid_version_string(), store_count(e->store), meta->dim);
+                   "\"dim\": %d,\n", reid_version_string(), store_count(e->store), meta->dim);
+    if (*meta->jpeg) text_printf(t, "  \"jpeg\": "), text_json(t, meta->jpeg), text_puts(t, ",\n");
+    text_puts(t, "  \"models\": [");
     for (int m = 0; m < meta->models; m++) {
         const store_model *from = &meta->model[m];
         text_puts(t, m ? ",\n    {\"fingerprint\": " : "\n    {\"fingerprint\": ");

@@ -19,6 +19,7 @@ typedef struct naming {
     earlier groups;      /* sorted by id */
     unsigned char *seen; /* [groups.count]: a file has the crop */
     uint16_t *half_row;  /* [dim] */
+    const char *jpeg;    /* what has decoded JPEG files for the file that is read; "": unknown */
     size_t names, added, known, nameless;
 } naming;
 
@@ -77,7 +78,8 @@ static int add_crop(naming *n, const char *id, const char *name, const store_ite
     store_item item = *more;
     item.id = id, item.identity = name;
     if (meta->halves) reid_to_halves(row, n->half_row, (size_t)meta->dim);
-    if (templates_add(n->to, &item, meta->halves ? (const void *)n->half_row : row, why) != TEMPLATES_DONE) {
+    if (templates_add(n->to, &item, meta->halves ? (const void *)n->half_row : row, why) != TEMPLATES_DONE ||
+        templates_add_decoders(n->to, n->jpeg, why) != TEMPLATES_DONE) {
         say_error("%s: %s", shown(id), why);
         return 0;
     }
@@ -95,6 +97,8 @@ static int add_file(naming *n, const char *name) {
     gallery_file f;
     store_meta meta = *templates_info(n->to);
     int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, &meta, NULL, n->path);
+    n->jpeg = f.jpeg;
+    if (good) makers_note_decoders(f.jpeg, name, meta.jpeg, n->path);
     for (size_t i = 0; good && i < f.count && !interrupted(); i++) {
         const earlier_crop *crop = bsearch(f.ids[i], n->groups.at, n->groups.count, sizeof *crop, by_id);
         if (crop) n->seen[crop - n->groups.at] = 1;
@@ -106,6 +110,7 @@ static int add_file(naming *n, const char *name) {
         const store_item more = {NULL, NULL, camera, "", f.times ? f.times[i] : STORE_NO_TIME, 0, 0};
         good = add_crop(n, f.ids[i], crop->name, &more, f.rows + i * f.columns);
     }
+    n->jpeg = "";
     gallery_file_free(&f);
     return good;
 }

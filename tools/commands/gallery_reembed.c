@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -183,6 +184,7 @@ static int work_all(working *k, const char *url) {
     int status = 2;
     memset(&makers, 0, sizeof makers);
     makers_of_models(&k->all, &makers);
+    snprintf(makers.jpeg, sizeof makers.jpeg, "%s", jpeg_decoder_name((jpeg_decoder)k->o->jpeg));
     const reembed_request r = {url, &makers, k->o->lease};
     k->worker = reembed_open(&r);
     if (k->worker && work(k) && reembed_count(k->worker, &counts)) status = tell_worker(k, &counts);
@@ -280,6 +282,7 @@ static int plain_embedder(embedder_list *l, const embedder *e, text *t) {
     if (e->claimed) text_printf(t, ", %zu claimed", e->claimed);
     if (isnan(e->makers.threshold)) text_puts(t, "; no threshold\n");
     else text_printf(t, "; threshold %.9g\n", e->makers.threshold);
+    if (*e->makers.jpeg) text_printf(t, "        JPEG files decoded by %s\n", e->makers.jpeg);
     int good = !e->failed || embedders_failures(l, e, FAILURES_SHOWN, add_failure, &k);
     if (e->failed > FAILURES_SHOWN) text_printf(t, "        and %zu more; --json has all\n", e->failed - k.count);
     return good;
@@ -310,6 +313,9 @@ static int json_embedder(embedder_list *l, const embedder *e, text *t) {
                 e->failed, e->claimed);
     text_printf(t, isnan(e->makers.threshold) ? ", \"threshold\": null" : ", \"threshold\": %.9g",
                 e->makers.threshold);
+    text_puts(t, ", \"jpeg\": ");
+    if (*e->makers.jpeg) text_json(t, e->makers.jpeg);
+    else text_puts(t, "null");
     text_puts(t, ", \"failures\": [");
     int good = embedders_failures(l, e, e->failed, add_failure, &k);
     text_puts(t, "]}");

@@ -219,6 +219,7 @@ static int search_pictures(searching *s, const char *path) {
         makers_of_models(&all, &ours);
         if (makers_agree(&s->meta, path, &ours, &all, NULL)) {
             int traced;
+            makers_note_decoders(s->meta.jpeg, path, jpeg_decoder_name((jpeg_decoder)s->o->jpeg), NULL);
             stream_job job = {.all = &all, .list = &list, .first = 0, .end = list.count, .decode = decoding(s->o),
                               .label = "searching", .fn = take_picture, .user = s, .last = "search"};
             s->list = &list;
@@ -238,6 +239,7 @@ static int search_file(searching *s, const char *path, const char *name) {
     gallery_file f;
     int good = gallery_file_read(&f, name) && makers_agree(&f.makers, name, &s->meta, NULL, path);
     int go_on = good;
+    if (good) makers_note_decoders(f.jpeg, name, s->meta.jpeg, path);
     for (size_t i = 0; go_on && i < f.count && !interrupted(); i++) {
         const char *camera = f.cameras && *f.cameras[i] ? f.cameras[i] : s->o->camera ? s->o->camera : "";
         go_on = add_query(s, f.ids[i], camera, NULL, f.rows + i * f.columns);

@@ -156,9 +156,10 @@ static int take_model(database *d, const pq_result *r, int first, text *why) {
 int database_refresh(database *d, text *why) {
     pq_result *r = pq_ask(d->c,
         "SELECT g.embedder, e.threshold, g.precision, a.fingerprint, a.network, a.preset, a.precision, a.dim, "
-        "b.fingerprint, b.network, b.preset, b.precision, b.dim FROM reid.gallery g "
-        "JOIN reid.embedder e ON e.embedder_id = g.embedder JOIN reid.model a ON a.model_id = e.model_a "
-        "LEFT JOIN reid.model b ON b.model_id = e.model_b", NULL, 0, 0, why);
+        "b.fingerprint, b.network, b.preset, b.precision, b.dim, array_to_string(a.jpeg || b.jpeg, ', ') "
+        "FROM reid.gallery g JOIN reid.embedder e ON e.embedder_id = g.embedder "
+        "JOIN reid.model a ON a.model_id = e.model_a LEFT JOIN reid.model b ON b.model_id = e.model_b",
+        NULL, 0, 0, why);
     if (!r) return 0;
     memset(&d->meta, 0, sizeof d->meta);
     int good = pq_rows(r) == 1 || failed(why, "holds no gallery; \"reid gallery create\" makes one");
@@ -167,7 +168,9 @@ int database_refresh(database *d, text *why) {
         d->embedder = atoi(pq_field(r, 0, 0, NULL));
         d->meta.threshold = threshold ? strtod(threshold, NULL) : (double)NAN;
         d->meta.halves = strcmp(pq_field(r, 0, 2, NULL), "fp16") == 0;
-        good = take_model(d, r, 3, why) && take_model(d, r, 8, why);
+        good = take_model(d, r, 3, why) && take_model(d, r, 8, why) &&
+               (store_join_decoders(d->meta.jpeg, pq_field(r, 0, 13, NULL)) ||
+                failed(why, "is damaged: what it calls a decoder of JPEG files is none, or it has too many"));
     }
     pq_free(r);
     return good;
@@ -364,6 +367,14 @@ int database_commit(database *d, int *unknown, text *why) {
     }
     if (unknown) *unknown = !known;
     return d->stored;
+}
+
+int database_keep_decoders(pq *c, const store_model *model, int models, const char *names, text *why) {
+    for (int i = 0; i < models; i++) {
+        const pq_argument arguments[] = {{model[i].fingerprint, -1}, {names, -1}};
+        if (!pq_do(c, "SELECT reid.add_decoders($1, string_to_array($2, ', '))", arguments, 2, why)) return 0;
+    }
+    return 1;
 }
 
 void database_rollback(database *d) {

@@ -26,6 +26,9 @@ int database_create(const char *url, const store_meta *meta, text *why);
 const store_meta *database_info(const database *d);
 int database_embedder(const database *d); /* embedder_id */
 int database_refresh(database *d, text *why);
+/* Within a change: embeddings by these models may come from JPEG files that were decoded by these, as store_meta names
+   them. Returns 0 with the reason in why. */
+int database_keep_decoders(pq *c, const store_model *model, int models, const char *names, text *why);
 /* The table of a model's embeddings, in schema reid: "embedding_" and 32 hexadecimal digits. */
 const char *database_table(const database *d, int model);
 /* The same one until it is closed, also after database_again. */

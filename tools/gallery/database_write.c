@@ -18,6 +18,7 @@ static const char KNOWN[] = "is in the gallery already", UNKNOWN[] = "is not in 
 
 struct database_writer {
     database *d;
+    store_meta meta;                /* the gallery's, with the decoders that were added */
     gallery_store *added, *removed; /* what waits; of the latter ids and identities alone */
     int64_t *numbers;               /* [count of added]: template_id, 0 for an id that was there */
     unsigned char *gone;            /* [count of removed]: 1 for an id that was not there any more */
@@ -33,8 +34,8 @@ struct database_writer {
 
 static int begin_gathering(database_writer *w, char why[STORE_WHY]) {
     store_close(w->added), store_close(w->removed);
-    w->added = store_in_memory(database_info(w->d), why);
-    w->removed = w->added ? store_in_memory(database_info(w->d), why) : NULL;
+    w->added = store_in_memory(&w->meta, why);
+    w->removed = w->added ? store_in_memory(&w->meta, why) : NULL;
     w->set_threshold = 0;
     return w->removed != NULL;
 }
@@ -57,7 +58,8 @@ database_writer *database_change(const char *url, char why[STORE_WHY]) {
     if (w) w->d = database_try(url, &reason);
     int good = w ? w->d && may_write(w->d, &reason) : text_no_memory(&reason);
     if (good) {
-        size_t dim = (size_t)database_info(w->d)->dim;
+        w->meta = *database_info(w->d);
+        size_t dim = (size_t)w->meta.dim;
         w->floats = mem_array(dim, sizeof *w->floats);
         w->halves = mem_array(dim, sizeof *w->halves);
         good = (w->floats && w->halves) || text_no_memory(&reason);
@@ -80,7 +82,7 @@ void database_writer_close(database_writer *w) {
     free(w);
 }
 
-const store_meta *database_writer_info(const database_writer *w) { return database_info(w->d); }
+const store_meta *database_writer_info(const database_writer *w) { return &w->meta; }
 
 static templates_result refuse(char why[STORE_WHY], const char *reason) {
     snprintf(why, STORE_WHY, "%s", reason);
@@ -155,6 +157,11 @@ templates_result database_add(database_writer *w, const store_item *item, const 
     if (there == TEMPLATES_FAILED) return there;
     if (there == TEMPLATES_DONE) return refuse(why, KNOWN);
     return store_add(w->added, item, row, why) ? TEMPLATES_DONE : TEMPLATES_REFUSED;
+}
+
+templates_result database_add_decoders(database_writer *w, const char *names, char why[STORE_WHY]) {
+    if (store_join_decoders(w->meta.jpeg, names)) return TEMPLATES_DONE;
+    return refuse(why, "as decoders of JPEG files these are none, or too many");
 }
 
 /* A template that waits to be removed. */
@@ -330,6 +337,14 @@ static int store_threshold(database_writer *w) {
                  &w->reason);
 }
 
+/* By what the pictures of those that have a number were decoded. */
+static int store_decoders(database_writer *w) {
+    size_t i = 0;
+    while (i < store_count(w->added) && !w->numbers[i]) i++;
+    if (i == store_count(w->added) || strcmp(w->meta.jpeg, database_info(w->d)->jpeg) == 0) return 1;
+    return database_keep_decoders(database_connection(w->d), w->meta.model, w->meta.models, w->meta.jpeg, &w->reason);
+}
+
 static size_t piece(size_t first, size_t count) { return count - first < TOGETHER ? count - first : TOGETHER; }
 
 /* All that waits, within the transaction. */
@@ -346,7 +361,7 @@ static int store_all(database_writer *w) {
         for (int m = 0; m < meta->models; start += meta->model[m++].dim)
             if (!copy_some(w, i, piece(i, adds), m, start)) return 0;
     }
-    return !w->set_threshold || store_threshold(w);
+    return store_decoders(w) && (!w->set_threshold || store_threshold(w));
 }
 
 /* --- commit ------------------------------------------------------------------------------------------------------- */

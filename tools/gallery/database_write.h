@@ -14,6 +14,7 @@ void database_writer_close(database_writer *w);
 const store_meta *database_writer_info(const database_writer *w);
 templates_result database_find(database_writer *w, const char *id, const char **identity, char why[STORE_WHY]);
 templates_result database_add(database_writer *w, const store_item *item, const void *row, char why[STORE_WHY]);
+templates_result database_add_decoders(database_writer *w, const char *names, char why[STORE_WHY]);
 templates_result database_remove(database_writer *w, const char *id, char why[STORE_WHY]);
 templates_result database_remove_identity(database_writer *w, const char *identity, size_t *removed,
                                           char why[STORE_WHY]);

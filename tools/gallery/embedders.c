@@ -80,7 +80,8 @@ static int take_embedders(embedder_list *l, text *why) {
         "ELSE 2 END AS role, e.threshold, g.precision = 'fp16', a.fingerprint, a.network, a.preset, a.precision, "
         "a.dim, b.fingerprint, b.network, b.preset, b.precision, b.dim, "
         "(SELECT count(*) FROM reid.failure f WHERE f.embedder_id = e.embedder_id), "
-        "(SELECT count(*) FROM reid.claim c WHERE c.embedder_id = e.embedder_id) "
+        "(SELECT count(*) FROM reid.claim c WHERE c.embedder_id = e.embedder_id), "
+        "array_to_string(a.jpeg || b.jpeg, ', ') "
         "FROM reid.gallery g CROSS JOIN reid.embedder e JOIN reid.model a ON a.model_id = e.model_a "
         "LEFT JOIN reid.model b ON b.model_id = e.model_b ORDER BY role, e.embedder_id", NULL, 0, 0, why);
     if (!r) return 0;
@@ -97,6 +98,7 @@ static int take_embedders(embedder_list *l, text *why) {
         take_model(&e->makers, r, i, 9);
         e->failed = count_at(r, i, 14);
         e->claimed = count_at(r, i, 15);
+        store_join_decoders(e->makers.jpeg, field(r, i, 16));
     }
     pq_free(r);
     return l->at ? 1 : text_no_memory(why);
@@ -331,7 +333,7 @@ int embedders_rows(embedder_list *l, const embedder *one, const embedder *other,
     const embedder *both[] = {one, other};
     text why = TEXT_INIT, sql = TEXT_INIT;
     pq_number after = pq_number_of(0);
-    size_t both_dims = (size_t)(one->makers.dim + other->makers.dim);
+    size_t both_dims = (size_t)one->makers.dim + (size_t)other->makers.dim;
     float *values = need_array(both_dims, sizeof *values);
     uint16_t *half = values ? need_array(both_dims, sizeof *half) : NULL;
     rows_sql(&sql, both);

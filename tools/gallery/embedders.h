@@ -10,7 +10,7 @@ typedef enum embedder_role { EMBEDDER_NOW, EMBEDDER_BEFORE, EMBEDDER_OTHER } emb
 typedef struct embedder {
     int id;
     embedder_role role;
-    store_meta makers;                     /* with its threshold */
+    store_meta makers;                     /* with its threshold and decoders of JPEG files */
     size_t rows, missing, failed, claimed; /* templates; failed and claimed ones are missing, too */
 } embedder;
 

@@ -158,6 +158,7 @@ static int open_store(gallery *g, const gallery_request *r, const models *all) {
     store_meta ours;
     makers_of_models(all, &ours);
     int good = s && makers_agree(store_info(s), r->path, &ours, all, NULL) && take_store(g, s) && is_filled(g, r);
+    if (good) makers_note_decoders(store_info(s)->jpeg, r->path, jpeg_decoder_name(r->decode.jpeg), NULL);
     store_close(s);
     return good;
 }

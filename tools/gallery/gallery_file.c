@@ -25,6 +25,14 @@ static void read_name(json *j, char *out, size_t size) {
     text_free(&value);
 }
 
+static void read_decoders(json *j, char to[STORE_JPEG]) {
+    text names = TEXT_INIT;
+    to[0] = 0;
+    if (json_string(j, &names) && (strlen(names.s) != names.len || !store_join_decoders(to, names.s)))
+        json_fail(j, "a decoder of JPEG files that is none");
+    text_free(&names);
+}
+
 static void read_model(json *j, store_model *m, meta *of) {
     text key = TEXT_INIT;
     double dim = 0;
@@ -105,7 +113,7 @@ static int read_meta(const text *file, gallery_file *f, meta *m, text *why) {
         else if (strcmp(key.s, "rows") == 0) json_number(&j, &m->rows);
         else if (strcmp(key.s, "dim") == 0) json_number(&j, &m->dim);
         else if (strcmp(key.s, "models") == 0) read_models(&j, f, m);
-        else if (strcmp(key.s, "jpeg") == 0) read_name(&j, f->jpeg, sizeof f->jpeg);
+        else if (strcmp(key.s, "jpeg") == 0) read_decoders(&j, f->jpeg);
         else if (strcmp(key.s, "cameras") == 0) read_cameras(&j, f);
         else if (strcmp(key.s, "times") == 0) read_times(&j, f);
         else if (strcmp(key.s, "identities") == 0) read_identities(&j, f);

@@ -6,7 +6,7 @@
 
 typedef struct gallery_file {
     store_meta makers;
-    char jpeg[32]; /* what decoded JPEG files for it; "": it does not say */
+    char jpeg[STORE_JPEG]; /* what decoded JPEG files for it, as store_meta has it; "": it does not say */
     float *rows; /* count × columns */
     size_t count, columns;
     char **ids, **identities, **cameras; /* no cameras or times: none are known */

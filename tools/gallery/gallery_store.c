@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 enum { SECTOR = 4096, RECORD_HEAD = 16, TEMPLATE_HEAD = 32, HEADER_BYTES = 256, HEADER_EVERY = 1 << 20 };
-enum { TEMPLATE = 1, REMOVAL, THRESHOLD, HEADER };
+enum { TEMPLATE = 1, REMOVAL, THRESHOLD, HEADER, DECODER };
 enum { MAX_RECORD = TEMPLATE_HEAD + 4 * STORE_MAX_DIM + 4 * STORE_MAX_TEXT + 8, BUFFER = 1 << 20 };
 static const char MAGIC[8] = {'r', 'e', 'i', 'd', 'g', 'a', 'l', '\n'};
 
@@ -183,6 +183,57 @@ static const unsigned char *view_at(view *v, uint64_t place, size_t size, char w
         v->have += (size_t)n;
     }
     return v->bytes;
+}
+
+/* --- decoders of JPEG files --------------------------------------------------------------------------------------- */
+
+static int is_decoder(const char *name, size_t length) {
+    if (length < 1 || length >= STORE_DECODER || name[0] == ' ' || name[length - 1] == ' ') return 0;
+    for (size_t i = 0; i < length; i++)
+        if (name[i] < 0x20 || name[i] > 0x7e || name[i] == ',') return 0;
+    return 1;
+}
+
+/* The place of the next name, behind one of this length; NULL: what follows is none. */
+static const char *behind_decoder(const char *name, size_t length) {
+    name += length;
+    if (!*name) return name;
+    return name[1] == ' ' && name[2] ? name + 2 : NULL;
+}
+
+/* One name among the others, which are in order. Returns 0 when there are enough. */
+static int join_decoder(char to[STORE_JPEG], const char *name, size_t length) {
+    size_t end = strlen(to), place = end;
+    int count = 0;
+    for (size_t at = 0, n; at < end; at += n + 2, count++) {
+        n = strcspn(to + at, ",");
+        int order = strncmp(name, to + at, n < length ? n : length);
+        if (order == 0 && n == length) return 1;
+        if (place == end && (order < 0 || (order == 0 && length < n))) place = at;
+    }
+    if (count == STORE_DECODERS) return 0;
+    if (place < end) {
+        memmove(to + place + length + 2, to + place, end - place + 1);
+        memcpy(to + place + length, ", ", 2);
+    } else {
+        if (end) memcpy(to + end, ", ", 2), place += 2;
+        to[place + length] = 0;
+    }
+    memcpy(to + place, name, length);
+    return 1;
+}
+
+int store_join_decoders(char to[STORE_JPEG], const char *names) {
+    char joined[STORE_JPEG];
+    memcpy(joined, to, sizeof joined);
+    for (const char *at = names; *at;) {
+        size_t n = strcspn(at, ",");
+        if (!is_decoder(at, n) || !join_decoder(joined, at, n)) return 0;
+        at = behind_decoder(at, n);
+        if (!at) return 0;
+    }
+    memcpy(to, joined, sizeof joined);
+    return 1;
 }
 
 /* --- the head of the file ----------------------------------------------------------------------------------------- */
@@ -379,6 +430,16 @@ static int header_agrees(const store_meta *meta, const unsigned char *payload) {
     return memcmp(ours, wanted, sizeof ours) == 0;
 }
 
+/* One name, and zeros up to the end, of which there is one at least. */
+static int is_decoder_record(const record *r) {
+    const char *name = (const char *)r->payload;
+    size_t n = strnlen(name, r->size);
+    if (n == r->size || rounded(n + 1) != r->size || !is_decoder(name, n)) return 0;
+    while (n < r->size)
+        if (name[n++]) return 0;
+    return 1;
+}
+
 /* What a checksum cannot vouch for: that whoever wrote the record was a gallery's writer. */
 static int record_is_sound(const store_meta *meta, const record *r) {
     size_t length[4], text;
@@ -390,6 +451,7 @@ static int record_is_sound(const store_meta *meta, const record *r) {
                !memchr(r->payload + text, 0, length[0] + length[1] + length[2] + length[3]);
     case REMOVAL: return r->size && r->payload[0] && memchr(r->payload + r->size - 8, 0, 8) != NULL;
     case HEADER: return r->size == HEADER_BYTES && header_agrees(meta, r->payload);
+    case DECODER: return is_decoder_record(r);
     default: return r->type == THRESHOLD && r->size == 8;
     }
 }
@@ -543,6 +605,10 @@ static int take(gallery_store *s, const record *r, char why[STORE_WHY]) {
     } else if (r->type == THRESHOLD) {
         memcpy(&s->meta.threshold, r->payload, 8);
         if (isinf(s->meta.threshold)) return fail(why, "its threshold is infinite");
+    } else if (r->type == DECODER) {
+        if (!s->layout->header_record) return fail(why, "it makes no sense"); /* version 1 has no such records */
+        if (!store_join_decoders(s->meta.jpeg, (const char *)r->payload))
+            return fail(why, "it is one decoder of JPEG files too many");
     }
     return 1;
 }
@@ -843,6 +909,38 @@ int store_set_threshold(gallery_store *s, double threshold, char why[STORE_WHY])
     return 1;
 }
 
+/* Where the gallery has not got it yet. A file of version 1 is left without, because the programs that it may be for
+   would refuse such a record. */
+static int add_decoder(gallery_store *s, const char *name, size_t length, char why[STORE_WHY]) {
+    char joined[STORE_JPEG];
+    memcpy(joined, s->meta.jpeg, sizeof joined);
+    join_decoder(joined, name, length);
+    if (strcmp(joined, s->meta.jpeg) == 0) return 1;
+    if (!s->in_memory) {
+        if (!s->layout->header_record) return 1;
+        unsigned char *payload = begin_record(s, DECODER, rounded(length + 1), why);
+        if (!payload) return 0;
+        memcpy(payload, name, length);
+        end_record(s);
+    }
+    memcpy(s->meta.jpeg, joined, sizeof joined);
+    return 1;
+}
+
+int store_add_decoders(gallery_store *s, const char *names, char why[STORE_WHY]) {
+    char joined[STORE_JPEG];
+    memcpy(joined, s->meta.jpeg, sizeof joined);
+    if (!store_join_decoders(joined, names))
+        return fail(why, "names of decoders of JPEG files have 1 to %d characters, and a gallery has up to %d",
+                    STORE_DECODER - 1, STORE_DECODERS);
+    for (const char *at = names; *at;) {
+        size_t n = strcspn(at, ",");
+        if (!add_decoder(s, at, n, why)) return 0;
+        at = behind_decoder(at, n);
+    }
+    return 1;
+}
+
 /* The end mark of this sequence: the older of the two gets the new end. */
 static int write_mark(int fd, const layout *l, uint64_t sequence, uint64_t end, uint64_t records,
                       char why[STORE_WHY]) {
@@ -1013,13 +1111,14 @@ static int write_anew(gallery_store *s, char why[STORE_WHY]) {
     gallery_store *to = new_store(s->path, &s->host, why);
     if (!to) return 0;
     to->meta = s->meta;
+    to->meta.jpeg[0] = 0; /* until they are written */
     to->layout = NEWEST;
     to->sequence = 1, to->end = to->tail = NEWEST->first;
     to->next_header = to->end + HEADER_EVERY;
     to->fd = open_temporary(s->path, 0, 0600, &name, why);
     int opened = to->fd >= 0;
     int good = opened && keep_rights(s->fd, to->fd, why) && write_head(to->fd, &s->meta, why) &&
-               copy_records(s, to, why);
+               store_add_decoders(to, s->live ? s->meta.jpeg : "", why) && copy_records(s, to, why);
     if (good) {
         int result;
         UNINTERRUPTED(result, rename(name, s->path));

@@ -16,8 +16,11 @@
                         type 2, a removal: the id of a template; zeros
                         type 3, a new threshold: f64, NaN for none
                         type 4, the header's first 256 bytes: one per MiB of records, so that records alone can be read
-   Version 1 had one header, sectors of 512 bytes and no type 4: header, end marks at 512 and 1024, records from 1536.
-   It is read and added to as it is; compacting makes version 2 of it.
+                        type 5, a decoder of JPEG files, from which templates of the file may come: its name, 1 to 31
+                            characters of ASCII from 0x20 to 0x7e without a comma, no space first or last; zeros, at
+                            least one. Up to 4 names in a file; one that is not there is not known
+   Version 1 had one header, sectors of 512 bytes and no types 4 and 5: header, end marks at 512 and 1024, records from
+   1536. It is read and added to as it is, without names of decoders; compacting makes version 2 of it.
    A checksum starts from h = its block's place in the file; every 8 bytes w before and after it (it counts as 0) do
    h = (h ^ w) * 0x9e3779b97f4a7c15, h ^= h >> 32. So a change within 8 bytes never goes unseen.
 
@@ -32,6 +35,7 @@
 #include <stdint.h>
 
 enum { STORE_MODELS = 2, STORE_MAX_DIM = 65536, STORE_MAX_TEXT = 65535, STORE_WHY = 1024 };
+enum { STORE_DECODERS = 4, STORE_DECODER = 32, STORE_JPEG = STORE_DECODERS * (STORE_DECODER + 1) };
 #define STORE_NO_TIME INT64_MIN
 
 /* What the embeddings are made of; texts end with a 0. */
@@ -44,6 +48,8 @@ typedef struct store_meta {
     store_model model[STORE_MODELS];
     int models, dim, halves; /* dim: of all models together */
     double threshold;        /* NAN: none */
+    char jpeg[STORE_JPEG];   /* by what the JPEG files behind the templates were decoded, as far as it is known: names
+                                in order with ", " between them; "": unknown */
 } store_meta;
 
 /* One template. Texts may hold any byte but 0; "" stands for an unknown camera or source. */
@@ -61,7 +67,12 @@ typedef struct store_host {
     int (*stopped)(void);              /* 1: give up, asked for now and then */
 } store_host;
 
-/* Makes an empty gallery; a file that is there already is left alone. These return 0 with the reason in why. */
+/* Adds names, with ", " between them, to those of `to`. Returns 0, and leaves them as they are, when one is no name of
+   a decoder, or when there would be more than STORE_DECODERS. */
+int store_join_decoders(char to[STORE_JPEG], const char *names);
+
+/* Makes an empty gallery, which has no decoders whatever meta says; a file that is there already is left alone. These
+   return 0 with the reason in why. */
 int store_create(const char *path, const store_meta *meta, char why[STORE_WHY]);
 
 /* Reads the gallery as it is at this moment and checks all of it. rows: also keep the embeddings. NULL on failure. */
@@ -81,6 +92,8 @@ int store_settle(gallery_store *s, char why[STORE_WHY]);
 int store_add(gallery_store *s, const store_item *item, const void *row, char why[STORE_WHY]);
 int store_remove(gallery_store *s, const char *id, char why[STORE_WHY]);
 int store_set_threshold(gallery_store *s, double threshold, char why[STORE_WHY]);
+/* What is added may come from JPEG files that were decoded by these, as store_join_decoders takes them. */
+int store_add_decoders(gallery_store *s, const char *names, char why[STORE_WHY]);
 /* Everything since the last commit is on disk when this returns 1. When it returns 0, the gallery is what it was before
    (only if the disk refuses the new end mark and then the old one, too, all of the commit may be seen). */
 int store_commit(gallery_store *s, char why[STORE_WHY]);
@@ -114,9 +127,10 @@ typedef struct store_report {
 int store_verify(const char *path, const store_host *host, store_damage_fn fn, void *user, store_report *report,
                  store_meta *meta, char why[STORE_WHY]);
 
-/* Rewrites the file without what was removed, with the mode and, where that is allowed, the owner of the old one.
-   salvage: leaves out damaged records, too, instead of refusing, and does without header and end marks if any copy of
-   the header can be read; fn hears of each. Both tell how many templates are in the new file. */
+/* Rewrites the file without what was removed, and without decoders if no template is left, with the mode and, where
+   that is allowed, the owner of the old one. salvage: leaves out damaged records, too, instead of refusing, and does
+   without header and end marks if any copy of the header can be read; fn hears of each. Both tell how many templates
+   are in the new file. */
 int store_compact(const char *path, int salvage, const store_host *host, store_damage_fn fn, void *user, size_t *kept,
                   char why[STORE_WHY]);
 

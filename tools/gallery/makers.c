@@ -54,6 +54,11 @@ void makers_note_decoders(const char *theirs, const char *path, const char *ours
                 shown(path), theirs, owner ? shown(owner) : "now", ours);
 }
 
+void makers_note_mixture(const char *theirs, const char *path) {
+    if (!strchr(theirs, ',')) return;
+    say_warning("%s: its JPEG pictures were decoded by %s: scores among them shift slightly", shown(path), theirs);
+}
+
 int row_is_unit(const store_meta *makers, const float *row, text *why) {
     for (int m = 0; m < makers->models; row += makers->model[m++].dim) {
         double sum = 0;

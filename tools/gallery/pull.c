@@ -24,7 +24,7 @@ static const void *row_of(const gallery_store *s, size_t at) {
 static int fill(const gallery_store *from, const char *name, char why[STORE_WHY]) {
     char reason[STORE_WHY - 80] = "";
     gallery_store *to = store_write(name, &GALLERY_HOST, why);
-    int good = to != NULL;
+    int good = to && (!store_count(from) || store_add_decoders(to, store_info(from)->jpeg, why));
     for (size_t i = 0; good && i < store_count(from); i++) {
         store_item item = store_at(from, i);
         good = !interrupted() || fail(why, "interrupted");

@@ -308,6 +308,15 @@ static int waits_for_disk(const pushing *p) {
     return behind == store_count(p->from) || behind - p->safe >= SAFE_TOGETHER;
 }
 
+/* What the file knows of its decoders goes with every transaction that has some of its templates: the server may have
+   lost the one that said so first. */
+static int keep_decoders(pushing *p, int n) {
+    const char *ours = p->meta->jpeg;
+    for (size_t i = 0; i < p->count && !n; i++) n = p->fates[i] == EQUAL;
+    if (!n || !*ours || strcmp(ours, database_info(p->db)->jpeg) == 0) return 1;
+    return database_keep_decoders(p->c, p->meta->model, p->meta->models, ours, &p->why);
+}
+
 /* One try. Others may have stored the same ids or identities, or removed these, since they were looked up: they are
    looked up again then, as they are after a server has come back. */
 static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
@@ -320,6 +329,7 @@ static outcome try_push(pushing *p, int first_time, uint32_t *asked) {
     int unknown = 0, losses = database_losses(p->db);
     int n = good ? decide_fates(p, first_time) : -1;
     good = n == 0 || (n > 0 && name_identities(p, asked) && copy_all(p, n));
+    good = good && keep_decoders(p, n);
     if (good && database_commit(p->db, &unknown, &p->why)) return DONE;
     char state[6];
     memcpy(state, pq_state(p->c), sizeof state);
@@ -492,6 +502,7 @@ static int open_all(pushing *p) {
         return 0;
     }
     compare_thresholds(p);
+    makers_note_decoders(p->meta->jpeg, p->r->path, theirs->jpeg, p->r->url);
     size_t dim = (size_t)p->meta->dim;
     p->c = database_connection(p->db);
     p->past = need_zeroed(store_count(p->from), sizeof *p->past);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "gallery/database.h"
+#include "gallery/makers.h"
 #include "gallery/pq_binary.h"
 #include "reid.h"
 
@@ -28,6 +29,7 @@ struct reembed {
     size_t made, failed;
     text missing, claim; /* SQL: what tells a template t without a row; how templates are claimed */
     char name[128];
+    char theirs[STORE_JPEG]; /* by what the JPEG files behind the rows that are there were decoded */
 };
 
 /* --- transactions ------------------------------------------------------------------------------------------------- */
@@ -92,6 +94,16 @@ static int transact(reembed *w, step_fn step, void *user) {
 
 /* --- registering -------------------------------------------------------------------------------------------------- */
 
+static int take_decoders(reembed *w, const store_model *m, text *why) {
+    const pq_argument a[] = {pq_text(m->fingerprint)};
+    pq_result *r = pq_ask(w->c, "SELECT array_to_string(jpeg, ', ') FROM reid.model WHERE fingerprint = $1", a, 1, 0,
+                          why);
+    int good = r && store_join_decoders(w->theirs, pq_field(r, 0, 0, NULL));
+    if (r && !good) text_puts(why, "is damaged: what it calls a decoder of JPEG files is none, or it has too many");
+    pq_free(r);
+    return good;
+}
+
 /* Numbers of the models, and the embedder that they make up. */
 static int register_models(reembed *w, text *why) {
     pq_number ids[STORE_MODELS] = {{""}, {""}};
@@ -105,6 +117,7 @@ static int register_models(reembed *w, text *why) {
         if (!r) return 0;
         ids[i] = pq_number_of(pq_number_at(r, 0, 0));
         pq_free(r);
+        if (!take_decoders(w, m, why)) return 0;
     }
     const pq_argument both[] = {pq_text(ids[0].s), {w->makers.models > 1 ? ids[1].s : NULL, -1}};
     const char *find = "SELECT embedder_id FROM reid.embedder WHERE model_a = $1::int "
@@ -178,7 +191,9 @@ static int begin(reembed *w) {
     good = (good && connect_to(w, &why)) || say_failure(w, &why);
     if (good) w->makers.halves = database_info(w->d)->halves;
     text_free(&why);
-    return good && write_statements(w) && transact(w, register_all, NULL);
+    good = good && write_statements(w) && transact(w, register_all, NULL);
+    if (good) makers_note_decoders(w->theirs, w->url, w->makers.jpeg, NULL);
+    return good;
 }
 
 reembed *reembed_open(const reembed_request *r) {
@@ -366,22 +381,23 @@ static void put_row(text *t, const store_model *m, int halves, const float *valu
 /* The rows of model number m, which begin at `column` of all, but for those that are there: of a model that belongs to
    another embedder, too. */
 static int copy_rows(reembed *w, writing *k, int m, size_t column, text *why) {
-    const store_model *model = &w->makers.model[m];
-    uint16_t *half = mem_array((size_t)model->dim, sizeof *half);
+    const store_model *by = &w->makers.model[m];
+    uint16_t *half = mem_array((size_t)by->dim, sizeof *half);
+    int rows = 0;
     text sql = TEXT_INIT;
     text_clear(&k->rows);
     binary_begin(&k->rows);
     for (size_t i = 0; half && i < k->b->count; i++)
         if (k->ours[i] == 1 && !k->b->at[i].failure)
-            put_row(&k->rows, model, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
-                    k->b->at[i].template_id);
+            rows++, put_row(&k->rows, by, w->makers.halves, k->b->rows + i * (size_t)w->makers.dim + column, half,
+                            k->b->at[i].template_id);
     binary_end(&k->rows);
     text_printf(&sql, "COPY reid.embedding_%s (template_id, half, row) FROM STDIN (FORMAT binary)",
-                model->fingerprint);
+                by->fingerprint);
     int good = half && !text_failed(&k->rows) && !text_failed(&sql);
     if (!good) text_no_memory(why);
     good = good && pq_copy_in(w->c, sql.s, why) && pq_copy_put(w->c, k->rows.s, k->rows.len, why) &&
-           pq_copy_end(w->c, why);
+           pq_copy_end(w->c, why) && (!rows || database_keep_decoders(w->c, by, 1, w->makers.jpeg, why));
     free(half);
     text_free(&sql);
     return good;

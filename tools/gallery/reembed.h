@@ -29,7 +29,7 @@ typedef struct reembed reembed;
 
 typedef struct reembed_request {
     const char *url;
-    const store_meta *makers; /* the models, as they are registered if they are not yet */
+    const store_meta *makers; /* the models, as they are registered if they are not yet; jpeg: what decodes here */
     double lease;             /* seconds without a sign of life after which the worker counts as dead */
 } reembed_request;
 

@@ -106,6 +106,10 @@ templates_result templates_add(templates *t, const store_item *item, const void 
     return t->base ? database_add(t->base, item, row, why) : of_file(store_add(t->file, item, row, why));
 }
 
+templates_result templates_add_decoders(templates *t, const char *names, char why[STORE_WHY]) {
+    return t->base ? database_add_decoders(t->base, names, why) : of_file(store_add_decoders(t->file, names, why));
+}
+
 templates_result templates_remove(templates *t, const char *id, char why[STORE_WHY]) {
     return t->base ? database_remove(t->base, id, why) : of_file(store_remove(t->file, id, why));
 }

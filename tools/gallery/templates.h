@@ -25,14 +25,17 @@ int templates_create(const char *place, const store_meta *meta);
 templates *templates_change(const char *place);
 /* NULL is allowed. */
 void templates_close(templates *t);
+/* With the decoders that were added, also before they are stored. */
 const store_meta *templates_info(const templates *t);
 
 /* DONE: the id is in the gallery, and its identity, which is valid until the next call, is in *identity. REFUSED: it is
    not. FAILED: with the reason in why. */
 templates_result templates_find(templates *t, const char *id, const char **identity, char why[STORE_WHY]);
 
-/* store_add, store_remove and store_set_threshold; the reason is in why unless it is DONE. */
+/* store_add, store_add_decoders, store_remove and store_set_threshold; the reason is in why unless it is DONE. Decoders
+   are stored with templates that were added, not alone. */
 templates_result templates_add(templates *t, const store_item *item, const void *row, char why[STORE_WHY]);
+templates_result templates_add_decoders(templates *t, const char *names, char why[STORE_WHY]);
 templates_result templates_remove(templates *t, const char *id, char why[STORE_WHY]);
 templates_result templates_set_threshold(templates *t, double threshold, char why[STORE_WHY]);
 /* Every template of an identity; DONE also if there is none. */

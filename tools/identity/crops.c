@@ -42,11 +42,20 @@ static int take_makers(crops *c, const store_meta *makers, const char *path, con
     return 1;
 }
 
+/* Warns of other decoders of JPEG files than the first ones that are known. */
+static void take_decoders(crops *c, const char *jpeg, const char *path) {
+    if (!*jpeg) return;
+    makers_note_decoders(jpeg, path, c->jpeg, c->jpeg_of);
+    if (*c->jpeg) return;
+    makers_note_mixture(jpeg, path);
+    memcpy(c->jpeg, jpeg, sizeof c->jpeg);
+    c->jpeg_of = path;
+}
+
 static int add_file(crops *c, const char *path, const char *first) {
     gallery_file f;
     int good = gallery_file_read(&f, path) && take_makers(c, &f.makers, path, first);
-    if (good) makers_note_decoders(f.jpeg, path, c->jpeg, first);
-    if (good && !c->jpeg[0]) memcpy(c->jpeg, f.jpeg, sizeof c->jpeg);
+    if (good) take_decoders(c, f.jpeg, path);
     for (size_t i = 0; i < f.count && good; i++) {
         float *row = add_crop(c, f.ids[i], f.identity_count ? f.identities[i] : NULL);
         good = row != NULL;
@@ -61,6 +70,7 @@ static int add_gallery(crops *c, const char *path, const char *first) {
     if (!s) return 0;
     const store_meta *meta = store_info(s);
     int good = take_makers(c, meta, path, first);
+    if (good) take_decoders(c, meta->jpeg, path);
     for (size_t i = 0; i < store_count(s) && good; i++) {
         size_t at = i * (size_t)meta->dim;
         store_item item = store_at(s, i);

@@ -17,7 +17,8 @@ typedef struct crops {
     crop_place *by_id;      /* [count], in the order of ids */
     size_t count, id_cap, identity_cap, row_cap;
     int dim;
-    char jpeg[32];          /* what decoded JPEG files for the first file that says so; "": none does */
+    char jpeg[STORE_JPEG];  /* what decoded JPEG files for the first file that says so; "": none does */
+    const char *jpeg_of;    /* that file */
     store_meta makers;      /* its threshold is that of the galleries; NAN: they have none, or several */
 } crops;
 

@@ -268,6 +268,7 @@ static int open_files(eval_set *set, const eval_request *r, sources *from) {
         good = makers_agree(&file[0].makers, from->embeddings[0], &file[1].makers, NULL, from->embeddings[1]);
     if (good && from->files == 2)
         makers_note_decoders(file[0].jpeg, from->embeddings[0], file[1].jpeg, from->embeddings[1]);
+    else if (good) makers_note_mixture(file[0].jpeg, from->embeddings[0]);
     if (good) good = r->labels || from->folder || from->labels ? label_by_request(set, r, from)
                                                : label_by_ids(set, r, file, from->files);
     if (good && ids_differ(&set->labels)) {

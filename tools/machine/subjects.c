@@ -55,7 +55,7 @@ static int open_model(findings *f, models *all, const reid_desc *desc) {
 typedef struct gallery_facts {
     store_meta makers;
     size_t rows, identities; /* identities: 0 where nobody has counted them */
-    char jpeg[32];
+    char jpeg[STORE_JPEG];
     int is_folder;
 } gallery_facts;
 
@@ -63,6 +63,7 @@ static int read_templates(const char *place, gallery_facts *to) {
     gallery_store *s = templates_read(place, 0);
     if (!s) return 0;
     to->makers = *store_info(s);
+    memcpy(to->jpeg, to->makers.jpeg, sizeof to->jpeg);
     to->rows = store_count(s), to->identities = store_identity_count(s);
     store_close(s);
     return 1;
@@ -73,7 +74,7 @@ static int read_rows(const char *path, gallery_facts *to) {
     int good = gallery_file_read(&file, path);
     to->makers = file.makers, to->rows = file.count;
     to->makers.threshold = (double)NAN;
-    snprintf(to->jpeg, sizeof to->jpeg, "%s", file.jpeg);
+    memcpy(to->jpeg, file.jpeg, sizeof to->jpeg);
     gallery_file_free(&file);
     return good;
 }

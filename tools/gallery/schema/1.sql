@@ -29,7 +29,8 @@ CREATE TABLE reid.model (
     network     text NOT NULL CHECK (octet_length(network) < 33),
     preset      text NOT NULL CHECK (octet_length(preset) < 33),
     precision   text NOT NULL CHECK (octet_length(precision) < 9),
-    dim         int  NOT NULL CHECK (dim BETWEEN 1 AND 16000) -- of halfvec at most
+    dim         int  NOT NULL CHECK (dim BETWEEN 1 AND 16000), -- of halfvec at most
+    jpeg        text[] NOT NULL DEFAULT '{}' CHECK (cardinality(jpeg) < 5) -- see add_decoders
 );
 
 -- One model, or an ensemble of two whose scores are combined. The threshold of the score belongs to it.
@@ -144,6 +145,13 @@ BEGIN
     RETURN ours;
 END $$;
 
+-- JPEG files behind a model's embeddings may have been decoded by these, which shifts scores: said in the transaction
+-- that stores the embeddings. Nobody waits for this row once it has the names.
+CREATE FUNCTION reid.add_decoders(fingerprint text, names text[]) RETURNS void LANGUAGE sql AS $$
+    UPDATE reid.model m SET jpeg = ARRAY(SELECT DISTINCT n COLLATE "C" FROM unnest(m.jpeg || names) AS n ORDER BY 1)
+    WHERE m.fingerprint = add_decoders.fingerprint AND NOT m.jpeg @> names
+$$;
+
 -- Rights: who is a reid_reader can search, a reid_writer also adds and removes templates and sets the threshold; models
 -- and tables belong to who made the gallery. Roles are the whole server's, and not everybody may make them: whoever
 -- does so later calls this again, as add_model does for new tables.
@@ -164,6 +172,7 @@ BEGIN
         || ' TO reid_writer';
     GRANT INSERT ON reid.decision TO reid_writer;
     GRANT UPDATE (threshold) ON reid.embedder TO reid_writer;
+    GRANT UPDATE (jpeg) ON reid.model TO reid_writer;
     GRANT INSERT, UPDATE, DELETE ON reid.worker, reid.claim, reid.failure TO reid_writer;
     GRANT UPDATE (source) ON reid.template TO reid_writer; -- without it, claiming could not skip what others lock
     GRANT USAGE ON SEQUENCE reid.template_template_id_seq TO reid_writer; -- numbers for rows that are copied in
