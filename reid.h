@@ -3759,8 +3759,10 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
 #endif
 
+#if defined(REID__VECTORS) || defined(REID__NEON)
 /* Of four words of a picture's bytes the first three bytes each, and nothing. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
+#endif
 #ifdef REID__VECTORS
 #define REID__TRIPLES(to, from)                                                                                        \
     _mm_storeu_si128((__m128i *)(void *)(to), _mm_shuffle_epi8(REID__ILOAD4(from), REID__ILOAD4(reid__three_of_four)))
