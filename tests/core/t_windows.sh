@@ -5,7 +5,8 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 out=$PWD/build/tests/t_windows
-mkdir -p "$out/include" || exit 1
+rm -rf "$out/tmp"
+mkdir -p "$out/include" "$out/tmp" || exit 1
 . tests/lib/check.sh
 
 PATH=$PATH:/usr/lib/wine # where Debian's package has it
@@ -14,6 +15,7 @@ cc=x86_64-w64-mingw32-gcc log=$out/log
     echo 'skipped: no compiler for Windows or no wine, and they could not be installed'
     exit 77
 }
+export TMPDIR="$out/tmp" # wine leaves a folder there when its server is ended
 export WINEPREFIX="$out/wine" WINEDEBUG=-all WINEDLLOVERRIDES='winemenubuilder.exe,mscoree,mshtml=d'
 trap 'wineserver -k' EXIT # of this folder alone
 
