@@ -120,10 +120,10 @@ plant conv "bf16 cut off, not rounded" \
 plant conv "sums of other blocks that are not waited for" 's/^    block_barrier();$/    __syncthreads();/'
 plant conv "sums of other blocks behind a barrier that releases nothing" \
     's/^    reid_cluster_arrive();$/    reid_cluster_arrive_relaxed();/' REID_EMULATOR_CHECK=1
-plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER \/ 4; k++/k < (SPLIT - 1) * TOGETHER \/ 4; k++/' \
+plant conv "a part of K in memory that is not added" 's/k < SPLIT \* TOGETHER/k < (SPLIT - 1) * TOGETHER/' \
     REID_EMULATOR_ARCH=80
-plant conv "parts of K in memory, all in the place of the first" 's/(sum_t \*)out + ((long long)part \* pixels + m)/(sum_t *)out + (m)/' \
-    REID_EMULATOR_ARCH=80
+plant conv "parts of K in memory, all in the place of the first" \
+    's/(sum_t \*)out + ((long long)part \* pixels + m)/(sum_t *)out + (m)/' REID_EMULATOR_ARCH=80
 plant conv "a block leaves whose sums are still read" 's/block_meeting(); \/\* shared memory goes.*//'
 plant wgmma "no fence before the products" 's/^ *reid_wgmma_fence();$//'
 plant image "a fused multiply-add where a window begins" \

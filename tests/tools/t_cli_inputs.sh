@@ -121,8 +121,8 @@ says 'harmed.jpg: damaged JPEG (Huffman table)'
 says 'dark.pgm: .*largest value'
 says 'wrap.ppm: damaged PPM'
 
-# Progressive JPEG files of 25 million grey pixels, a bit for each block: decoding one takes 300 MB, and four decoders do
-# not do it at the same time. AddressSanitizer needs more addresses. Without those bits a file is refused.
+# Progressive JPEG files of 25 million grey pixels, a bit for each block: decoding one takes 300 MB, and four decoders
+# do not do it at the same time. AddressSanitizer needs more addresses. Without those bits a file is refused.
 mkdir few
 {
     printf '\377\330\377\333\0\103\0'

@@ -7,7 +7,8 @@
       tools/pictures/stb_image_impl.c tools/pictures/boxes.c tools/pictures/boxes_csv.c tools/pictures/boxes_json.c
       tools/pictures/inputs.c tools/base/csv.c tools/base/json.c tools/base/files.c tools/base/text.c
       tools/base/memory.c tools/base/say.c tools/base/clock.c tools/base/when.c tools/base/crc32.c
-      tools/base/file_kind.c tools/base/threads.c tools/base/source.c -o build/t_review_album -lcmocka -lm -lpthread -ldl */
+      tools/base/file_kind.c tools/base/threads.c tools/base/source.c -o build/t_review_album -lcmocka -lm -lpthread
+      -ldl */
 #include "review/album.h"
 
 #include "base/files.h"
