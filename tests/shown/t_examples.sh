@@ -338,7 +338,7 @@ mkdir "$scratch/exact"
 cp "$root/reid.h" "$scratch/exact/"
 { # its declarations and the headers that its implementation needs, which programs may count on; or all of it
     printf '#ifndef EXACT\n#undef REID_IMPLEMENTATION\n#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n'
-    grep '^#include <' "$root/reid.h" | grep -v -e intrin -e arm_neon
+    grep '^#include <' "$root/reid.h" | grep -v -e intrin -e arm_neon -e windows
     printf '#endif\n#include "exact/reid.h"\n'
 } > "$scratch/reid.h"
 cp "$root/reid_kernels.cu" "$scratch/examples/kernels.cu"
