@@ -105,7 +105,7 @@ mv "$out" near
 recall near wanted 2000 2000
 
 # An ensemble: candidates of both indexes. Queries are compared with all of its 2,000 templates, unless candidates are
-# asked for.
+# asked for: the 60 nearest by each model have 497 of the hits, those of the first one alone 398.
 rows two.npy 0 2000 16+8 5
 rows two_q.npy 5000 5100 16+8 6
 for flag in '' --fp16; do
@@ -118,8 +118,8 @@ for flag in '' --fp16; do
     mv "$out" wanted
     g 0 search "$url" two_q.npy --json
     same "$out" wanted
-    g 0 search "$url" two_q.npy --json --candidates 200
+    g 0 search "$url" two_q.npy --json --candidates 60
     mv "$out" near
-    recall near wanted 490 500
+    recall near wanted 480 500
 done
 finish
