@@ -7,7 +7,7 @@
 # REID_ALL=1 (sh tests/run --all) asks for everything. Otherwise a test may do a part of its work in each run: `my_turn`
 # is true for one in REID_SHARE (6) of the things that it is asked about, and REID_SEED, which tests/run takes from the
 # number of commits, says for which ones, so that successive commits have everything between them. A test that itself
-# has a turn at every eighth seed must not meet the same things each time: hence the seed's sixth.
+# has a turn at every sixteenth seed must not meet the same things each time: hence the seed's sixth.
 # shellcheck disable=SC2034 # what is set here is read by the tests
 
 passed=0 failed=0 skipped=0
