@@ -8200,7 +8200,8 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
 /* The second launch of a convolution adds the parts of K: a thread has four channels, or eight of narrow types. */
 static reid_result reid__gpu_join(reid__gpu *g, reid__gpu_lane *l, const reid__step *s, const reid__op *op, int pixels,
                                   void **parameters, reid_error *e) {
-    reid__step join = {"reid_join", s->program, 0, 0, 0, 0, 0, 0, 256, 0, s->join, NULL, 0, "reid_join"};
+    reid__step join = *s;
+    join.function = "reid_join", join.handle = s->join, join.threads = 256, join.shared = 0, join.label[0] = 0;
     int64_t threads = (int64_t)pixels * reid__padded(op->oc) / (g->plan.half ? 8 : 4);
     return reid__launch(g, &join, reid__blocks(threads, 256), 1, l->stream, parameters, e);
 }
@@ -8528,9 +8529,9 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     reid__address arena = reid__cut(t, g->arena * batch);
     for (int i = 0; i < g->plan->buffer_count; i++) l->buffer[i] = arena + g->offset[i] * batch;
 #endif
+    l->parts = reid__cut(t, g->parts * batch);
     t->g->lane_activations = t->used;
     l->view = reid__cut(t, height * width * 3 * batch);
-    l->parts = reid__cut(t, g->parts * batch);
     l->rows = reid__cut(t, t->g->rows);
     l->windows = reid__cut(t, (height + width) * batch * REID__GPU_WINDOW);
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));

@@ -99,6 +99,8 @@ grep -Eq "$uuid, \"memory\": 4294967296, \"memory_free\": 42[0-9]{8}, \"integrat
 export REID_EMULATOR_ARCH=87
 reid '' inspect "$out/w" --device cuda --size 32x32
 grep -Eq "^gpu .*\(sm_87\), .* free, the host's own memory$" "$log" && good || bad 'inspect tells of memory in common'
+reid '' doctor --device cuda
+grep -q "GiB free, the host's own memory, driver" "$log" && good || bad 'doctor tells of memory in common'
 reid '' embed -m "$out/w" --device cuda --size 32x32 "$out/a.ppm" -o "$out/a.npy" && good ||
     bad "a GPU with the host's memory cannot be used"
 finish

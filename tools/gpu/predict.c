@@ -141,21 +141,23 @@ static int usage(void) {
     return 2;
 }
 
-/* --chip and --pace. Returns how many arguments they were, or -1. */
+/* --chip and --pace, in any order: what was measured comes before the data sheet. Returns how many arguments they were,
+   or -1. */
 static int options(int argc, char **argv) {
+    const char *measured = NULL;
     int at = 1;
-    pace = reid__pace_h200;
     for (; at + 1 < argc && strncmp(argv[at], "--", 2) == 0; at += 2) {
         const chip *found = NULL;
         for (size_t i = 0; i < sizeof chips / sizeof chips[0]; i++)
             if (strcmp(chips[i].name, argv[at + 1]) == 0) found = &chips[i];
-        if (strcmp(argv[at], "--chip") == 0 && found) {
-            on = found;
-            if (on == chips || on->arch != 90) continue;
-            pace.dram_bytes_per_second = memory_share * on->dram, pace.l2_bytes = on->l2;
-        } else if (strcmp(argv[at], "--pace") != 0 || !read_pace(argv[at + 1])) return -1;
+        if (strcmp(argv[at], "--chip") == 0 && found) on = found;
+        else if (strcmp(argv[at], "--pace") == 0) measured = argv[at + 1];
+        else return -1;
     }
-    return at - 1;
+    pace = reid__pace_h200;
+    if (on != chips && on->arch == 90)
+        pace.dram_bytes_per_second = memory_share * on->dram, pace.l2_bytes = on->l2;
+    return measured && !read_pace(measured) ? -1 : at - 1;
 }
 
 int main(int argc, char **argv) {
