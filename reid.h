@@ -3558,10 +3558,11 @@ typedef struct reid__gemm {
 /* Some of Winograd's tiles times one panel, in three points of a row of six: the first three, or the last three. */
 typedef struct reid__points {
     const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
-    const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows */
+    const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows ... */
     float *out;           /* [rows][REID__POINTS][width], at the first point */
     int c, width;
     int last;             /* 1: the last three */
+    int made;             /* 1: ... but within rows, too, by winograd_make: the three points */
     uintptr_t ahead;      /* the address of weights of the next row of points; it may pass an array's end */
     int lines;            /* the cache lines that are fetched from there for each channel */
 } reid__points;
@@ -3595,6 +3596,7 @@ typedef struct reid__kernels {
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
     void (*winograd_filters)(const float *filters, int ic, int width, float *out);
     void (*winograd_in)(const float *const *in, int c, int tile, float *out);
+    void (*winograd_make)(const float *weights, int c, int width, float *out); /* or NULL */
     void (*winograd_product)(const reid__points *t, int rows);
     void (*winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row, ptrdiff_t pixel,
                          int rows, int columns, reid__act act);
@@ -3687,7 +3689,8 @@ static uint16_t reid__to_half(float x) {
        REID__W               all       floats in a vector; 4 is NEON
        REID__MR, REID__ROWS  all       most rows of a tile, and X(1) ... X(MR)
        REID__NV              all       vectors in a row of a panel
-       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product
+       REID__POINT_VECTORS   all       vectors of output channels in a step of Winograd's product; 1: registers are few,
+                                       and it prefers weights that are made before it
        REID__RUN             all       output pixels that a depthwise convolution computes side by side
        REID__UNROLL          all       the pragma before loops that have to be unrolled (REID__EACH), or nothing
        REID__IN_REGISTER     all       keeps a vector in a register
@@ -5092,6 +5095,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
    multiplications for each pair of channels, where 16 pixels would take 144. reid__winograd_pays says for which.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
+#define REID__MADE_GROUPS 3 /* from so many groups of tiles on, weights are made beforehand: by experiment */
 
 /* Where a 4x4 tile of outputs stands; tiles are counted over all images. */
 typedef struct reid__spot { int image, y, x; } reid__spot;
@@ -5126,19 +5130,23 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
 }
 
 /* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
+   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. With
+   AVX2, whose registers are too few to make them on the way, they are made once for all groups, behind `products`. */
 static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
                                     float *products) {
     const reid__op *op = j->op;
     const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
+    const float *weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
+    float *made = products + (ptrdiff_t)count * REID__POINTS * width;
     int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
     reid__points t;
     memset(&t, 0, sizeof t);
-    t.c = op->ic, t.width = width;
-    t.weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
+    t.c = op->ic, t.width = width, t.made = j->net->kernels->winograd_make && groups >= REID__MADE_GROUPS;
     for (int p = 0; p < REID__POINTS; p += 3) {
         t.last = p % 6 == 3;
-        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * width / 16;
+        if (!t.last) t.ahead = (uintptr_t)(weights + floats), left = 3 * width / 16;
+        if (!t.last && t.made) j->net->kernels->winograd_make(weights, op->ic, width, made);
+        t.weights = t.made ? made + (t.last ? floats : 0) : weights;
         for (int g = 0; g < groups; g++) {
             t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
             t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
@@ -5146,7 +5154,7 @@ static void reid__winograd_products(const reid__job *j, int count, const float *
             j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
             t.ahead += (uintptr_t)(64 * t.lines * op->ic);
         }
-        if (t.last) t.weights += floats;
+        if (t.last) weights += floats;
     }
 }
 
@@ -5356,6 +5364,7 @@ static void reid__depthwise_grid(reid__job *j) {
    tile adds up.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
+#define REID__MAKES (REID__POINT_VECTORS == 1)
 #ifdef REID__INT8
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
@@ -5761,6 +5770,40 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
         REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
+/* The weights of a row of points, [2][c][3][width], for winograd_made. */
+static void REID__F(winograd_make)(const float *w, int c, int width, float *out) {
+    for (int k = 0; k < c; k++, w += 3 * width, out += 3 * width)
+        for (int at = 0; at < width; at += REID__W) {
+            REID__V g[3], u[6];
+            REID__EACH(x, 3) g[x] = REID__LOAD(w + x * width + at);
+            REID__F(winograd_taps)(g, u);
+            REID__EACH(p, 6) REID__STORE(out + (ptrdiff_t)(p / 3 * c * 3 + p % 3) * width + at, u[p]);
+        }
+}
+
+/* winograd_three by such weights: one point after the other, for all channels of the panel. */
+REID__INLINE void REID__F(winograd_made)(const reid__points *t, const int rows) {
+    uintptr_t ahead = t->ahead;
+    for (int p = 0; p < 3; p++) {
+        REID__V sum[REID__TILES][REID__NV];
+        const float *in = t->in + p * REID__TILES * REID__W, *w = t->weights + p * REID__PANEL;
+        const int lines = p ? 0 : t->lines;
+        REID__EACH(r, rows) REID__EACH(j, REID__NV) sum[r][j] = REID__SET1(0.0f);
+        for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
+            for (const int end = reid__min(k + REID__W, t->c); k < end; k++, in++, w += 3 * REID__PANEL) {
+                REID__V u[REID__NV];
+                for (int i = 0; i < lines; i++, ahead += 64) __builtin_prefetch((const void *)ahead, 0, 3);
+                REID__EACH(j, REID__NV) u[j] = REID__LOAD(w + j * REID__W);
+                REID__EACH(r, rows) {
+                    REID__V x = REID__INPUT(in + r * REID__W);
+                    REID__EACH(j, REID__NV) sum[r][j] = REID__FMA(x, u[j], sum[r][j]);
+                }
+            }
+        REID__EACH(r, rows) REID__EACH(j, REID__NV)
+            REID__STORE(t->out + (r * REID__POINTS + p) * REID__PANEL + j * REID__W, sum[r][j]);
+    }
+}
+
 /* B' d on one axis: six inputs to six points. All products stand in multiply-adds: no compiler can contract others. */
 REID__INLINE void REID__F(winograd_points)(const REID__V d[6], REID__V v[6]) {
     const REID__V two = REID__SET1(2.0f), four = REID__SET1(4.0f), minus5 = REID__SET1(-5.0f);
@@ -5960,6 +6003,10 @@ REID__ROWS(REID__DEFINE_TILE)
     static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
         const int half = REID__W == REID__LANES && t->width < REID__PANEL;                                             \
         const int nv = half ? REID__POINT_VECTORS / 2 : REID__POINT_VECTORS;                                           \
+        if (REID__MAKES && t->made) {                                                                                  \
+            REID__F(winograd_made)(t, rows);                                                                           \
+            return;                                                                                                    \
+        }                                                                                                              \
         for (int at = 0; at < t->width; at += nv * REID__W) {                                                          \
             if (half && t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 1);                     \
             else if (half) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 0);                           \
@@ -6185,7 +6232,7 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
         /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, REID__INT16_GEMM, /* narrow */ {__VA_ARGS__},           \
         REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
-        REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
+        REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
         REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
 #ifdef REID__INT8
@@ -10754,7 +10801,8 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         const reid__gemm *gemm = reid__gemm_for(k, op);
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
         if (op->winograd)
-            need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
+            need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k)) +
+                   6 * c * (size_t)k->nr;
         if (reid__is_narrow(op) && gemm->gather) {
             size_t tile = reid__narrow_depth(op, reid__is_stem(p, op)) * (size_t)gemm->mr;
             need = tile > REID__GATHERED ? tile : REID__GATHERED;
