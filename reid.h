@@ -271,11 +271,10 @@
        on a ResNet-50 of random numbers at 224x224 cosines to FP32 of 0.995 on average, less on smaller inputs. Trained
        networks have a tail: pictures of a kind that was not measured may reach beyond the ranges, and fall to 0.3. An
        image has left the ranges when more than 30 of a million outputs of its convolutions with a ReLU to which nothing
-       is added are 255, of both passes with desc.flip. On a CPU reid_embed_saturated and reid_query_saturation tell
-       that. With desc.fallback such images get FP32's embedding, with the bits that a handle in FP32 gives them, by
-       FP32's weights and activations for one lane and batch, which take as much memory again and more; if
-       desc.memory_limit is given, activations of one image. What an image gets depends on it alone. A GPU does not
-       count: fallback with REID_DEVICE_CUDA is refused, and REID_DEVICE_AUTO takes the CPU.
+       is added are 255, of both passes with desc.flip: reid_embed_saturated and reid_query_saturation tell that. With
+       desc.fallback such images get FP32's embedding, with the bits that a handle in FP32 on the same device gives
+       them, by FP32's weights and activations for one lane and eight images, which take as much memory again and more;
+       if desc.memory_limit is given, activations of one image. What an image gets depends on it alone.
 
    FINGERPRINT
        32 hexadecimal digits that say what an embedding is a function of; embeddings of different fingerprints must not
@@ -540,7 +539,7 @@ typedef struct reid_desc {
     int device_index;         /* which GPU */
     reid_precision precision; /* default: FP32 on the CPU, FP16 on CUDA; BF16: if the chip has it; INT8: a ResNet's */
     const char *ranges;       /* for REID_INT8: path of the activations' ranges, see INT8 */
-    int fallback;             /* for REID_INT8 on a CPU: 1: an image whose activations leave the ranges is computed
+    int fallback;             /* for REID_INT8: 1: an image whose activations leave the ranges is computed
                                  again in FP32, with weights of its own (in the fingerprint), see INT8 */
     reid_isa cpu_isa;         /* auto: REID_CPU_ISA in the environment, else the best there is for the precision */
     int batch;                /* most images computed together; 0: chosen. A CPU takes no more than pay. Never
@@ -598,7 +597,7 @@ typedef struct reid_info {
     int fallback;           /* 1: images that leave INT8's ranges get what FP32 gives them */
 } reid_info;
 
-/* INT8 on a CPU: what a handle has seen in all calls so far. Elsewhere nothing is counted, and all are 0. */
+/* INT8: what a handle has seen in all calls so far. In other precisions nothing is counted, and all are 0. */
 typedef struct reid_saturation {
     int64_t images;     /* that were computed in INT8 */
     int64_t saturated;  /* of these, whose activations have left the ranges: see INT8 */
@@ -679,7 +678,7 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
 REID_API reid_result reid_embed_ex(reid_ctx *ctx, const reid_image *images, int n, float *out, reid_error *error);
 
 /* The same, and which images' activations have left INT8's ranges: saturated[i] is 1 for these, recomputed or not, else
-   0, as it always is but for INT8 on a CPU. saturated: n bytes, zeroed on failure; NULL: not asked. */
+   0, as it always is in other precisions. saturated: n bytes, zeroed on failure; NULL: not asked. */
 REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *images, int n, float *out,
                                           unsigned char *saturated, reid_error *error);
 
@@ -4417,7 +4416,6 @@ typedef struct reid__lane {
     float *arena;
     reid__thread_memory *scratch; /* [threads] */
     uint32_t *clipped;     /* INT8: [batch] values that were cut off, of each image; NULL: not counted */
-    unsigned char *beyond; /* INT8: [batch] whether an image's activations have left the ranges */
     int busy;
 } reid__lane;
 
@@ -5063,13 +5061,26 @@ static void reid__run_batch(reid__job *j) {
 
 #define REID__CLIPPED 3e-5 /* by experiment: tools/results/NOTES.md */
 
-/* INT8: which of n images have left the ranges, after one or two passes: see INT8. */
-static void reid__find_beyond(const reid__plan *p, const reid__lane *lane, int n, int passes) {
+/* INT8: an image has left the ranges when more of its outputs were cut off, in one or two passes: see INT8. */
+static double reid__most_clipped(const reid__plan *p, int passes) {
     double values = 0;
     for (int i = 0; i < p->op_count; i++)
         if (reid__counts_clipped(p, &p->ops[i])) values += (double)p->ops[i].oh * p->ops[i].ow * p->ops[i].oc;
-    for (int i = 0; i < n; i++) lane->beyond[i] = lane->clipped[i] > REID__CLIPPED * values * passes;
+    return REID__CLIPPED * values * passes;
 }
+
+/* A call of reid_embed_saturated. */
+typedef struct reid__call {
+    reid_ctx *ctx;
+    const reid_image *images;
+    int n;
+    float *out;
+    unsigned char *saturated;
+    reid_error *e;
+} reid__call;
+
+/* >>public: rows first ... first + n - 1 of a call are there. clipped: (n), outputs that INT8 has cut off, or NULL. */
+static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n);
 
 /* n images, a batch at most, to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored
    images. */
@@ -5086,7 +5097,6 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
             for (int c = 0; c < p->dim; c++) to[c] = j.flip ? 0.5f * (to[c] + from[c]) : from[c];
         }
     }
-    if (j.clipped) reid__find_beyond(p, lane, n, 1 + both);
 }
 
 /* --------------------------------------------------------------------------------------------------------------------
@@ -7367,6 +7377,7 @@ typedef struct reid__gpu_picture {
 typedef struct reid__slot {
     unsigned char *host;    /* pinned: the pictures, their pixels; as large as `staging` */
     float *result;          /* pinned (batch, dim) */
+    uint32_t *full;         /* pinned (batch): the lane's of this batch */
     reid__address staging;
     void *uploaded, *done;  /* events */
     int first, count;       /* images of the call; count 0: nothing is on its way */
@@ -7379,6 +7390,7 @@ typedef struct reid__gpu_lane {
     reid__address buffer[REID__MAX_BUFFERS];
     reid__address view;               /* (batch, height, width, 3) uint8: what the network sees */
     reid__address parts;              /* what reid_join reads */
+    reid__address full;               /* INT8: (batch) uint32: outputs of an image that reid__counts_clipped are 255 */
     reid__address rows, windows, taps;
     reid__address result, mirrored;   /* (batch, dim) floats; mirrored: the embedding of the first pass of a flip */
     reid__address blocks[REID__LANE_BLOCKS]; /* what was allocated */
@@ -8219,8 +8231,8 @@ static reid_result reid__gpu_run_wgmma(reid__gpu *g, reid__gpu_lane *l, int inde
     reid__address raw = l->buffer[reid__adds(&g->plan, index) ? op->residual : begin->in], to = l->buffer[op->out];
     int stem = op->kind == REID__MAXPOOL, strip = stem ? reid__strip_rows(n, op->oh, 2 * g->device.multiprocessors) : 0;
     reid__address scale = g->weights + g->plan.weight2[first], more_scale = g->weights + g->plan.weight2[index];
-    void *parameters[] = {&in,    &w,         &next,  &rest,       &out, &raw,
-                          &bias,  &more_bias, &scale, &more_scale, &to,  &pixels, &strip};
+    void *parameters[] = {&in,    &w,          &next, &rest,   &out,   &raw,    &bias, &more_bias,
+                          &scale, &more_scale, &to,   &pixels, &strip, &l->full};
     int value = reid__wgmma_value(begin), depth = reid__slice(&g->plan, begin), slot = 64;
     if (value == 1) slot = first != index ? 128 : reid__min(s->bn, 128);
     int code = reid__map_matrix(cu, &w, weights, value, width, reid__gpu_row(&g->plan, first), s->bn >> s->pair, depth);
@@ -8272,8 +8284,9 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
     float step = g->plan.int8 ? (float)reid__byte_step(&g->plan.plan->buffers[op->in]) : 1;
     if (g->plan.int8) scale = w2;
     if (with != REID__NONE) residual = buffer[g->plan.plan->ops[with].in], scale = g->weights + g->plan.bias[with];
-    void *conv[] = {&in, &w, &b, &residual, &scale, &to, &pixels};
-    void *join[] = {&to, &b, &residual, &scale, &out, &pixels}, *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
+    void *conv[] = {&in, &w, &b, &residual, &scale, &to, &pixels, &l->full};
+    void *join[] = {&to, &b, &residual, &scale, &out, &pixels, &l->full};
+    void *depthwise[] = {&in, &w, &b, &out, &sums, &rows};
     void *maxpool[] = {&in, &out, &pixels}, *squeeze[] = {&in, &w, &b, &w2, &b2, &out};
     void *pool[] = {&in, &out, &pixels, &w, &b, &w2, &step}, *linear[] = {&in, &w, &b, &out, &n};
     void **const parameters[] = {conv, depthwise, maxpool, squeeze, pool, linear}; /* by reid__kind */
@@ -8568,6 +8581,7 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     const reid__gpu_plan *g = &t->g->plan;
     reid__gpu_lane *l = t->lane;
     size_t batch = (size_t)g->batch, result = batch * (size_t)g->plan->dim * sizeof(float);
+    size_t full = g->int8 ? batch * sizeof(uint32_t) : 0;
     size_t height = (size_t)g->plan->height, width = (size_t)g->plan->width;
     t->used = 0;
 #ifdef REID__SEPARATE_BUFFERS
@@ -8584,9 +8598,10 @@ static void reid__gpu_lane_cut(reid__cutter *t) {
     l->taps = reid__cut(t, t->g->taps * sizeof(int32_t));
     l->result = reid__cut(t, result);
     l->mirrored = reid__cut(t, g->flip ? result : 0);
+    l->full = reid__cut(t, full);
     for (int i = 0; i < 2; i++) l->slots[i].staging = reid__cut(t, t->g->staging);
     t->g->lane_device = t->used;
-    t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result));
+    t->g->lane_pinned = 2 * (t->g->staging + reid__gpu_aligned(result) + reid__gpu_aligned(full));
 }
 
 /* Sizes of a lane for the plan's batch. */
@@ -8622,6 +8637,7 @@ static void reid__gpu_lane_free(reid__gpu *g, reid__gpu_lane *l) {
 static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_error *e) {
     reid__driver *cu = &g->device.cu;
     reid__cutter t = {g, l, 0, 0, 0};
+    size_t result = reid__gpu_aligned((size_t)g->plan.batch * (size_t)g->plan.plan->dim * sizeof(float));
     void *pinned = NULL;
     int code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     if (!code) code = cu->StreamCreate(&l->copies, REID__STREAM_APART);
@@ -8642,6 +8658,7 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
         unsigned char *at = l->pinned + (size_t)i * (g->lane_pinned / 2);
         l->slots[i].host = at;
         l->slots[i].result = (float *)(void *)(at + g->staging);
+        l->slots[i].full = (uint32_t *)(void *)(at + g->staging + result);
     }
     reid_result r = REID_OK;
     for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
@@ -8778,6 +8795,8 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     int bucket = 0, code = 0;
     while (1 << bucket < n) bucket++;
     reid_result r = reid__slot_upload(g, l, s, bytes, e);
+    if (r == REID_OK && p->int8) code = cu->MemsetD8Async(l->full, 0, (size_t)n * sizeof *s->full, l->stream);
+    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "cuMemsetD8Async", e);
     for (int flip = 0; flip <= p->flip && r == REID_OK; flip++) {
         if (flip) code = cu->MemcpyDtoDAsync(l->mirrored, embedding, floats * sizeof(float), l->stream);
         r = reid__gpu_check(&g->device, code, "cuMemcpyDtoDAsync", e);
@@ -8789,26 +8808,27 @@ static reid_result reid__slot_submit(reid__gpu *g, reid__gpu_lane *l, reid__slot
     if (r == REID_OK) r = reid__launch(g, &p->extra[REID__EXTRA_UNIT], n, 1, l->stream, unit, e);
     if (r != REID_OK) return r;
     code = cu->MemcpyDtoHAsync(s->result, l->result, floats * sizeof(float), l->stream);
+    if (!code && p->int8) code = cu->MemcpyDtoHAsync(s->full, l->full, (size_t)n * sizeof *s->full, l->stream);
     if (!code) code = cu->EventRecord(s->done, l->stream);
     if (!code) s->count = n;
     return reid__gpu_check(&g->device, code, "fetching embeddings", e);
 }
 
-/* Waits for a slot and copies its rows out. A row without a direction has come out as NaN. */
-static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, float *out, reid_error *e) {
+/* Waits for a slot, whose rows are then the call's. */
+static reid_result reid__slot_finish(reid__gpu *g, reid__slot *s, const reid__call *call) {
     size_t dim = (size_t)g->plan.plan->dim;
     int n = s->count;
     s->count = 0;
-    reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", e);
-    for (int i = 0; i < n && r == REID_OK; i++) {
-        const float *from = s->result + (size_t)i * dim;
-        if (reid__first_not_finite(from, dim) < dim) r = REID_ERR_EMBEDDING;
-        if (r == REID_OK) memcpy(out + (size_t)(s->first + i) * dim, from, dim * sizeof *out);
-        else reid__fail(e, r, "image %d: %s%s", s->first + i, reid_result_string(r),
-                        !g->plan.half || g->plan.int8 || g->plan.bf16 ? "" : "; activations beyond 65504 overflow in "
-                        "FP16: precision bf16 (from sm_80 on) and fp32 hold them");
-    }
-    return r;
+    reid_result r = reid__gpu_check(&g->device, g->device.cu.EventSynchronize(s->done), "the network", call->e);
+    if (r != REID_OK) return r;
+    memcpy(call->out + (size_t)s->first * dim, s->result, (size_t)n * dim * sizeof *s->result);
+    return reid__take_rows(call, g->plan.int8 ? s->full : NULL, s->first, n);
+}
+
+/* What may be behind a row that has no direction. */
+static const char *reid__gpu_hint(const reid__gpu *g) {
+    if (!g->plan.half || g->plan.int8 || g->plan.bf16) return "";
+    return "; activations beyond 65504 overflow in FP16: precision bf16 (from sm_80 on) and fp32 hold them";
 }
 
 /* REID_SYNC=1: later calls fail with the first one's words, as whoever made it may not have shown them. */
@@ -8829,18 +8849,18 @@ static void reid__gpu_drain(reid__gpu *g, reid__gpu_lane *l) {
     l->slots[0].count = l->slots[1].count = 0;
 }
 
-/* n images to n rows of `out`, through two slots. A batch that the GPU has no memory to launch is halved. */
-static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid_image *images, int n,
-                                   float *out, reid_error *e) {
+/* A call's images to its rows, through two slots. A batch that the GPU has no memory to launch is halved. */
+static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lane, const reid__call *call) {
     reid__gpu_lane *l = &g->lanes[lane_index];
+    reid_error *e = call->e;
     reid_result r = reid__gpu_enter(&g->device, e);
     if (r != REID_OK) return r;
-    int most = g->plan.batch, turn = 0, at = 0;
+    int most = g->plan.batch, turn = 0, at = 0, n = call->n;
     while (at < n && r == REID_OK) {
         reid__slot *s = &l->slots[turn];
         int count = reid__graph_batch(reid__min(n - at, most));
-        reid__filling f = {g, s, images + at, at, count, 0, 0, 0, &lane->team, lane->scratch};
-        if (s->count) r = reid__slot_finish(g, s, out, e);
+        reid__filling f = {g, s, call->images + at, at, count, 0, 0, 0, &lane->team, lane->scratch};
+        if (s->count) r = reid__slot_finish(g, s, call);
         if (r != REID_OK) break;
         reid__slot_fill(&f);
         s->first = at;
@@ -8855,7 +8875,7 @@ static reid_result reid__gpu_embed(reid__gpu *g, int lane_index, reid__lane *lan
         at += count, turn ^= 1;
     }
     for (int i = 0; i < 2 && r == REID_OK; i++, turn ^= 1)
-        if (l->slots[turn].count) r = reid__slot_finish(g, &l->slots[turn], out, e);
+        if (l->slots[turn].count) r = reid__slot_finish(g, &l->slots[turn], call);
     if (r != REID_OK && g->sync) reid__gpu_remember(&g->device, e);
     if (r != REID_OK) reid__gpu_drain(g, l);
     reid__gpu_leave(&g->device);
@@ -8944,6 +8964,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
 #define reid__gpu_preprocess(...) REID_ERR_DEVICE
 #define reid__gpu_time(gpu, lane, n, repeats, noise, times, e) ((void)(e), REID_ERR_DEVICE)
 #define reid__gpu_op_info(...) (void)0
+#define reid__gpu_hint(gpu) ""
 #define reid__jit_free(...) (void)0
 #define reid__gpu_close(...) (void)0
 #endif /* REID_NO_CUDA */
@@ -11044,9 +11065,8 @@ static reid_result reid__choose_device(reid__build *b) {
                           "crops of yours");
     if (desc->precision != REID_INT8 && desc->ranges)
         return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.ranges is for REID_INT8 alone");
-    if (desc->fallback && (desc->precision != REID_INT8 || desc->device == REID_DEVICE_CUDA))
-        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 on a CPU: a GPU does not count "
-                          "what leaves the ranges");
+    if (desc->fallback && desc->precision != REID_INT8)
+        return reid__fail(b->e, REID_ERR_INVALID_ARG, "desc.fallback is for REID_INT8 alone");
     r = reid__kernels_choose(desc->cpu_isa, precision, &ctx->net.kernels, b->e);
     ctx->lane_threads = desc->threads ? desc->threads : reid__cpu_count();
     return r;
@@ -11132,10 +11152,9 @@ static reid_result reid__create_lanes(reid__build *b) {
         if (!lane->arena || !c.base || !lane->scratch)
             return reid__no_memory(b->e, "activations", ctx->arena_bytes + ctx->lane_bytes);
         if (!ctx->gpu && b->desc->precision == REID_INT8) {
-            size_t batch = (size_t)ctx->net.batch;
-            lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, batch * (sizeof *lane->clipped + 1));
-            if (!lane->clipped) return reid__no_memory(b->e, "counters", batch * (sizeof *lane->clipped + 1));
-            lane->beyond = (unsigned char *)(lane->clipped + batch);
+            size_t bytes = (size_t)ctx->net.batch * sizeof *lane->clipped;
+            lane->clipped = (uint32_t *)reid__alloc(&ctx->mem, bytes);
+            if (!lane->clipped) return reid__no_memory(b->e, "counters", bytes);
         }
         for (int i = 0; i < threads; i++) reid__thread_layout(ctx, &lane->scratch[i], &c);
         reid_result r = reid__team_start(&lane->team, &ctx->mem, threads, b->desc);
@@ -11298,14 +11317,13 @@ static reid_result reid__create_cuda(reid__build *b) {
     return REID_OK;
 }
 
-/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16 and for desc.fallback, and goes on
-   with it when the GPU or its kernels are at fault, never when the weights are. */
+/* CUDA, if it was asked for or can be had. REID_DEVICE_AUTO takes the CPU for bf16, and goes on with it when the GPU or
+   its kernels are at fault, never when the weights are. */
 static reid_result reid__create_on_device(reid__build *b) {
     reid_device device = b->desc->device;
     reid_ctx *ctx = b->ctx;
     reid_error why, *e = b->e;
-    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16 || b->desc->fallback)
-        return reid__create_cpu(b);
+    if (device == REID_DEVICE_CPU || ctx->net.kernels->element == REID__ELEMENT_BF16) return reid__create_cpu(b);
     const reid__block *before = ctx->mem.newest;
     if (device == REID_DEVICE_AUTO) b->e = &why;
     reid__clear_error(b->e);
@@ -11387,6 +11405,8 @@ static reid_result reid__create_handle(const reid_desc *desc, reid_ctx **out) {
     return r;
 }
 
+#define REID__AGAIN 8 /* the largest batch of images that INT8 could not hold: they are few */
+
 /* What goes with INT8's instruction set in FP32; REID_CPU_ISA may name one that FP32 has not. */
 static reid_isa reid__fallback_isa(reid_isa isa) {
     const reid__kernels *k;
@@ -11395,20 +11415,17 @@ static reid_isa reid__fallback_isa(reid_isa isa) {
                                                                                            : REID_ISA_AVX512;
 }
 
-/* desc.fallback: a second handle, in FP32, whose one lane serves all of the first. What it takes is not there for the
-   first one, which is why it comes before that. */
-REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
+/* The handle, and with desc.fallback a second one, in FP32, whose one lane serves all of the first. What it takes is
+   not there for the first one, which is why it comes before that. */
+static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *again = NULL;
-    if (out) *out = NULL;
-    if (!desc || !out) return REID_ERR_INVALID_ARG;
-    reid__caller caller = reid__enter();
     reid_desc own = *desc;
     reid_result r = REID_OK;
-    if (desc->fallback && desc->precision == REID_INT8 && desc->device != REID_DEVICE_CUDA && desc->ranges) {
-        own.device = REID_DEVICE_CPU, own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
+    if (desc->fallback && desc->precision == REID_INT8 && desc->ranges) {
+        own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
         own.lanes = 1, own.log_fn = NULL;
         own.cpu_isa = reid__fallback_isa(own.cpu_isa);
-        if (own.memory_limit) own.batch = 1;
+        own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
         r = reid__create_handle(&own, &again);
         own = *desc;
         if (r == REID_OK && own.memory_limit) own.memory_limit -= again->info.total_bytes - 1; /* 0 would be no limit */
@@ -11418,6 +11435,21 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
         (*out)->again = again;
         if (again) (*out)->info.total_bytes += again->info.total_bytes;
     } else reid_destroy(again);
+    return r;
+}
+
+REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
+    if (out) *out = NULL;
+    if (!desc || !out) return REID_ERR_INVALID_ARG;
+    reid__caller caller = reid__enter();
+    reid_result r = reid__create_both(desc, out);
+    if (r == REID_OK && (*out)->again && !(*out)->gpu != !(*out)->again->gpu) {
+        reid_desc cpu = *desc; /* only one of them found what it needs on the GPU; both have to be on one device */
+        cpu.device = REID_DEVICE_CPU;
+        reid_destroy(*out);
+        *out = NULL;
+        r = reid__create_both(&cpu, out);
+    }
     reid__leave(caller);
     return r;
 }
@@ -11477,46 +11509,52 @@ static int reid__normalise(float *v, int dim, int raw) {
     return 1;
 }
 
-/* What the lane has seen of INT8's ranges in its last n images. */
-static void reid__count_saturated(reid_ctx *ctx, const reid__lane *lane, int n, unsigned char *saturated) {
+/* Which of INT8's images have left the ranges: told to the caller, and counted. */
+static void reid__tell_saturated(const reid__call *call, const uint32_t *clipped, double most, int first, int n) {
+    reid_saturation *sum = &call->ctx->saturation;
     int64_t count = 0;
-    if (!lane->beyond) return;
-    for (int i = 0; i < n; i++) count += lane->beyond[i];
-    if (saturated) memcpy(saturated, lane->beyond, (size_t)n);
-    pthread_mutex_lock(&ctx->mutex);
-    ctx->saturation.images += n, ctx->saturation.saturated += count;
-    if (ctx->again) ctx->saturation.recomputed += count;
-    pthread_mutex_unlock(&ctx->mutex);
+    for (int i = 0; i < n; i++) {
+        count += clipped[i] > most;
+        if (call->saturated) call->saturated[first + i] = clipped[i] > most;
+    }
+    pthread_mutex_lock(&call->ctx->mutex);
+    sum->images += n, sum->saturated += count;
+    if (call->ctx->again) sum->recomputed += count;
+    pthread_mutex_unlock(&call->ctx->mutex);
 }
 
-/* Images first … first + n - 1 of a call, a batch at most. Those beyond INT8's ranges are computed again, neighbours
-   together. */
-static reid_result reid__cpu_batch(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int first, int n,
-                                   float *out, reid_error *e) {
+/* Images beyond INT8's ranges are computed again, neighbours together. Rows by a GPU have their length. */
+static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n) {
+    const reid_ctx *ctx = call->ctx;
+    const double most = clipped ? reid__most_clipped(ctx->plan, 1 + ctx->info.flip) : 0;
     const size_t dim = (size_t)ctx->plan->dim;
     int run;
-    reid__run(&ctx->net, lane, images, n, ctx->info.flip, out);
+    if (clipped) reid__tell_saturated(call, clipped, most, first, n);
     for (int i = 0; i < n; i += run) {
+        float *row = call->out + (size_t)(first + i) * dim;
+        const reid_image *images = call->images + first + i;
         reid_result r = REID_ERR_EMBEDDING;
         run = 1;
-        if (ctx->again && lane->beyond[i]) {
-            while (i + run < n && lane->beyond[i + run]) run++;
-            r = reid_embed(ctx->again, images + i, run, out + (size_t)i * dim);
-            while (r == REID_ERR_EMBEDDING && run > 1) /* which one is it? */
-                r = reid_embed(ctx->again, images + i, --run, out + (size_t)i * dim);
-        } else if (reid__normalise(out + (size_t)i * dim, ctx->plan->dim, ctx->info.raw)) r = REID_OK;
-        if (r != REID_OK) return reid__fail(e, r, "image %d: %s", first + i, reid_result_string(r));
+        if (ctx->again && clipped[i] > most) {
+            while (i + run < n && clipped[i + run] > most) run++;
+            r = reid_embed(ctx->again, images, run, row);
+            while (r == REID_ERR_EMBEDDING && run > 1) r = reid_embed(ctx->again, images, --run, row); /* which one? */
+        } else if (reid__normalise(row, ctx->plan->dim, ctx->gpu || ctx->info.raw)) r = REID_OK;
+        if (r != REID_OK)
+            return reid__fail(call->e, r, "image %d: %s%s", first + i, reid_result_string(r),
+                              ctx->gpu && r == REID_ERR_EMBEDDING ? reid__gpu_hint(ctx->gpu) : "");
     }
     return REID_OK;
 }
 
-static reid_result reid__cpu_embed(reid_ctx *ctx, reid__lane *lane, const reid_image *images, int n, float *out,
-                                   unsigned char *saturated, reid_error *e) {
+static reid_result reid__cpu_embed(const reid__call *call, reid__lane *lane) {
+    const reid_ctx *ctx = call->ctx;
     reid_result r = REID_OK;
-    for (int at = 0; at < n && r == REID_OK; at += ctx->net.batch) {
-        int count = reid__min(ctx->net.batch, n - at);
-        r = reid__cpu_batch(ctx, lane, images + at, at, count, out + (size_t)at * (size_t)ctx->plan->dim, e);
-        reid__count_saturated(ctx, lane, count, saturated ? saturated + at : NULL);
+    for (int at = 0; at < call->n && r == REID_OK; at += ctx->net.batch) {
+        int count = reid__min(ctx->net.batch, call->n - at);
+        float *out = call->out + (size_t)at * (size_t)ctx->plan->dim;
+        reid__run(&ctx->net, lane, call->images + at, count, ctx->info.flip, out);
+        r = reid__take_rows(call, lane->clipped, at, count);
     }
     return r;
 }
@@ -11540,14 +11578,15 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
                                           unsigned char *saturated, reid_error *error) {
     reid__caller caller = reid__enter();
     reid__clear_error(error);
+    if (saturated && n > 0) memset(saturated, 0, (size_t)n);
     reid_result r = reid__check_call(ctx, images, n, out, error);
     if (r == REID_OK && n > 0) {
+        const reid__call call = {ctx, images, n, out, saturated, error};
         reid__lane *lane = reid__lane_take(ctx);
-        if (ctx->gpu) r = reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, images, n, out, error);
-        else r = reid__cpu_embed(ctx, lane, images, n, out, saturated, error);
+        r = ctx->gpu ? reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, &call) : reid__cpu_embed(&call, lane);
         reid__lane_give(ctx, lane);
     }
-    if (saturated && n > 0 && (r != REID_OK || !ctx->lanes->beyond)) memset(saturated, 0, (size_t)n);
+    if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
     reid__leave(caller);
     return r;
@@ -11827,6 +11866,14 @@ static reid_result reid__packing_plan(reid__packing *k, const reid_desc *desc, i
     return r;
 }
 
+/* The programs of its plan, beside those that are there. */
+static reid_result reid__packing_programs(reid__packing *k, const reid_desc *desc) {
+    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
+                        desc->raw != 0, desc->latency != 0);
+    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
+    return reid__gpu_programs(&k->gpu, &k->jit, desc->error);
+}
+
 static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, const char *arch, const char *path,
                                       reid_kernel_fn fn, void *user) {
     reid_error *e = desc->error;
@@ -11835,14 +11882,15 @@ static reid_result reid__pack_kernels(reid__packing *k, const reid_desc *desc, c
     if (number < REID__OLDEST_ARCH || number > 999 || *end)
         return reid__fail(e, REID_ERR_INVALID_ARG, "\"%.40s\" is no chip: write sm_90, sm_89 ..., at least sm_%d", arch,
                           REID__OLDEST_ARCH);
+    reid_desc again = *desc;
+    again.precision = REID_FP32, again.ranges = NULL;
     reid_result r = reid__packing_plan(k, desc, (int)number);
     if (r == REID_OK) r = reid__jit_init(&k->jit, k->mem, desc, (int)number, INT_MAX, e);
-    reid__gpu_plan_init(&k->gpu, &k->plan, &k->prep, k->gpu.half, reid__has_wgmma(&k->jit), desc->flip != 0,
-                        desc->raw != 0, desc->latency != 0);
-    k->gpu.batch = reid__graph_batch(desc->batch ? desc->batch : REID__GPU_BATCH);
     if (r == REID_OK && k->jit.is_ptx)
         r = reid__fail(e, REID_ERR_DEVICE, "%.200s does not know sm_%ld", k->jit.rtc_path, number);
-    if (r == REID_OK) r = reid__gpu_programs(&k->gpu, &k->jit, e);
+    if (r == REID_OK) r = reid__packing_programs(k, desc);
+    if (r == REID_OK && desc->fallback) r = reid__packing_plan(k, &again, (int)number);
+    if (r == REID_OK && desc->fallback) r = reid__packing_programs(k, &again);
 #ifndef REID_NO_SEARCH
     if (r == REID_OK && !reid__scout_programs(&k->jit, reid__round_up(k->plan.dim, 32)))
         r = reid__fail(e, REID_ERR_KERNEL_COMPILE, "%s needs too many programs", k->plan.arch->name);

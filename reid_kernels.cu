@@ -128,6 +128,11 @@ DEVICE float reid_rcp_approx(float a) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(a));
     return r;
 }
+/* *p += v by one of many threads, seldom: nothing is done for 0, without a branch. */
+DEVICE void reid_add_nonzero(unsigned *p, unsigned v) {
+    asm volatile("{ .reg .pred some; setp.ne.u32 some, %1, 0; @some red.global.add.u32 [%0], %1; }" ::"l"(p), "r"(v)
+                 : "memory");
+}
 DEVICE unsigned reid_shared_address(const void *pointer) { return (unsigned)__cvta_generic_to_shared(pointer); }
 DEVICE void reid_mma_m16n8k8(float d[4], const unsigned a[2], const unsigned b[1]) {
     asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};"
@@ -688,6 +693,18 @@ DEVICE sum_t join(const sum_t *part) {
 }
 #endif
 
+#if defined(REID_CONV_F16) || defined(REID_CONV_WGMMA)
+/* INT8: outputs that a ReLU has cut off, bytes of 255, are counted for each image where nothing else was added to them;
+   reid.h's manual says what for. Of a word these bytes, and their number, to the image in which pixel m lies. */
+#define COUNTED (BYTES && !SIGNED && !RESIDUAL)
+DEVICE unsigned full_bytes(unsigned word) {
+    return (unsigned)__popc(((word & 0x7f7f7f7f) + 0x01010101) & word & 0x80808080);
+}
+DEVICE void count_full(unsigned *full, int m, unsigned count) {
+    reid_add_nonzero(full + m / (OH * OW), count);
+}
+#endif
+
 #if defined(REID_CONV_F32) || defined(REID_CONV_F16)
 /* Tiles of the same pixels are neighbours among the blocks, and the parts of a tile among these: blocks that run at the
    same time then share their inputs, of which there are more than the L2 cache holds, rather than weights. */
@@ -756,8 +773,8 @@ extern "C" __global__ void reid_conv_plain(const value_t *in, const value_t *wei
 #define TOGETHER 4
 
 /* What becomes of the sums of four channels of pixel m, from n on. */
-DEVICE void store_sums(const sum_t *sums, const float *, const float *residual, const float *, float *out, int m,
-                       int n) {
+DEVICE void store_sums(const sum_t *sums, const float *, const float *residual, const float *, float *out, unsigned *,
+                       int m, int n) {
     float4 v = make_float4(sums[0], sums[1], sums[2], sums[3]);
     if (RESIDUAL) {
         float4 r = load4(residual + (long long)m * OC_PADDED + n);
@@ -830,7 +847,7 @@ reid_conv_f32(const float *in, const float *weights, const float *bias, const fl
     }
 
     auto finish = [&](int m, int n, const sum_t *sums) {
-        if (m < pixels && n < OC_PADDED) store_sums(sums, bias, residual, scale, out, m, n);
+        if (m < pixels && n < OC_PADDED) store_sums(sums, bias, residual, scale, out, 0, m, n);
     };
     float4 *tile = (float4 *)shared; /* [4][THREADS]: what each thread has */
     if (CLUSTERED) __syncthreads();
@@ -893,7 +910,7 @@ DEVICE void mma16(int d[4], const unsigned a[4], const unsigned b[2]) { reid_mma
 
    BYTES: the outputs are bytes, the sums whole numbers. VALUE_U8: bytes times signed bytes; halves are INT8's first
    convolution, whose sums FP32 holds. `scale` is what 1 in a sum of a channel is in steps of the output, and behind the
-   channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is.
+   channels what 1 in a residual is. SIGNED: -128 ... 127; REST_SIGNED: the residual is. full: see count_full.
 
    ROW_SUMS: only a global average of the outputs is wanted. A tile then ends with a row of an image, and what is stored
    is the sum of each row, left to right, (images * OH, OC) in fp32: as reid_pool begins.
@@ -948,12 +965,15 @@ DEVICE uint4 eight_halves(const sum_t *sums, const void *residual) {
 
 /* What becomes of the sums of eight channels of pixel m, from n on. */
 DEVICE void store_sums(const sum_t *sums, const float *bias, const value_t *residual, const float *scale, value_t *out,
-                       int m, int n) {
+                       unsigned *full, int m, int n) {
     const void *rest = (const unsigned char *)residual + ((long long)m * OC_PADDED + n) * (BYTES ? 1 : 2);
     long long to = (long long)m * OUT_STRIDE + CHANNEL + n;
 #if BYTES
-    *(uint2 *)((unsigned char *)out + to) = eight_bytes(sums, scale, bias, n, rest);
+    uint2 bytes = eight_bytes(sums, scale, bias, n, rest);
+    *(uint2 *)((unsigned char *)out + to) = bytes;
+    if (COUNTED) count_full(full, m, full_bytes(bytes.x) + full_bytes(bytes.y));
 #else
+    (void)full;
     *(uint4 *)(out + to) = eight_halves(sums, rest);
 #endif
 }
@@ -986,7 +1006,7 @@ DEVICE const value_t *find_more(const value_t *more, int m) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, SCALE)
 reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, const value_t *residual, const float *scale,
-              value_t *out, int pixels) {
+              value_t *out, int pixels, unsigned *full) {
     int t = threadIdx.x, lane = t % 32, warp = t / 32, part = blockIdx.x % SPLIT;
     int m0 = row_of_block() * TILE_PIXELS, n0 = column_of_block() * BN;
     int warp_m = warp / WARPS_N * (BM / WARPS_M), warp_n = warp % WARPS_N * (BN / WARPS_N);
@@ -1104,9 +1124,9 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
 #pragma unroll
         for (int c = 0; c < 8; c++) sums[c] = join(&tile[row][n - n0 + c]);
 #if BYTES
-        store_sums(sums, bias, residual, scale, out, m, n);
+        store_sums(sums, bias, residual, scale, out, full, m, n);
 #else
-        if (!ROW_SUMS) store_sums(sums, bias, residual, scale, out, m, n);
+        if (!ROW_SUMS) store_sums(sums, bias, residual, scale, out, full, m, n);
         uint4 v = ROW_SUMS ? eight_halves(sums, residual + (long long)m * OC_PADDED + n) : make_uint4(0, 0, 0, 0);
         const unsigned packed[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
@@ -1132,7 +1152,7 @@ reid_conv_f16(const value_t *in, const value_t *weights, const float *bias, cons
    first, as the blocks of a cluster do. A thread has TOGETHER channels of a pixel. */
 extern "C" __global__ void __launch_bounds__(256)
 reid_join(const sum_t *parts, const float *bias, const value_t *residual, const float *scale, value_t *out,
-          int pixels) {
+          int pixels, unsigned *full) {
     take_turn();
     unsigned long long i = thread_index();
     int m = (int)(i / (OC_PADDED / TOGETHER)), n = (int)(i % (OC_PADDED / TOGETHER)) * TOGETHER;
@@ -1146,7 +1166,7 @@ reid_join(const sum_t *parts, const float *bias, const value_t *residual, const 
 #pragma unroll
         for (int j = 0; j < 4; j++) sums[c + j] = part ? sums[c + j] + sum_of(words[j]) : sum_of(words[j]);
     }
-    store_sums(sums, bias, residual, scale, out, m, n);
+    store_sums(sums, bias, residual, scale, out, full, m, n);
 }
 #endif
 
@@ -1159,9 +1179,9 @@ reid_join(const sum_t *parts, const float *bias, const value_t *residual, const 
    pieces are exchanged by the row number: the 128- or 64-byte swizzle of copies and of wgmma. A ring's place is handed
    over by mbarriers.
 
-   BYTES, VALUE_U8, SIGNED, REST_SIGNED and scales: as in reid_conv_f16; more_scale is that of NEXT. The weights of 16
-   output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool is
-   of halves, of which bytes are stored. Not with MORE_C.
+   BYTES, VALUE_U8, SIGNED, REST_SIGNED, scales, full: as in reid_conv_f16; more_scale is that of NEXT. The weights of
+   16 output channels come in the order that leaves a thread four neighbours: reid__wgmma_row in reid.h. STEM's max pool
+   is of halves, of which bytes are stored. Not with MORE_C.
 
    GROUPS 2: both warpgroups work on one tile, a half of its pixels each. GROUPS 1: they take turns, and one multiplies
    while the other one stores. A warpgroup has BLOCKS_M blocks of 64 pixels. RESIDENT: the weights of a block's channels
@@ -1475,6 +1495,8 @@ struct finish {
     const float *scale, *bias;
     float rest;
     int n, end;
+    unsigned *full; /* see count_full */
+    int pixels, m;  /* all; and where 64 of them begin */
 };
 
 /* Channels of a word: how their sums become values. */
@@ -1548,8 +1570,9 @@ template <bool adds> DEVICE void words_of(const sum_t *d, int j, const unsigned 
    matrices, which ldmatrix and stmatrix move: d[8 j ...] are pixels 0-7 and 8-15 of 8 channels, then of the next 8. Of
    bytes a word has four channels, and a matrix 16. */
 template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned slot, const finish &f) {
+    const bool counted = BYTES && !SIGNED && !adds;
     int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane % 16;
-    unsigned rest[channels * VALUE / 32][4];
+    unsigned rest[channels * VALUE / 32][4], full[2] = {0, 0};
 #pragma unroll
     for (int j = 0; j < channels * VALUE / 32 && adds; j++)
         reid_ldmatrix_x4(rest[j], slot + place<channels * VALUE>(row, j * 2 + lane / 16));
@@ -1558,6 +1581,13 @@ template <bool adds, int channels> DEVICE void put_sums(const sum_t *d, unsigned
         unsigned r[4];
         words_of<adds>(d, j, rest[j], f, r);
         reid_stmatrix_x4(slot + place<channels * VALUE>(row, j * 2 + lane / 16), r);
+#pragma unroll
+        for (int i = 0; i < 4 && counted; i++) full[i % 2] += full_bytes(r[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < 2 && counted; i++) {
+        int m = f.m + row / 16 * 16 + lane / 4 + i * 8;
+        if (m < f.pixels) count_full(f.full, m, full[i]);
     }
 }
 
@@ -1575,6 +1605,7 @@ struct consumer {
     bool stores; /* has stored before */
     void *to; /* row sums, or pooled rows */
     int pixels;
+    unsigned *full; /* of STEM */
     DEVICE bool leader() const { return threadIdx.x % 128 == 0; }
 
     /* `count` slices; pass: those of NEXT, by what the warpgroup has put into shared memory, -1: from the ring.
@@ -1663,7 +1694,9 @@ struct consumer {
                 long long at = (long long)m * OC_PADDED + c;
                 if (m >= pixels || c >= OC_PADDED) continue;
                 unsigned residuals = RESIDUAL ? *(const unsigned *)(residual + at) : 0;
-                *(unsigned *)((value_t *)to + at) = word(f, c).of<RESIDUAL>(sums[j], residuals);
+                unsigned values = word(f, c).of<RESIDUAL>(sums[j], residuals);
+                *(unsigned *)((value_t *)to + at) = values;
+                if (COUNTED) count_full(f.full, m, full_bytes(values));
             }
         }
         take_more(l.stored(group, 0));
@@ -1684,11 +1717,11 @@ struct consumer {
                 if (leader()) reid_bulk_wait_read<SLOTS - 1>();
                 reid_bar_sync(1 + group, 128); /* the slot is free */
             }
-            f.n = n0 + i % slots * SLOT_N;
+            int m = i / slots * 64;
+            f.n = n0 + i % slots * SLOT_N, f.m = m0 + m;
             put_sums<RESIDUAL, SLOT_N>(acc.d[i / slots] + i % slots * (SLOT_N / 2), l.slot(group, o.at), f);
             reid_fence_proxy_async_shared();
             reid_bar_sync(1 + group, 128);
-            int m = i / slots * 64;
             if (leader()) {
                 if (!ROW_SUMS) reid_tensor_store_2d(out, f.n, m0 + m, l.slot(group, o.at));
                 reid_bulk_commit();
@@ -1702,6 +1735,7 @@ struct consumer {
     }
 
 #if STEM
+#define HALF_255 0x5bf8 /* 255 as a half */
     /* Two channels from c on, of which the sums are; bytes as halves, too. */
     DEVICE static unsigned halves_of(const float *d, int c, const float *scale, const float *bias) {
 #if BYTES
@@ -1761,13 +1795,19 @@ struct consumer {
                 acc.begin(bias, 0, 0, OC_PADDED);
                 multiply(acc, 1, -1, false);
                 int pooled = first + row / 2 - 1; /* what is complete after every second row */
+                int y = first * 2 - POOL_PAD_Y + row, lane = threadIdx.x % 32;
+                const bool counted = BYTES && y >= 0 && y < OH && (row || !first); /* the strip before has row 0, too */
+                unsigned cut = 0;
 #pragma unroll
                 for (int i = 0; i < BLOCKS_M * 16; i++) {
                     const float *d = acc.d[i / 16] + i % 16 * 2;
                     now[i / 16][i % 16] = halves_of(d, i % 16 / 2 * 8 + threadIdx.x % 4 * 2, scale, bias);
-                    unsigned &b = best[i / 16][i % 16];
-                    b = row ? reid_max_f16x2(b, now[i / 16][i % 16]) : now[i / 16][i % 16];
+                    unsigned &b = best[i / 16][i % 16], v = now[i / 16][i % 16];
+                    b = row ? reid_max_f16x2(b, v) : v;
+                    int x = i / 16 * 64 + threadIdx.x / 32 % 4 * 16 + lane / 4 + i % 2 * 8;
+                    if (counted && x < OW) cut += ((v & 0xffff) == HALF_255) + (v >> 16 == HALF_255);
                 }
+                reid_add_nonzero(full + strip / strips_of(rows), cut);
                 if (row % 2 || !row || pooled >= POOL_H) continue;
                 store_pooled(best, (image + pooled) * (POOL_W * OC_PADDED));
 #pragma unroll
@@ -1781,7 +1821,7 @@ struct consumer {
     DEVICE void go_on(const sums<BN> &acc, const tensor_map *out, finish f, finish after, int m0) {
 #pragma unroll
         for (int i = 0; i < BLOCKS_M * NEXT_CHUNKS; i++) {
-            f.n = i / BLOCKS_M * BK;
+            f.n = i / BLOCKS_M * BK, f.m = m0 + i % BLOCKS_M * 64;
             put_sums<false, BK>(acc.d[i % BLOCKS_M] + i / BLOCKS_M * (BK / 2),
                                 l.inner(group, i / BLOCKS_M) + i % BLOCKS_M * BLOCK_BYTES, f);
         }
@@ -1831,7 +1871,8 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
                 const __grid_constant__ tensor_map out,
                 const value_t *raw, const float *__restrict__ bias,
                 const float *__restrict__ more_bias, const float *__restrict__ scale,
-                const float *__restrict__ more_scale, void *__restrict__ to, int pixels, int rows) {
+                const float *__restrict__ more_scale, void *__restrict__ to, int pixels, int rows,
+                unsigned *__restrict__ full) {
     layout l = {reid_shared_address(shared), 0};
     let_next_begin();
     int group = threadIdx.x / 128, across = (pixels + TILE_PIXELS - 1) / TILE_PIXELS;
@@ -1874,13 +1915,13 @@ reid_conv_wgmma(const __grid_constant__ tensor_map in, const __grid_constant__ t
         wait_for_last();
         if (RESIDENT) wait_for(l.resident(), 0);
         l.ring = STEM ? group : 0;
-        consumer c = {l, group, {}, {}, false, to, pixels};
+        consumer c = {l, group, {}, {}, false, to, pixels, full};
 #if STEM
         c.pool_strips(scale, bias, tiles, rows);
 #else
         const bool adds = BYTES && RESIDUAL;
-        finish f = {scale, bias, adds && !NEXT ? scale[OC_PADDED] : 0, 0, OC_PADDED};
-        finish more = {more_scale, more_bias, adds && NEXT ? more_scale[NEXT] : 0, 0, NEXT};
+        finish f = {scale, bias, adds && !NEXT ? scale[OC_PADDED] : 0, 0, OC_PADDED, full, pixels, 0};
+        finish more = {more_scale, more_bias, adds && NEXT ? more_scale[NEXT] : 0, 0, NEXT, full, pixels, 0};
         compute_tiles(&out, f, more, raw, c, tiles);
 #endif
     }

@@ -26,6 +26,11 @@ REID_EMULATOR_FN unsigned reid_f16x2_from_f32(float low, float high) {
     return reid_f16_from_f32(low) | (unsigned)reid_f16_from_f32(high) << 16;
 }
 
+/* red.global.add.u32, where there is something to add. */
+REID_EMULATOR_FN void reid_add_nonzero(unsigned *p, unsigned v, REID_EMULATOR_LINE) {
+    if (v) (void)atomicAdd(p, v, line);
+}
+
 /* cvt.f32.f16 of the low and of the high half. */
 REID_EMULATOR_FN float reid_f32_from_f16x2_low(unsigned a) { return reid_f32_from_f16((unsigned short)a); }
 REID_EMULATOR_FN float reid_f32_from_f16x2_high(unsigned a) { return reid_f32_from_f16((unsigned short)(a >> 16)); }

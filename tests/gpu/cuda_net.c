@@ -374,9 +374,46 @@ static double int8_cosine(reid_desc desc, const reid_image *images, int bits) {
     return least;
 }
 
+/* Rows of three pictures, and which of them have left the ranges: told[3], and in the handle's counts. */
+static float *saturated_rows(reid_desc desc, reid_device device, reid_precision precision, const reid_image *images,
+                             unsigned char *told) {
+    reid_saturation sum;
+    reid_ctx *ctx = create_on(desc, device, precision);
+    need(ctx != NULL, "a handle");
+    float *rows = (float *)calloc(3 * (size_t)reid_dim(ctx), sizeof *rows);
+    memset(told, 7, 3);
+    CHECK(rows && reid_embed_saturated(ctx, images, 3, rows, told, NULL) == REID_OK);
+    CHECK(reid_query_saturation(ctx, &sum) == REID_OK);
+    CHECK(sum.images == (precision == REID_INT8 ? 3 : 0) && sum.saturated == told[0] + told[1] + told[2]);
+    CHECK(sum.recomputed == (desc.fallback ? sum.saturated : 0));
+    reid_destroy(ctx);
+    return rows;
+}
+
+/* The GPU counts what the CPU counts, and desc.fallback gives images beyond the ranges the rows of the GPU's FP32. The
+   ranges are those of images[0]; images[1] is made black and white. */
+static void test_saturated(reid_desc desc, const reid_image *images) {
+    const reid_image three[3] = {images[1], images[0], images[0]}; /* the last one takes the first one's place */
+    unsigned char *squares = (unsigned char *)(uintptr_t)images[1].pixels, there[3], here[3], same[3], none[3];
+    for (int i = 0; i < 64 * 32 * 3; i++) squares[i] = (i / 3 % 32 / 8 + i / 3 / 32 / 8) % 2 ? 255 : 0;
+    desc.batch = 2;
+    float *cpu = saturated_rows(desc, REID_DEVICE_CPU, REID_INT8, three, there);
+    float *int8 = saturated_rows(desc, REID_DEVICE_CUDA, REID_INT8, three, here);
+    desc.fallback = 1;
+    float *both = saturated_rows(desc, REID_DEVICE_CUDA, REID_INT8, three, same);
+    desc.ranges = NULL, desc.fallback = 0;
+    float *fp32 = saturated_rows(desc, REID_DEVICE_CUDA, REID_FP32, three, none);
+    printf("beyond the ranges: %d %d %d\n", here[0], here[1], here[2]);
+    CHECK(memcmp(here, there, 3) == 0 && memcmp(here, same, 3) == 0 && here[0] && !here[1] && !here[2]);
+    CHECK(none[0] + none[1] + none[2] == 0);
+    for (int i = 0; i < 3; i++)
+        CHECK(memcmp(both + 2048 * i, (here[i] ? fp32 : int8) + 2048 * i, 2048 * sizeof *both) == 0);
+    free(cpu), free(int8), free(both), free(fp32);
+}
+
 /* Only sums of a linear layer have another order than the CPU's. */
 static void test_int8(const char *network, const char *ranges) {
-    static const odd none, other = {.made_for = "0123"};
+    static const odd none, wide = {.share = 1.2f}, other = {.made_for = "0123"};
     net_file file = weights_for(network, 0);
     uint8_t *pixels = net_pixels(3, 64, 32, 5);
     reid_image images[3];
@@ -392,6 +429,8 @@ static void test_int8(const char *network, const char *ranges) {
     double cosine = int8_cosine(desc, images, strcmp(network, "resnet50") == 0);
     printf("%s INT8: least cosine between the GPU and the CPU %.8f\n", network, cosine);
     CHECK(cosine > 0.999999);
+    write_ranges(ranges, &s, &wide);
+    if (reid_dim(s.ctx) == 2048) test_saturated(desc, images);
     write_ranges(ranges, &s, &other);
     desc.device = REID_DEVICE_CUDA, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
     CHECK(reid_create(&desc, &gpu) == REID_ERR_RANGES && strstr(error.text, "made for fingerprint 0123"));
@@ -421,6 +460,10 @@ static void test_no_int8(const char *ranges) {
     desc.device = REID_DEVICE_AUTO;
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
+    reid_destroy(ctx);
+    desc.fallback = 1; /* FP32 could be had on the GPU, but both are on one device */
+    CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
+    CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
     reid_destroy(ctx);
     forget(&s);
     free(pixels), free(file.bytes);

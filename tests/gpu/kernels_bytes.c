@@ -11,13 +11,17 @@ static reid__prep prep;
 static reid__gpu gpu;
 static reid__gpu_lane lane;
 
-/* An operation's numbers. weights: (OC, taps, IC); scale[oc]: what 1 in a residual is; want: its outputs. */
+#define MOST_IMAGES 6
+
+/* An operation's numbers. weights: (OC, taps, IC); scale[oc]: what 1 in a residual is; want: its outputs; full: of each
+   image how many of them a ReLU has cut off, where nothing is added. */
 typedef struct layer {
     int index, pixels;
     const uint8_t *in;
     int8_t *weights;
     uint8_t *rest, *want;
     float *scale, *bias;
+    unsigned full[MOST_IMAGES];
 } layer;
 
 static size_t stored(int buffer, int images) {
@@ -72,6 +76,7 @@ static layer layer_of(int index, int images, const uint8_t *in) {
         if (op->residual != REID__NONE)
             v = sum_in_double(rest_signed ? (int8_t)l.rest[i] : l.rest[i], l.scale[op->oc], v);
         l.want[i] = (uint8_t)lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
+        l.full[i / op->oc / (op->oh * op->ow)] += l.want[i] == 255 && !is_signed && op->residual == REID__NONE;
     }
     return l;
 }
@@ -128,11 +133,14 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
     reid__option(&p, t->stem ? "-DVALUE_F16" : "-DVALUE_U8");
     s.handle = function_of(&p, &s);
     uint8_t *got = (uint8_t *)malloc(bytes);
+    unsigned full[MOST_IMAGES] = {0};
     lane.buffer[op->out] = emu_upload(NULL, bytes);
+    lane.full = emu_upload(full, sizeof full);
     gpu.device.multiprocessors = multiprocessors;
     NEED(reid__gpu_run_wgmma(&gpu, &lane, l->index, &s, images, &error));
     NEED(cuCtxSynchronize());
     emu_download(got, lane.buffer[op->out], bytes);
+    emu_download(full, lane.full, sizeof full);
     for (size_t i = 0; i < count && per == 1; i++) wrong += got[i] != l->want[i];
     if (per > 1) wrong = wrong_row_sums(l, (const float *)(void *)got, per);
     printf("%-16s %4d -> %4d, %dx%d to %2dx%-2d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d light %d "
@@ -140,24 +148,36 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
            t->bm, t->bn, t->groups, t->resident, t->pair, t->split, t->light, t->stages, t->chunks,
            t->passes * t->bn / t->depth, wrong);
     CHECK(wrong == 0);
+    CHECK(memcmp(full, l->full, sizeof full) == 0);
     free(got);
 }
 
-/* The largest of the stem's bytes under the max pool's window, from the whole sums of its levels:
-   (images, rows, columns, 4) by (64, 7, 8, 4). */
-static uint8_t pooled_of(const int16_t *in, const int16_t *w, const float *scale, const float *bias, int m, int n) {
-    const reid__op *op = &plan.ops[0], *pool = &plan.ops[1];
-    int image = m / (pool->oh * pool->ow), row = gpu.plan.columns * 4;
-    float most = 0;
-    for (int i = 0; i < 9; i++) {
-        int y = m / pool->ow % pool->oh * 2 - pool->pad_y + i / 3, x = m % pool->ow * 2 - pool->pad_x + i % 3;
-        int sum = 0;
-        if (y < 0 || y >= op->oh || x < 0 || x >= op->ow) continue;
+/* The stem's bytes, from the whole sums of its levels: (images, rows, columns, 4) by (64, 7, 8, 4). */
+static uint8_t *stem_of(layer *l, int images, const int16_t *in, const int16_t *w, const float *scale,
+                        const float *bias) {
+    const reid__op *op = &plan.ops[0];
+    int row = gpu.plan.columns * 4, outputs = images * op->oh * op->ow * 64;
+    uint8_t *bytes = random_bytes((size_t)outputs);
+    for (int i = 0; i < outputs; i++) {
+        int n = i % 64, x = i / 64 % op->ow, y = i / 64 / op->ow % op->oh, image = i / 64 / op->ow / op->oh, sum = 0;
         for (int k = 0; k < 224; k++)
             sum += in[(image * gpu.plan.rows + 2 * y + k / 32) * row + 8 * x + k % 32] * w[n * 224 + k];
-        most = fmaxf(most, sum_in_double((float)sum, scale[n], bias[n]));
+        bytes[i] = (uint8_t)lrintf(fminf(fmaxf(sum_in_double((float)sum, scale[n], bias[n]), 0), 255));
+        l->full[image] += bytes[i] == 255;
     }
-    return (uint8_t)lrintf(fminf(most, 255));
+    return bytes;
+}
+
+/* The largest of them under the max pool's window. */
+static uint8_t pooled_of(const uint8_t *bytes, int m, int n) {
+    const reid__op *op = &plan.ops[0], *pool = &plan.ops[1];
+    int image = m / (pool->oh * pool->ow), most = 0;
+    for (int i = 0; i < 9; i++) {
+        int y = m / pool->ow % pool->oh * 2 - pool->pad_y + i / 3, x = m % pool->ow * 2 - pool->pad_x + i % 3;
+        if (y < 0 || y >= op->oh || x < 0 || x >= op->ow) continue;
+        most = reid__max(most, bytes[((image * op->oh + y) * op->ow + x) * 64 + n]);
+    }
+    return (uint8_t)most;
 }
 
 /* Random halves that are whole numbers, and those numbers; zero in the fourth channel. */
@@ -182,18 +202,21 @@ static void test_stem(int images) {
     int16_t *in, *w;
     float scale[64], bias[64];
     unsigned seed = 3;
-    for (int n = 0; n < 64; n++) scale[n] = 2e-4f + 1e-4f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
+    for (int n = 0; n < 64; n++) scale[n] = 3e-4f + 1e-4f * emu_uniform(&seed), bias[n] = 40 * emu_uniform(&seed);
     lane.buffer[plan.ops[0].in] = whole_halves(inputs, 151, &in);
     gpu.plan.weight[0] = whole_halves(64 * 224, 400, &w);
     gpu.plan.weight2[0] = emu_upload(scale, sizeof scale), gpu.plan.bias[0] = emu_upload(bias, sizeof bias);
     l.want = random_bytes(outputs);
-    for (int i = 0; i < (int)outputs; i++) l.want[i] = pooled_of(in, w, scale, bias, i / 64, i % 64);
+    uint8_t *bytes = stem_of(&l, images, in, w, scale, bias);
+    for (int i = 0; i < (int)outputs; i++) l.want[i] = pooled_of(bytes, i / 64, i % 64);
+    CHECK(l.full[0] > 0 && l.full[images - 1] > 0);
     reid__wgmma_tile t = reid__choose_wgmma_tile(&gpu.plan, 1, 90, 0);
     CHECK(gpu.plan.inner[1] == 0 && t.stem);
-    run_tile(&l, &t, images, 1);
+    for (int multiprocessors = 1; multiprocessors < 6; multiprocessors += 4) /* an image is one strip, or several */
+        run_tile(&l, &t, images, multiprocessors);
     NEED(cuMemFree_v2(lane.buffer[plan.ops[0].in]) || cuMemFree_v2(gpu.plan.weight[0]) ||
          cuMemFree_v2(gpu.plan.weight2[0]) || cuMemFree_v2(gpu.plan.bias[0]));
-    free(in), free(w), free(l.want);
+    free(in), free(w), free(l.want), free(bytes);
 }
 
 typedef enum which { CHOSEN, ALL, PARTS } which;
@@ -231,6 +254,7 @@ static void test_op(int index, int images, which of) {
     uint8_t *in = random_bytes(stored(begin->in, images));
     layer before = layer_of(first, images, in), l = before;
     if (first != index) l = layer_of(index, images, before.want), upload_layer(&before);
+    for (int i = 0; i < images && first != index; i++) l.full[i] += before.full[i];
     upload_layer(&l);
     lane.buffer[begin->in] = emu_upload(in, stored(begin->in, images));
     if (op->residual != REID__NONE) lane.buffer[op->residual] = emu_upload(l.rest, (size_t)(l.pixels * op->oc));

@@ -99,8 +99,8 @@ static void run_parts(CUmodule program, const char *name, int count, int threads
         return;
     }
     CUdeviceptr parts = emu_upload(NULL, (size_t)split * (size_t)(pixels * oc) * 4);
-    void *first[] = {params[0], params[1], params[2], params[3], params[4], &parts, params[6]};
-    void *second[] = {&parts, params[2], params[3], params[4], params[5], params[6]};
+    void *first[] = {params[0], params[1], params[2], params[3], params[4], &parts, params[6], params[7]};
+    void *second[] = {&parts, params[2], params[3], params[4], params[5], params[6], params[7]};
     int each = strcmp(name, "reid_conv_f32") == 0 ? 4 : 8;
     run_kernel(f, count * split, 1, threads, shared, first);
     run_kernel(emu_function_of(program, "reid_join", 0), (pixels * oc / each + 255) / 256, 1, 256, 0, second);
@@ -130,7 +130,8 @@ static void test_conv(const conv *c, kind as, const tile *s, int row_sums, int s
     tensor scale = tensor_of((size_t)(c->images * c->ic), 0, &seed, 1);
     tensor out = result_of((size_t)(row_sums ? pixels / ow * c->oc : pixels * stride), half && !row_sums);
     CUdeviceptr packed = upload_weights(w.host, depth, (depth + bk - 1) / bk * bk, c->oc, half, half);
-    void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels};
+    CUdeviceptr full = 0;
+    void *params[] = {&in.device, &packed, &bias.device, &rest.device, &scale.device, &out.device, &pixels, &full};
     int threads = half ? 32 * s->warps_m * s->warps_n : s->bm * s->bn / 16;
     if (as == PLAIN)
         run_kernel(emu_function_of(program, names[as], 0), (pixels * c->oc + 255) / 256, 1, 256, 0, params);
@@ -202,11 +203,14 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
     CUdeviceptr d_in = emu_upload(in, in_count), d_rest = emu_upload(residual, out_count);
     CUdeviceptr d_w = emu_upload(w, (size_t)(c->oc * depth)), d_scale = emu_upload(scale, ((size_t)c->oc + 1) * 4);
     CUdeviceptr d_bias = emu_upload(bias, (size_t)c->oc * 4), d_out = emu_upload(NULL, out_count);
-    void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels};
+    unsigned full[8] = {0}, cut[8] = {0}; /* outputs of 255, an image */
+    CUdeviceptr d_full = emu_upload(full, sizeof full);
+    void *params[] = {&d_in, &d_w, &d_bias, &d_rest, &d_scale, &d_out, &pixels, &d_full};
     run_parts(program_of("reid_conv_f16", 2, constants), "reid_conv_f16",
               (pixels + s->bm - 1) / s->bm * ((c->oc + s->bn - 1) / s->bn), 32 * s->warps_m * s->warps_n, shared, split,
               pixels, c->oc, params);
     emu_download(out, d_out, out_count);
+    emu_download(full, d_full, sizeof full);
     for (int at = 0; at < pixels * c->oc; at++) {
         int m = at / c->oc, n = at % c->oc, image = m / (oh * ow), sum = 0;
         for (int k = 0; k < depth; k++) { /* k = (row, column, channel) */
@@ -219,9 +223,11 @@ static void test_bytes(const conv *c, const tile *s, int rest, int is_signed, in
         if (rest) v = sum_in_double(rest == 2 ? (int8_t)residual[at] : residual[at], scale[c->oc], v);
         long want = lrintf(fminf(fmaxf(v, is_signed ? -128 : 0), is_signed ? 127 : 255));
         wrong += out[at] != (uint8_t)want, most += want > 10 && want < 100;
+        cut[image] += want == 255 && !rest; /* signed ones have none */
     }
     printf("%-16s %-20s tile %3d x %-3d split %d bytes wrong: %d\n", "INT8", c->name, s->bm, s->bn, split, wrong);
     CHECK(wrong == 0 && most > pixels); /* not all of them cut off */
+    CHECK(memcmp(full, cut, sizeof full) == 0 && (rest || is_signed || (cut[0] > 0 && cut[1] > 0)));
     NEED(cuMemFree_v2(d_in) || cuMemFree_v2(d_rest) || cuMemFree_v2(d_w) || cuMemFree_v2(d_scale) ||
          cuMemFree_v2(d_bias)); /* emu_download has freed d_out */
     free(in), free(residual), free(out), free(w);
@@ -245,7 +251,8 @@ static void test_more(const tile *s, int more_stride) {
     tensor more = tensor_of((size_t)(IMAGES * wide * wide * MORE), 1, &seed, 1), out = result_of(PIXELS * OC, 1);
     tensor bias = tensor_of(OC, 0, &seed, 1), more_bias = tensor_of(OC, 0, &seed, 1);
     CUdeviceptr packed = upload_weights(w.host, ROW, ROW, OC, 1, 1);
-    void *params[] = {&in.device, &packed, &bias.device, &more.device, &more_bias.device, &out.device, &pixels};
+    CUdeviceptr full = 0;
+    void *params[] = {&in.device, &packed, &bias.device, &more.device, &more_bias.device, &out.device, &pixels, &full};
     run_kernel(kernel_of("reid_conv_f16", 1, constants, shared), (PIXELS + s->bm - 1) / s->bm * bn, 1,
                32 * s->warps_m * s->warps_n, shared, params);
     fetch(&out);

@@ -113,6 +113,13 @@ plant bytes "the last convolution with the first one's scales" 's/finish more = 
 plant bytes "a residual without its sign" 's/if (REST_SIGNED) residuals ^= 0x80808080;//'
 plant bytes "a residual in its own steps" 's/fmaf(r, rest, sum)/fmaf(r, scales[i], sum)/'
 plant bytes "the stem's scales of other channels" 's/i % 16 \/ 2 \* 8 + threadIdx/i % 16 * 4 + threadIdx/'
+plant bytes "rows of the stem that two strips have are counted twice" 's/ && (row || !first);/;/'
+plant bytes "columns past the stem's image are counted" 's/if (counted && x < OW) cut/if (counted) cut/'
+plant bytes "what goes on into the next convolution is not counted" \
+    's/counted = BYTES && !SIGNED && !adds;/counted = COUNTED;/'
+plant bytes "all that is cut off is the first image's" \
+    's/reid_add_nonzero(full + m \/ (OH \* OW)/reid_add_nonzero(full/'
+plant conv "bytes of 254 count as cut off" 's/(word \& 0x7f7f7f7f) + 0x01010101/(word \& 0x7f7f7f7f) + 0x02020202/'
 plant bytes "pooled bytes in another order" 's/<< i % 4 \* 8;$/<< (3 - i % 4) * 8;/'
 plant bytes "a bias before the sums and after" 's/!BYTES && c < channels/c < channels/'
 plant conv "bf16 cut off, not rounded" \

@@ -526,9 +526,9 @@ const option OPTIONS[] = {
      "on a GPU: for one picture at a time, not for many (in the fingerprint)"},
     {0, "ranges", "FILE", "emibgltswkdn", set_text, PER_MODEL(ranges), 0, 0,
      "for int8: how large activations get, from reid calibrate --int8 with these weights"},
-    {0, "no-fallback", NULL, "emigltswk", set_flag, SHARED(no_fallback), 0, 0,
-     "for int8: do not compute pictures whose activations leave the ranges again in FP32, which a CPU does (in the "
-     "fingerprint); they are counted"},
+    {0, "no-fallback", NULL, "emipgltswk", set_flag, SHARED(no_fallback), 0, 0,
+     "for int8: do not compute pictures whose activations leave the ranges again in FP32 (in the fingerprint), only "
+     "count them"},
     {0, "kernels", "FILE", "emibpgltswkdn", set_text, SHARED(kernels), 0, 0,
      "GPU kernels from this copy of reid_kernels.cu. Default: those built in"},
     {0, "pack", "FILE", "emibgltswkdn", set_text, SHARED(pack), 0, 0,

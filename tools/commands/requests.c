@@ -4,19 +4,7 @@
 #include "base/say.h"
 #include "base/threads.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-/* INT8 is safe unless that is declined, where the library can see to it: on a CPU. --device auto takes a GPU that
-   computes in INT8, as it does without. */
-static int falls_back(const options *o, const reid_desc *desc) {
-    reid_gpu_info gpu;
-    if (desc->precision != REID_INT8 || o->no_fallback || desc->device == REID_DEVICE_CUDA) return 0;
-    if (desc->device == REID_DEVICE_CPU) return 1;
-    reid_desc ask = *desc;
-    ask.error = NULL;
-    return reid_query_gpu(&ask, &gpu) != REID_OK || atoi(gpu.arch + 3) < 80; /* "sm_90" */
-}
 
 reid_desc model_desc(const options *o, const model_options *m, reid_error *error) {
     reid_desc desc = REID_INIT;
@@ -45,7 +33,7 @@ reid_desc model_desc(const options *o, const model_options *m, reid_error *error
     desc.kernels_pack = o->pack;
     desc.log_fn = say_log;
     desc.error = error;
-    desc.fallback = falls_back(o, &desc);
+    desc.fallback = desc.precision == REID_INT8 && !o->no_fallback; /* safe unless that is declined */
     return desc;
 }
 
