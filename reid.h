@@ -467,7 +467,10 @@ typedef enum reid_isa {
     REID_ISA_AMX_INT8,    /* for REID_INT8: tiles of them */
     REID_ISA_NEON         /* what every 64-bit ARM has */
 } reid_isa;
-typedef enum reid_format { REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8 } reid_format;
+typedef enum reid_format {
+    REID_RGB8, REID_BGR8, REID_RGBA8, REID_GRAY8,
+    REID_PREPARED /* what reid_preprocess has made for a handle with the same input, whole: it is not resized again */
+} reid_format;
 typedef enum reid_log_level { REID_LOG_DEBUG, REID_LOG_INFO, REID_LOG_WARNING } reid_log_level;
 
 /* Which linear head turns pooled features into the embedding. */
@@ -684,10 +687,12 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
 
 /* The pixels that the network would see: cropped to the box, resized, centre-cropped, before normalisation.
 
-   Parameters      out: (height, width, 3) uint8 RGB, the input size of reid_query_desc.
+   Parameters      out: (height, width, 3) uint8 RGB, the input size of reid_query_desc. As a reid_image of the format
+                   REID_PREPARED it has the embedding of `image`, and takes less memory than a photograph.
    Returns         REID_OK or an error; equal to Pillow's resize (and torchvision's centre crop) bit for bit.
    Errors          REID_ERR_INVALID_ARG, REID_ERR_IMAGE, REID_ERR_BOX, REID_ERR_FORKED.
-   Thread safety   any number of threads on one handle. */
+   Thread safety   any number of threads on one handle; on a CPU desc.lanes times desc.threads of them at once, beside
+                   those that compute. On a GPU it takes a lane's turn. */
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error);
 
 /* Floats in an embedding; 0 for NULL. Thread safety: any thread. */
@@ -2370,6 +2375,7 @@ static const reid__layout reid__layouts[] = {
     {3, 2, 1, 0}, /* REID_BGR8 */
     {4, 0, 1, 2}, /* REID_RGBA8 */
     {1, 0, 0, 0}, /* REID_GRAY8 */
+    {3, 0, 1, 2}, /* REID_PREPARED */
 };
 
 static ptrdiff_t reid__image_stride(const reid_image *image) {
@@ -2394,7 +2400,7 @@ static reid_result reid__image_check(const reid_image *image, int index, reid_bo
     if (w < 1 || h < 1 || w > REID_MAX_SIDE || h > REID_MAX_SIDE)
         return reid__fail(e, REID_ERR_IMAGE, "image %d: width x height is %d x %d; each side must be 1 to %d", index, w,
                           h, REID_MAX_SIDE);
-    if (format < REID_RGB8 || format > REID_GRAY8)
+    if (format < REID_RGB8 || format > REID_PREPARED)
         return reid__fail(e, REID_ERR_IMAGE, "image %d: unknown format %d; use one of enum reid_format", index, format);
     ptrdiff_t row = (ptrdiff_t)w * reid__layouts[format].bytes, stride = reid__image_stride(image);
     if (stride < row)
@@ -2566,10 +2572,15 @@ static void reid__init_columns(reid__axis *x, const reid__layout *l, int16_t *ta
 
 static int reid__is_copied(const reid__axis *a, int crop) { return a->source == a->resized && a->resized >= crop; }
 
+/* 0: straight to the network's input, which prepared pictures have already. */
+static int reid__resize_edge(const reid__prep *p, const reid_image *image) {
+    return image->format == REID_PREPARED ? 0 : p->resize_edge;
+}
+
 /* Returns 1 if nothing is resized and no padding added: windows are not set then. */
 static int reid__resizer_init(reid__resizer *r, const reid__prep *p, const reid_image *image, const reid_box *roi,
                               int y0, int y1, void *scratch) {
-    int w = roi->width, h = roi->height, edge = p->resize_edge;
+    int w = roi->width, h = roi->height, edge = reid__resize_edge(p, image);
     r->layout = &reid__layouts[image->format];
     r->stride = reid__image_stride(image);
     r->pixels = (const uint8_t *)image->pixels + roi->y * r->stride + (ptrdiff_t)roi->x * r->layout->bytes;
@@ -4404,6 +4415,8 @@ typedef struct reid__thread_memory {
     float *block;       /* inputs of a block, scaled or side by side; squeeze-excite vectors */
     uint8_t *pixels;    /* (height, width, 3): the network's view of an image */
     void *prep;         /* reid__prep_rows */
+    void *prep_apart;   /* the same for reid_preprocess, while the lane computes */
+    int preparing;      /* prep_apart is in use; guarded by the handle's mutex */
     ptrdiff_t tap_at[REID__MAX_TAPS]; /* reid__tile.tap_at */
     int in_use;         /* AMX's registers */
     int taken;          /* parts of its share that members have begun */
@@ -8716,7 +8729,7 @@ static void reid__picture_place(reid__filling *f, int i) {
     const reid_image *image = &f->images[i];
     reid__gpu_picture *to = (reid__gpu_picture *)(void *)f->slot->host + i;
     size_t view = (size_t)p->height * (size_t)p->width * 3, later = (size_t)(f->count - 1 - i) * view;
-    int edge = g->plan.prep->resize_edge;
+    int edge = reid__resize_edge(g->plan.prep, image);
     reid_box roi;
     memset(to, 0, sizeof *to);
     reid__image_check(image, f->first + i, &roi, NULL); /* cannot fail: the call checked it before */
@@ -10862,6 +10875,7 @@ static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, rei
         s->pixels = (uint8_t *)reid__carve(c, (size_t)p->height * (size_t)p->width, 3);
     }
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
+    if (!ctx->gpu) s->prep_apart = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
 }
 
 static void reid__stop_lanes(reid_ctx *ctx, int forked) {
@@ -11570,6 +11584,9 @@ static reid_result reid__check_call(const reid_ctx *ctx, const reid_image *image
     for (int i = 0; i < n; i++) {
         reid_result r = reid__image_check(&images[i], i, &roi, e);
         if (r != REID_OK) return r;
+        if (images[i].format == REID_PREPARED && (roi.width != ctx->prep->width || roi.height != ctx->prep->height))
+            return reid__fail(e, REID_ERR_IMAGE, "image %d: %d x %d pixels are prepared, the network takes %d x %d", i,
+                              roi.width, roi.height, ctx->prep->width, ctx->prep->height);
     }
     return REID_OK;
 }
@@ -11600,6 +11617,30 @@ REID_API reid_result reid_embed(reid_ctx *ctx, const reid_image *images, int n, 
     return reid_embed_saturated(ctx, images, n, out, NULL, NULL);
 }
 
+/* Waits for memory to resize in: on a CPU pictures are prepared beside what lanes compute, one for each of their
+   threads. */
+static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
+    reid__thread_memory *s = NULL;
+    pthread_mutex_lock(&ctx->mutex);
+    while (!s) {
+        for (int i = 0; i < ctx->lane_count * ctx->lane_threads && !s; i++) {
+            s = &ctx->lanes[i / ctx->lane_threads].scratch[i % ctx->lane_threads];
+            if (s->preparing) s = NULL;
+        }
+        if (!s) pthread_cond_wait(&ctx->turn, &ctx->mutex);
+    }
+    s->preparing = 1;
+    pthread_mutex_unlock(&ctx->mutex);
+    return s;
+}
+
+static void reid__memory_give(reid_ctx *ctx, reid__thread_memory *s) {
+    pthread_mutex_lock(&ctx->mutex);
+    s->preparing = 0;
+    pthread_cond_broadcast(&ctx->turn);
+    pthread_mutex_unlock(&ctx->mutex);
+}
+
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
     reid__caller caller = reid__enter();
     reid_box roi;
@@ -11607,10 +11648,15 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
     reid_result r = reid__check_call(ctx, image, 1, out, error);
     if (r == REID_OK) r = reid__image_check(image, 0, &roi, error);
     if (r == REID_OK) {
-        reid__lane *lane = reid__lane_take(ctx);
-        if (ctx->gpu) r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-        else reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, lane->scratch[0].prep);
-        reid__lane_give(ctx, lane);
+        if (ctx->gpu) {
+            reid__lane *lane = reid__lane_take(ctx);
+            r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
+            reid__lane_give(ctx, lane);
+        } else {
+            reid__thread_memory *s = reid__memory_take(ctx);
+            reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
+            reid__memory_give(ctx, s);
+        }
     }
     reid__leave(caller);
     return r;
