@@ -33,6 +33,35 @@ static void embed_one(const reid_desc *desc, const reid_image *image, float *out
     reid_destroy(ctx);
 }
 
+/* --- prepared pictures ------------------------------------------------------------------------------------------- */
+
+/* Whatever the preset does, a prepared picture has the embedding of what it was made of, and other sizes are refused. */
+static void test_prepared(void **state) {
+    static const char *const presets[] = {"torchvision-v1", "torchreid", "tao", "openvino-bgr"};
+    static float want[DIM], got[DIM];
+    static uint8_t view[SIDE * SIDE * 3];
+    const reid_box box = {5, 3, 30, 20};
+    uint8_t *larger = net_pixels(3, 40, 50, 4);
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        reid_desc d = plain();
+        reid_image image = net_image(larger, i % 3, 40, 50);
+        reid_image prepared = {view, SIDE, SIDE, 0, REID_PREPARED, NULL};
+        d.preset = presets[i / 2], d.flip = i % 2;
+        if (i % 3) image.box = &box;
+        reid_ctx *ctx = create(&d);
+        assert_int_equal(reid_preprocess(ctx, &image, view, &error), REID_OK);
+        assert_int_equal(reid_embed(ctx, &image, 1, want), REID_OK);
+        assert_int_equal(reid_embed(ctx, &prepared, 1, got), REID_OK);
+        assert_memory_equal(got, want, sizeof got);
+        prepared.height = SIDE - 1;
+        assert_int_equal(reid_embed_ex(ctx, &prepared, 1, got, &error), REID_ERR_IMAGE);
+        assert_string_equal(error.text, "image 0: 32 x 31 pixels are prepared, the network takes 32 x 32");
+        reid_destroy(ctx);
+    }
+    free(larger);
+}
+
 /* --- memory_limit ------------------------------------------------------------------------------------------------- */
 
 static reid_result limited(size_t limit, int lanes, reid_info *info, test_heap *heap) {
@@ -237,6 +266,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_fork),         cmocka_unit_test(test_flip_and_raw),
         cmocka_unit_test(test_no_direction), cmocka_unit_test(test_nan_survives), cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_prepared),
     };
     if (argc > 1) cmocka_set_test_filter(argv[1]);
     file = net_for("efficientnet_b0", REID_HEAD_NONE, 9, NULL);

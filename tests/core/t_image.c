@@ -44,7 +44,7 @@ static void test_descriptions(void **state) {
     expect(image_of(4, INT_MIN, 0, REID_RGB8, NULL), REID_ERR_IMAGE, "side");
     expect(image_of(REID_MAX_SIDE + 1, 4, 0, REID_RGB8, NULL), REID_ERR_IMAGE, "1000001 x 4");
     expect(image_of(4, INT_MAX, 0, REID_RGB8, NULL), REID_ERR_IMAGE, "side");
-    expect(image_of(4, 4, 0, (reid_format)4, NULL), REID_ERR_IMAGE, "format 4");
+    expect(image_of(4, 4, 0, (reid_format)5, NULL), REID_ERR_IMAGE, "format 5");
     expect(image_of(4, 4, 0, (reid_format)1000, NULL), REID_ERR_IMAGE, "format 1000");
     expect(image_of(4, 4, 11, REID_RGB8, NULL), REID_ERR_IMAGE, "stride is 11 bytes, but a row has 12");
     expect(image_of(4, 4, 11, REID_BGR8, NULL), REID_ERR_IMAGE, "12");

@@ -83,7 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     image.width = take_int(&in, 64);
     image.height = take_int(&in, 64);
-    image.format = (reid_format)(take(&in, 1) % 5);
+    image.format = (reid_format)(take(&in, 1) % 6);
     image.stride = take(&in, 1) % 2 ? take_int(&in, 300) : 0;
     box.x = take_int(&in, 64), box.y = take_int(&in, 64);
     box.width = take_int(&in, 64), box.height = take_int(&in, 64);

@@ -173,6 +173,16 @@ static int make_pictures(reid_image *images, reid_box *boxes, uint8_t *pixels, s
     return n;
 }
 
+/* What reid_preprocess gives has the row of its picture. */
+static void check_prepared(reid_ctx *ctx, const reid_image *image, uint8_t *view, const float *row) {
+    reid_info info;
+    CHECK(reid_query_desc(ctx, &info) == REID_OK && reid_preprocess(ctx, image, view, NULL) == REID_OK);
+    const reid_image prepared = {view, info.width, info.height, 0, REID_PREPARED, NULL};
+    float *got = embed(ctx, &prepared, 1);
+    CHECK(memcmp(got, row, (size_t)info.dim * sizeof *got) == 0);
+    free(got);
+}
+
 static void pictures_with(const char *preset, int height, int width, int flip, int raw, reid_precision precision) {
     enum { SIZE = 4 << 20 };
     reid_image images[16];
@@ -198,6 +208,7 @@ static void pictures_with(const char *preset, int height, int width, int flip, i
             CHECK(reid_cosine(x, y, a.dim) > (precision == REID_FP32 ? 0.999999 : 0.9999));
             if (precision == REID_FP32 && !raw) CHECK(worst_difference(x, y, (size_t)a.dim) < 1e-6);
             if (i) CHECK(worst_difference(y, y - a.dim, (size_t)a.dim) > 1e-3); /* another picture */
+            if (i % 4 == 0) check_prepared(gpu, &images[i], gpu_view, y), check_prepared(cpu, &images[i], cpu_view, x);
         }
         free(want), free(got);
     }

@@ -85,7 +85,7 @@ static int measure(measuring *m, reid_ctx *ctx) {
     reid_error error;
     size_t good = 0;
     const decode_settings how = decoding(m->o);
-    pipeline *p = pipeline_start(&m->list, 0, m->list.count, &how);
+    pipeline *p = pipeline_start(&m->list, 0, m->list.count, &how, NULL);
     if (!p) return 0;
     progress_start("range", m->list.count);
     while (pipeline_next(p, &d)) {

@@ -92,7 +92,7 @@ static int examine_all(conditioning *c) {
     reid_error error;
     const decode_settings how = decoding(c->o);
     float *rows = need_array((size_t)c->both.at[0].info.dim, 2 * sizeof *rows);
-    pipeline *p = rows ? pipeline_start(&c->list, 0, c->list.count, &how) : NULL;
+    pipeline *p = rows ? pipeline_start(&c->list, 0, c->list.count, &how, NULL) : NULL;
     while (p && pipeline_next(p, &d)) {
         const char *path = c->list.at[d.first].path;
         reid_image image = {d.pic.rgb, d.pic.width, d.pic.height, 0, REID_RGB8, NULL};

@@ -153,7 +153,7 @@ int head_inputs_run(void *user, const inputs *list, const decode_settings *how, 
     size_t failed = 0;
     int go_on = 1;
     float *row = need_zeroed(h->dim + 1, sizeof *row);
-    pipeline *p = row ? pipeline_start(list, 0, list->count, how) : NULL;
+    pipeline *p = row ? pipeline_start(list, 0, list->count, how, NULL) : NULL;
     if (!p) {
         free(row);
         return 0;

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "base/threads.h"
+#include "pictures/boxes.h"
 #include "pictures/decoder_memory.h"
 
 #include <pthread.h>
@@ -27,11 +28,13 @@ typedef struct slot {
 
 struct pipeline {
     const inputs *list;
+    const model *prepare_for;
     picture_limits limits;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t at, end;          /* the next row to hand to a thread */
     size_t started, taken;   /* pictures given to threads, pictures taken by the consumer */
+    size_t ahead;            /* how many more the former may be */
     size_t bytes;            /* of pictures that are decoded or being decoded */
     size_t budget;
     size_t ready;            /* pictures in the ring */
@@ -57,7 +60,7 @@ static size_t rows_of_one_picture(const inputs *list, size_t first, size_t end) 
 static int claim(pipeline *p, decoded *d, size_t *number) {
     const double began = clock_seconds();
     pthread_mutex_lock(&p->lock);
-    while (!p->stop && p->at < p->end && p->started >= p->taken + SLOTS) pthread_cond_wait(&p->changed, &p->lock);
+    while (!p->stop && p->at < p->end && p->started >= p->taken + p->ahead) pthread_cond_wait(&p->changed, &p->lock);
     int found = !p->stop && p->at < p->end;
     if (found) {
         memset(d, 0, sizeof *d);
@@ -90,6 +93,46 @@ static void shrink(pipeline *p, decoded *d, size_t cost) {
     pthread_mutex_unlock(&p->lock);
 }
 
+static size_t input_bytes(const pipeline *p) {
+    return 3 * (size_t)p->prepare_for->info.height * (size_t)p->prepare_for->info.width;
+}
+
+const char *decoded_image(const pipeline *p, const decoded *d, size_t index, reid_image *image, reid_box *box) {
+    const input *in = &p->list->at[index];
+    *image = (reid_image){d->pic.rgb, d->pic.width, d->pic.height, 0, REID_RGB8, NULL};
+    if (!d->pic.rgb && !d->prepared) return d->why.len ? d->why.s : "unknown failure";
+    if (in->unit != BOX_NONE && !box_in_pixels(in, d->pic.width, d->pic.height, box))
+        return "the box lies outside any picture";
+    if (d->prepared) {
+        image->pixels = d->prepared + (index - d->first) * input_bytes(p);
+        image->width = p->prepare_for->info.width, image->height = p->prepare_for->info.height;
+        image->format = REID_PREPARED;
+    } else if (in->unit != BOX_NONE) image->box = box;
+    return NULL;
+}
+
+/* The network's input for each row, in place of the pixels, where that is less. A picture with a row that the library
+   refuses stays as it is: whoever embeds it is told why. */
+static void prepare(const pipeline *p, decoded *d) {
+    const size_t pixels = 3 * (size_t)d->pic.width * (size_t)d->pic.height;
+    if (!p->prepare_for || d->count >= pixels / input_bytes(p)) return;
+    unsigned char *made = malloc(d->count * input_bytes(p)); /* without it pictures stay as they are, too */
+    int good = made != NULL;
+    for (size_t i = 0; i < d->count && good; i++) {
+        reid_image image;
+        reid_box box;
+        if (decoded_image(p, d, d->first + i, &image, &box)) continue;
+        good = reid_preprocess(p->prepare_for->ctx, &image, made + i * input_bytes(p), NULL) == REID_OK;
+    }
+    if (!good) {
+        free(made);
+        return;
+    }
+    decoder_free(d->pic.rgb);
+    d->pic.rgb = NULL;
+    d->prepared = made;
+}
+
 static void decode(pipeline *p, decoded *d, size_t number) {
     const input *in = &p->list->at[d->first];
     d->when.begun = clock_seconds();
@@ -101,9 +144,13 @@ static void decode(pipeline *p, decoded *d, size_t number) {
         int good = wait_for_room(p, d, number);
         d->when.room = clock_seconds();
         good = good && picture_decode(&d->pic, &d->why);
-        d->when.end = clock_seconds();
-        if (good) shrink(p, d, 3 * (size_t)d->pic.width * (size_t)d->pic.height);
-        if (good) return;
+        d->when.decoded = d->when.end = clock_seconds();
+        if (good) {
+            prepare(p, d);
+            d->when.end = clock_seconds();
+            shrink(p, d, d->prepared ? d->count * input_bytes(p) : 3 * (size_t)d->pic.width * (size_t)d->pic.height);
+            return;
+        }
         shrink(p, d, 0);
     }
     picture_free(&d->pic);
@@ -116,7 +163,8 @@ static void measure(stream_stats *to, const decode_times *t) {
     if (t->opened <= 0) return;
     to->read += t->opened - t->begun;
     to->room += t->room - t->opened;
-    to->decode += t->end - t->room;
+    to->decode += t->decoded - t->room;
+    to->resize += t->end - t->decoded;
 }
 
 static void *work(void *user) {
@@ -138,17 +186,21 @@ static void *work(void *user) {
     return NULL;
 }
 
-pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how) {
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
+                         const model *prepare_for) {
     enum { USUAL = 4 };
     pipeline *p = jpeg_decoder_ready(how->jpeg) ? need_zeroed(1, sizeof *p) : NULL;
     int wanted = how->threads ? threads_for(how->threads, MAX_THREADS) : threads_for(0, USUAL);
     sigset_t all, before;
     if (!p) return NULL;
     p->list = list;
+    p->prepare_for = prepare_for;
     p->limits = picture_limits_of(how->max_pixels, wanted);
     p->limits.jpeg = how->jpeg;
     p->at = first;
     p->end = end;
+    p->ahead = prepare_for ? 2 * ((size_t)prepare_for->info.batch + (size_t)wanted) : SLOTS; /* a batch, and some */
+    if (p->ahead > SLOTS) p->ahead = SLOTS;
     p->budget = OF_ONE * ((size_t)wanted + 2);
     if (p->budget > MOST_BYTES) p->budget = MOST_BYTES;
     pthread_mutex_init(&p->lock, NULL);
@@ -192,6 +244,7 @@ void pipeline_release(pipeline *p, decoded *d) {
     pthread_cond_broadcast(&p->changed);
     pthread_mutex_unlock(&p->lock);
     picture_free(&d->pic);
+    free(d->prepared);
     text_free(&d->why);
     memset(d, 0, sizeof *d);
 }

@@ -1,7 +1,9 @@
-/* Pictures decoded beside inference: a few threads decode ahead, in bounded memory, and hand out in order. */
+/* Pictures decoded beside inference: a few threads decode ahead, in bounded memory, and hand out in order. They may
+   make a network's inputs of them at once, which are smaller than photographs. */
 #ifndef REID_TOOLS_PIPELINE_H
 #define REID_TOOLS_PIPELINE_H
 
+#include "embedding/models.h"
 #include "embedding/stream_stats.h"
 #include "pictures/inputs.h"
 #include "pictures/picture.h"
@@ -16,24 +18,29 @@ typedef struct decode_settings {
 
 /* When what happened to a picture, of clock_seconds; 0: it did not come to that. */
 typedef struct decode_times {
-    double begun, opened, room, end; /* a thread took it up; it was read; there was room for its pixels; it was done */
-    int thread;                      /* which one, from 0 */
+    double begun, opened, room; /* a thread took it up; it was read; there was room for its pixels */
+    double decoded, end;        /* these were there; it was done: prepared, or a failure */
+    int thread;                 /* which one, from 0 */
 } decode_times;
 
 /* Neighbouring rows of one picture, which is decoded once for all of them. */
 typedef struct decoded {
     size_t first, count; /* rows of the input list */
-    picture pic;         /* no rgb when it failed */
+    picture pic;         /* no rgb when it failed, or was prepared */
+    unsigned char *prepared; /* (count, height, width, 3): the network's input for each row; or NULL */
     size_t cost;         /* to be given back with pipeline_release */
     text why;
     decode_times when;
 } decoded;
 
-/* Decodes rows first … end-1 of list. NULL after saying that there is no memory, no thread or not the
-   decoder of JPEG files that was asked for. */
-pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how);
+/* Decodes rows first … end-1 of list. prepare_for: a model on the CPU that is all that wants them, else NULL. NULL
+   after saying that there is no memory, no thread or not the decoder of JPEG files that was asked for. */
+pipeline *pipeline_start(const inputs *list, size_t first, size_t end, const decode_settings *how,
+                         const model *prepare_for);
 /* The next picture in order, waiting for it: 1; 0 at the end or when the program was asked to stop. */
 int pipeline_next(pipeline *p, decoded *out);
+/* Row `index` of the list, one of d's, as the library takes it; box: room for its box. NULL, or why it cannot be. */
+const char *decoded_image(const pipeline *p, const decoded *d, size_t index, reid_image *image, reid_box *box);
 /* Frees what pipeline_next gave. */
 void pipeline_release(pipeline *p, decoded *d);
 /* Bytes of decoded pictures that the consumer should not sit on while it waits for more. */

@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "base/say.h"
 #include "embedding/pipeline.h"
-#include "pictures/boxes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,24 +36,6 @@ typedef struct row {
     reid_box box;
     const char *why;
 } row;
-
-static void describe(const stream_job *job, const decoded *d, size_t index, row *r) {
-    const input *in = &job->list->at[index];
-    memset(r, 0, sizeof *r);
-    r->index = index;
-    r->of = d;
-    if (!d->pic.rgb) {
-        r->why = d->why.len ? d->why.s : "unknown failure";
-        return;
-    }
-    r->image.pixels = d->pic.rgb;
-    r->image.width = d->pic.width;
-    r->image.height = d->pic.height;
-    r->image.format = REID_RGB8;
-    if (in->unit == BOX_NONE) return;
-    if (box_in_pixels(in, d->pic.width, d->pic.height, &r->box)) r->image.box = &r->box;
-    else r->why = "the box lies outside any picture";
-}
 
 /* Ends the stream; always returns 0. */
 static int end_as(batch *b, stream_result end) {
@@ -149,8 +130,10 @@ static int flush(batch *b) {
     trace_collected(b);
     for (size_t p = 0; p < b->count; p++)
         for (size_t i = 0; i < b->pictures[p].is.count; i++) {
-            describe(b->job, &b->pictures[p].is, b->pictures[p].is.first + i, &rows[n]);
-            n++;
+            const decoded *d = &b->pictures[p].is;
+            row *r = &rows[n++];
+            *r = (row){.index = d->first + i, .of = d};
+            r->why = decoded_image(b->pipe, d, r->index, &r->image, &r->box);
         }
     for (; at < n && go_on && !interrupted(); at += limit)
         go_on = embed_rows(b, rows + at, n - at < limit ? n - at : limit);
@@ -196,7 +179,10 @@ stream_result stream_run(const stream_job *job) {
     if (job->stats) memset(job->stats, 0, sizeof *job->stats);
     const double began = clock_seconds();
     if (job->first == job->end) return STREAM_DONE;
-    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode);
+    /* A GPU makes pictures small itself, and two models may want other inputs. */
+    const model *only = &job->all->at[0];
+    const int prepare = job->all->count == 1 && strcmp(only->info.device, "cpu") == 0;
+    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode, prepare ? only : NULL);
     if (!b.pipe) return STREAM_FAILED;
     b.trace = (stream_trace){.to = job->trace, .all = job->all, .last = job->last};
     stream_trace_begin(&b.trace, pipeline_threads(b.pipe));

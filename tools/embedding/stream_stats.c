@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { READ, DECODE, ROOM, WAIT, COMPUTE, LAST, STAGES };
+enum { READ, DECODE, RESIZE, ROOM, WAIT, COMPUTE, LAST, STAGES };
 
 static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGES]) {
     const double pictures = (double)s->pictures, rows = (double)s->rows, all = s->seconds * s->decoders;
     const stage made[STAGES] = {
         {"read", "pictures", pictures, stages_ratio(s->read, all), -1},
         {"decode", "pictures", pictures, stages_ratio(s->decode, all), -1},
+        {"resize", "pictures", pictures, stages_ratio(s->resize, all), -1},
         {"wait for room", "pictures", pictures, stages_ratio(s->room, all), -1},
         {"wait for pictures", "batches", (double)s->batches, stages_ratio(s->wait, s->seconds), -1},
         {"compute", "rows", rows, stages_ratio(s->compute, s->seconds),
@@ -25,6 +26,7 @@ static void fill(const stream_stats *s, const stream_setting *in, stage to[STAGE
 static int bottleneck(const stream_stats *s) {
     if (s->last > s->compute && s->last > s->wait) return LAST;
     if (s->compute >= s->wait) return COMPUTE;
+    if (s->resize > s->read && s->resize > s->decode) return RESIZE;
     return s->read > s->decode ? READ : DECODE;
 }
 
@@ -34,6 +36,8 @@ static const char *advice(const stream_stats *s, const stream_setting *in) {
         return s->decoders < 4 ? "more --decoders read more files at a time; faster storage" : "faster storage";
     case DECODE:
         if (!jpeg_is_by_turbo(in->jpeg)) return "libturbojpeg (Debian: libturbojpeg0) decodes JPEG in half the time";
+        /* fall through */
+    case RESIZE:
         if (s->decoders < in->cpus) return "more --decoders";
         return "smaller pictures or more CPUs; --shard divides the inputs among machines";
     case COMPUTE:

@@ -12,7 +12,7 @@ typedef struct stream_stats {
     double seconds;                       /* from the first picture to the last row */
     size_t pictures, rows, batches;       /* opened; given out, failures too; computed together */
     int decoders;                         /* threads that read and decode */
-    double read, decode, room;            /* of these threads; room: waiting until there is a place for a picture */
+    double read, decode, resize, room;    /* of these threads; room: waiting until there is a place for a picture */
     double wait, compute, last;           /* of the one thread that computes and hands out: for pictures; … */
     size_t ready, taken;                  /* decoded pictures that waited, summed over those that were taken */
 } stream_stats;

@@ -93,7 +93,8 @@ void stream_trace_picture(stream_trace *s, const decoded *d, const char *name, d
     trace_stage(s->to, 'b', PICTURE, d->first, name, t->begun, args_of(s, "rows", d->count));
     decoder_did(s, d, "read", t->begun, t->opened);
     decoder_did(s, d, "wait for room", t->opened, t->room);
-    decoder_did(s, d, "decode", t->room, t->end);
+    decoder_did(s, d, "decode", t->room, t->decoded);
+    if (d->prepared) decoder_did(s, d, "resize", t->decoded, t->end);
     trace_stage(s->to, 'b', PICTURE, d->first, "wait", t->end, NULL);
     trace_stage(s->to, 'n', PICTURE, d->first, "taken", taken, NULL);
     trace_stage(s->to, 'e', PICTURE, d->first, "wait", clock_seconds(), NULL);
@@ -127,6 +128,7 @@ static void resize_again(stream_trace *s, const model *m, const reid_image *imag
     unsigned char *view = mem_array((size_t)m->info.height * (size_t)m->info.width, 3);
     if (!view) trace_fail(s->to, "no memory to measure how pictures are resized");
     for (size_t i = 0; i < n && view; i++) {
+        if (images[i].format == REID_PREPARED) continue; /* it was measured when it was resized */
         const double from = clock_seconds();
         reid_preprocess(m->ctx, &images[i], view, NULL); /* a picture that is refused costs time, too */
         trace_slice(s->to, COMPUTES, "resize", from, clock_seconds(), NULL);

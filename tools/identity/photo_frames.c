@@ -31,7 +31,7 @@ photo_frames *photo_frames_open(const camera *of, const uint32_t *wanted, size_t
         const char *path = of->at[wanted[i]].path;
         good = inputs_add(&p->list, path, 0, path) != NULL;
     }
-    if (good && wanted_count) p->decoding = pipeline_start(&p->list, 0, p->list.count, how);
+    if (good && wanted_count) p->decoding = pipeline_start(&p->list, 0, p->list.count, how, NULL);
     if (good && (p->decoding || !wanted_count)) return p;
     photo_frames_close(p);
     return NULL;
