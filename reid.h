@@ -7273,7 +7273,6 @@ typedef struct reid__step {
 typedef enum reid__extra {
     REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
-    REID__EXTRA_FOLD,
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
     REID__EXTRA_PACK_FLOAT, /* weights in FP32 */
     REID__EXTRAS
@@ -7917,7 +7916,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
 /* Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
-                                                        "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
+                                                        "reid_normalise", "reid_pack", "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
     s->function = functions[which], s->threads = 256;
     if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
@@ -7927,7 +7926,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
                      g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
     if (which == REID__EXTRA_UNIT)
         reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
-    if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
+    if (which >= REID__EXTRA_PACK_VALUE) reid__option(p, "-DREID_PACK");
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
@@ -8286,7 +8285,7 @@ typedef struct reid__gpu_loader {
     reid__gpu *g;
     const reid__loader *from;
     size_t chunk;          /* floats of from->rows */
-    reid__address raw;     /* weight, then gamma, beta, mean and variance side by side */
+    reid__address raw;     /* a tensor as it is in the file */
     reid__address factors; /* doubles, one for each output channel */
     void *stream;
 } reid__gpu_loader;
@@ -8313,33 +8312,25 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     return r;
 }
 
-/* Where batch norm's tensors lie in l->raw: behind the weights. */
-static reid__address reid__gpu_raw_norm(const reid__gpu_loader *l, const reid__op *op) {
-    int deep = op->kind == REID__CONV || op->kind == REID__LINEAR;
-    return l->raw + (size_t)op->oc * (deep ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw * sizeof(float);
-}
-
-/* Uploads gamma, beta, mean and variance, wants[0 … 3]; the factors are left in l->factors, the bias in the packed
-   weights. A layer's own bias lies behind them already. */
-static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
+/* Batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. A layer's own bias
+   stands before it. */
+static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to, const reid__want *wants,
                                   uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
-    reid__address bn = reid__gpu_raw_norm(l, op), bias = l->g->weights + l->g->plan.bias[index];
-    int n = op->oc;
-    reid__address factors = l->factors, own = op->biased ? bn + (size_t)(4 * n) * sizeof(float) : 0;
-    double epsilon = op->bn_eps;
+    const reid__driver *cu = &l->g->device.cu;
+    const double *factors = l->from->factors;
+    size_t n = (size_t)op->oc;
+    float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* gamma's place: bias */
     reid_result r = REID_OK;
-    for (int i = 0; i < 4 && r == REID_OK; i++)
-        r = reid__gpu_upload(l, op, &wants[i], bn + (size_t)(i * n) * sizeof(float), digests[i], e);
-    for (int c = 0; c < n && r == REID_OK; c++) { /* the variances are the last that went through the staging memory */
-        float var = l->from->rows[c];
-        if (!((double)var + epsilon > 0))
-            r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c,
-                           (double)var, epsilon);
-    }
-    const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
-    void *parameters[] = {&bn, &own, &epsilon, &n, &factors, &bias};
-    return r ? r : reid__launch(l->g, step, reid__blocks(n, 256), 1, l->stream, parameters, e);
+    if (op->biased) r = reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e);
+    if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
+    if (r != REID_OK) return r;
+    for (size_t c = 0; op->biased && c < n; c++)
+        bias[c] = (float)(beta[c] - reid__product((double)mean[c] - own[c], factors[c]));
+    int code = cu->MemcpyHtoDAsync(to, factors, n * sizeof *factors, l->stream);
+    to = l->g->weights + l->g->plan.bias[index];
+    if (!code) code = cu->MemcpyHtoDAsync(to, bias, n * sizeof *bias, l->stream);
+    return reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
 /* Strides, in elements, of a packed matrix: where (output, input channel, row, column) of a weight goes. */
@@ -8365,38 +8356,6 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     reid__strides s = {g->half ? k : 1, step, kw * c * step, c * step};
     reid__address to = l->g->weights + g->weight[index];
     return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
-}
-
-static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
-                                         uint64_t (*digests)[2], reid_error *e) {
-    const reid__gpu_plan *g = &l->g->plan;
-    const reid__op *op = &g->plan->ops[index];
-    int c = g->plan->buffers[op->in].c, norm = op->bn[0] != 0;
-    const reid__strides s = {op->kh * op->kw * c, 1, op->kw * c, c};
-    reid__address bias = l->g->weights + g->bias[index];
-    if (norm) bias = reid__gpu_raw_norm(l, op) + (size_t)(4 * op->oc) * sizeof(float);
-    reid_result r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
-    if (r == REID_OK && norm) r = reid__gpu_fold(l, index, wants + 1 + op->biased, digests + 1 + op->biased, e);
-    if (r != REID_OK) return r;
-    return reid__gpu_pack_matrix(l, 0, norm ? l->factors : 0, l->g->weights + g->weight[index], op->oc, op->ic, op->kh,
-                                 op->kw, s, e);
-}
-
-static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, const reid__want *wants,
-                                       uint64_t (*digests)[2], reid_error *e) {
-    const reid__gpu_plan *g = &l->g->plan;
-    const reid__op *op = &g->plan->ops[index];
-    reid__device *d = &l->g->device;
-    reid__address base = l->g->weights;
-    reid_result r = REID_OK;
-    float p;
-    if (op->gem) r = reid__fetch_exponent(l->from, op, &wants[0], &p, digests[0], e);
-    if (r == REID_OK && op->gem) r = reid__gpu_upload(l, op, &wants[0], base + g->weight2[index], digests[0], e);
-    if (r == REID_OK && op->bn[0]) r = reid__gpu_fold(l, index, wants + op->gem, digests + op->gem, e);
-    if (r != REID_OK || !op->bn[0]) return r;
-    int code = d->cu.MemcpyDtoDAsync(base + g->weight[index], l->factors, (size_t)op->oc * sizeof(double), l->stream);
-    return reid__gpu_check(d, code, op->name, e);
 }
 
 /* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
@@ -8444,30 +8403,35 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
     reid__device *d = &l->g->device;
-    reid__address base = l->g->weights;
-    int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
+    reid__address weight = l->g->weights + g->weight[index], bias = l->g->weights + g->bias[index];
+    reid__address weight2 = l->g->weights + g->weight2[index], bias2 = l->g->weights + g->bias2[index];
+    int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc), kh = op->kh, kw = op->kw;
+    int pool = op->kind == REID__POOL, norm = pool ? op->gem : 1 + op->biased; /* norm: batch norm's first tensor */
+    reid__address factors = !op->bn[0] ? 0 : pool ? weight : l->factors;
+    const reid__strides deep = {1, 0, kw * oc, oc}, linear = {kh * kw * c, 1, kw * c, c}; /* (KH, KW, C); (OC, K) */
+    const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+    float exponent;
     reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->kind == REID__POOL) r = reid__gpu_pack_pool(l, index, wants, digests, e);
-    else if (op->kind == REID__LINEAR) r = reid__gpu_pack_linear(l, index, wants, digests, e);
-    else r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (r == REID_OK && (op->kind == REID__CONV || op->kind == REID__DEPTHWISE)) {
-        const reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
-        r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
-        else if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
-    } else if (r == REID_OK && op->kind == REID__SQUEEZE) {
-        const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
+    if (op->gem) r = reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e);
+    if (r == REID_OK && (op->gem || !pool))
+        r = reid__gpu_upload(l, op, &wants[0], pool ? weight2 : l->raw, digests[0], e);
+    if (r == REID_OK && factors) r = reid__gpu_fold(l, index, factors, wants + norm, digests + norm, e);
+    else if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+    if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, factors, e);
+    if (r == REID_OK && op->kind == REID__DEPTHWISE)
+        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, 1, kh, kw, deep, e);
+    if (r == REID_OK && op->kind == REID__LINEAR)
+        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, op->ic, kh, kw, linear, e);
+    if (r == REID_OK && op->kind == REID__SQUEEZE) {
+        r = reid__gpu_pack_matrix(l, 0, 0, weight, op->hidden, op->ic, 1, 1, in, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
         /* The second layer, after the first has left l->raw. */
         if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
-        if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
+        if (r == REID_OK) r = reid__gpu_pack_matrix(l, 0, 0, weight2, op->oc, op->hidden, 1, 1, out, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], bias2, digests[3], e);
     }
     int code = d->cu.StreamSynchronize(l->stream);
     return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
@@ -8479,7 +8443,7 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
-        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 5 * oc); /* norm, own bias */
+        size_t bytes = 4 * n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic);
         if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
         if (bytes > most) most = bytes;
     }
