@@ -10710,13 +10710,15 @@ static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
     return REID__AMX_BEHIND * (reid__widest(p) / (size_t)reid__per_word(k->element) + REID__STEP_BYTES / 4);
 }
 
-/* Floats of `scratch.block` for one thread. */
-static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
-    size_t most = REID__BLOCK_FLOATS;
+/* Floats of `scratch.block` and entries of `scratch.rows` for one thread. */
+static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_t *floats, size_t *rows) {
+    *floats = REID__BLOCK_FLOATS, *rows = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         const reid__gemm *gemm = reid__gemm_for(k, op);
+        int pixels = op->fused ? op->ow * reid__ring_lines(p, op + 1) : gemm->mr;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
+        size_t entries = (size_t)op->kh * (size_t)op->kw * (size_t)pixels;
         if (op->winograd)
             need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k));
         if (reid__is_narrow(op) && gemm->gather) {
@@ -10726,34 +10728,24 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         if (reid__scales_weights(op)) need = (size_t)op->ic * (size_t)k->nr;
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
         if (op->kind == REID__DEPTHWISE) {
-            size_t pixels = (size_t)op->iw * (size_t)reid__ring_lines(p, op);
-            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + pixels * (size_t)k->nr;
-            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * pixels;
+            size_t ring = (size_t)op->iw * (size_t)reid__ring_lines(p, op); /* pixels */
+            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + ring * (size_t)k->nr;
+            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
         }
-        if (need > most) most = need;
+        if (need > *floats) *floats = need;
+        if (entries > *rows) *rows = entries;
     }
-    return most + reid__floats_behind(p, k);
-}
-
-/* Entries of `scratch.rows` for one thread. */
-static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
-    size_t most = REID__BLOCK_POINTERS;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int mr = reid__gemm_for(k, op)->mr;
-        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
-        if (need > most) most = need;
-    }
-    return most;
+    *floats += reid__floats_behind(p, k);
 }
 
 /* Sets the pointers of a thread's memory; c->base may be NULL. On a GPU it is only what resizing needs. */
 static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, reid__carver *c) {
     const reid__plan *p = ctx->plan;
-    const reid__kernels *k = ctx->net.kernels;
     if (!ctx->gpu) {
-        s->rows = (const void **)reid__carve(c, reid__block_rows(p, k), sizeof *s->rows);
-        s->block = (float *)reid__carve(c, reid__block_floats(p, k), sizeof *s->block);
+        size_t floats, rows;
+        reid__block_sizes(p, ctx->net.kernels, &floats, &rows);
+        s->rows = (const void **)reid__carve(c, rows, sizeof *s->rows);
+        s->block = (float *)reid__carve(c, floats, sizeof *s->block);
         s->pixels = (uint8_t *)reid__carve(c, (size_t)p->height * (size_t)p->width, 3);
     }
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
