@@ -7369,6 +7369,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
+    memcpy(g->buffers, p->buffers, sizeof g->buffers);
     for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
     g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
     for (int i = 0; i < p->op_count; i++) {
@@ -7376,17 +7377,13 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
         if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
+        if (g->into[i] == REID__NONE) continue;
+        g->size[op->out] = 0;
+        g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->into[i]);
     }
     for (int i = 0; i < p->buffer_count; i++) {
         if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
         g->size[i] = reid__gpu_aligned(g->size[i]);
-    }
-    memcpy(g->buffers, p->buffers, sizeof g->buffers);
-    for (int i = 0; i < p->op_count; i++) {
-        if (g->into[i] == REID__NONE) continue;
-        reid__buffer *in = &g->buffers[p->ops[i].in];
-        in->last = reid__max(in->last, g->into[i]);
-        g->size[p->ops[i].out] = 0;
     }
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, g->offset);
 }
@@ -7443,30 +7440,32 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
-   or its launch computes another one already. */
-static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
-    int found = REID__NONE, uses = 0;
-    for (int k = 0; k < g->plan->op_count; k++) {
-        const reid__op *b = &g->plan->ops[k];
-        int takes = (adds ? b->residual : b->in) == a->out;
-        uses += (b->in == a->out) + (b->residual == a->out);
-        if (takes && reid__takes_more(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+/* The only operation to take this one's output, as its input or to add it. NULL: there are more, or none. */
+static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
+    const reid__op *found = NULL;
+    int uses = 0;
+    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
+        int takes = (b->in == a->out) + (b->residual == a->out);
+        if (takes) found = b, uses += takes;
     }
-    return uses == 1 ? found : REID__NONE;
+    return uses == 1 ? found : NULL;
+}
+
+/* That one, if it is a 1x1 convolution that takes the output as its input, or else to add it, and whose launch computes
+   no other one already. REID__NONE: it is not. */
+static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
+    const reid__op *b = reid__only_user(g->plan, a);
+    if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
+    int index = (int)(b - g->plan->ops);
+    return reid__takes_more(g, b) && g->with[index] == REID__NONE ? index : REID__NONE;
 }
 
 /* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
    as the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
-    int uses = 0, pools = 0;
-    for (int k = 0; k < g->plan->op_count; k++) {
-        const reid__op *b = &g->plan->ops[k];
-        uses += (b->in == a->out) + (b->residual == a->out);
-        pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
-    }
-    return g->half && (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32 && uses == 1 &&
-           pools == 1;
+    const reid__op *b = reid__only_user(g->plan, a);
+    return b && b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem && g->half &&
+           (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
@@ -7483,7 +7482,7 @@ static void reid__fold(reid__gpu_plan *g) {
         if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
-        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
@@ -7579,6 +7578,7 @@ typedef struct reid__wgmma_tile {
     int chunks, passes, stages, slots, resident, pair, split, light;
     int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
+    double cost;                        /* by reid__best_tile */
 } reid__wgmma_tile;
 
 /* Does its launch add another activation? */
@@ -7648,18 +7648,12 @@ typedef struct reid__pace {
 } reid__pace;
 static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
 
-/* Bytes that a multiprocessor copies in a clock when so many of all do: they share what the L2 cache gives. */
-static double reid__copy_rate(const reid__pace *p, double busy, double all) {
-    double share = p->l2_to_shared_bytes_per_clock * all / busy;
-    return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
-}
-
 /* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in
    which shared memory gives every instruction its operands and takes what is copied for the next. */
 static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
     double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
     double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
-    return 64 + (products > shared ? products : shared);
+    return 64 + fmax(products, shared);
 }
 
 /* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
@@ -7670,7 +7664,8 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
-    double bytes = reid__copy_rate(p, (double)(blocks < processors ? blocks : processors), (double)processors);
+    double busy = fmin((double)blocks, (double)processors); /* those share what the L2 cache gives */
+    double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
     double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
     double copies = chunks * copy + more * copy_more;
@@ -7681,14 +7676,10 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
     if (t->split > 1) store += p->cluster_barrier_clocks + sent;
     double waves = (double)((tiles - 1) / (processors / t->split));
-    double first = copies > products ? copies : products, each;
-    double idle = store - t->stages * copy; /* the ring is full, and nothing is copied */
-    if (t->groups == 2) {
-        each = copies + (idle > 0 ? idle : 0);
-        return waves * (each > products + store ? each : products + store) + first + store;
-    }
-    each = products / 2 + store > first ? products / 2 + store : first;
-    return waves * each + first + 2 * store;
+    double first = fmax(copies, products);
+    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
+    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
+    return waves * fmax(products / 2 + store, first) + first + 2 * store;
 }
 
 /* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
@@ -7696,12 +7687,11 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    double clocks = reid__wgmma_clocks(t, first, arch, n, p);
     double bytes = (double)g->size[first->in] + (double)g->size[last->out];
     if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
     if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
     double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
-    return clocks > memory ? clocks : memory;
+    return fmax(reid__wgmma_clocks(t, first, arch, n, p), memory);
 }
 
 /* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
@@ -7741,13 +7731,11 @@ typedef struct reid__tile_rule {
     int pairs;    /* those too, though REID_CLUSTERS forbids them: for a choice that must not depend on it */
 } reid__tile_rule;
 
-/* The best tile; *least is its cost. */
-static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule,
-                                        double *least) {
+/* The best tile; with stages 0 if there is none. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    *least = 0;
     for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
         if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair
@@ -7756,10 +7744,10 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
         if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
         if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
-        double cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
-        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
-        if (rule.measured && g->tile == i + 1) cost = -1;
-        if (!best.stages || cost < *least) best = t, *least = cost;
+        t.cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
+        if (rule.measured && g->tile == i + 1) t.cost = -1;
+        if (!best.stages || t.cost < best.cost) best = t;
     }
     return best;
 }
@@ -7767,29 +7755,20 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
 /* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
    of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
 static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
-    reid__tile_rule rule = {0, 1, 0, 1};
-    double wide, others;
-    if (g->latency || !reid__best_tile(g, index, arch, 1, rule, &wide).stages) return 0;
-    rule.wide = 0;
-    return !reid__best_tile(g, index, arch, 1, rule, &others).stages || wide - 1e15 < 0.95 * (others - 1e15);
+    const reid__tile_rule rules[2] = {{0, 1, 0, 1}, {0, 0, 0, 1}};
+    if (g->latency) return 0;
+    const reid__wgmma_tile wide = reid__best_tile(g, index, arch, 1, rules[0]);
+    const reid__wgmma_tile others = reid__best_tile(g, index, arch, 1, rules[1]);
+    return wide.stages && (!others.stages || wide.cost - 1e15 < 0.95 * (others.cost - 1e15));
 }
 
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
    measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
-    double cost;
-    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule, &cost).split;
+    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule).split;
     rule.measured = 1;
-    return reid__best_tile(g, index, arch, large, rule, &cost);
-}
-
-/* INT8: what an operation stores. */
-static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    const reid__buffer *buffers = g->plan->buffers;
-    if (g->int8)
-        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[op->out].is_signed,
-                     op->residual != REID__NONE && buffers[op->residual].is_signed);
+    return reid__best_tile(g, index, arch, large, rule);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
@@ -7802,7 +7781,6 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
                  t->bn, t->stages, t->slots);
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
                  t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
-    reid__define_bytes(g, op, p);
     if (t->stem) /* `op` is its max pool */
         reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
                      op->pad_x);
@@ -7826,7 +7804,6 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                  reid__in_bytes(op) ? 2 * bk : bk);
     if (s->apart) reid__option(p, "-DAPART=1");
     if (!g->half) return;
-    reid__define_bytes(g, op, p);
     reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
                  reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
     if (with)
@@ -7834,15 +7811,19 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                      with->stride, with->ih, with->iw);
 }
 
-/* What all convolution kernels want to know. */
-static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
-    const reid__buffer *in = &g->plan->buffers[op->in];
+/* What all convolution kernels want to know; with INT8 also what the launch stores. */
+static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
+    const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__buffer *buffers = g->plan->buffers, *in = &buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
     reid__option(p, "-DIH=%d -DIW=%d -DIC=%d -DOH=%d -DOW=%d -DOC_PADDED=%d", stem ? g->rows : in->h,
                  stem ? g->columns : in->w, stem ? 4 : in->c, op->oh, op->ow, reid__padded(op->oc));
     reid__option(p, "-DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d -DACT=%d -DRESIDUAL=%d", op->kh,
                  stem ? g->stem_kw : op->kw, op->stride, stem ? 0 : op->pad_y, stem ? 0 : op->pad_x, (int)op->act,
-                 adds);
+                 reid__adds(g, index));
+    if (g->int8)
+        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[last->out].is_signed,
+                     last->residual != REID__NONE && buffers[last->residual].is_signed);
 }
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
@@ -7850,19 +7831,11 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
     return bm / g->per[op->out] * g->per[op->out];
 }
 
-/* Input, output and window of depthwise convolutions and pools. */
+/* Input, output and window of depthwise convolutions and pools. Sums over a row's pixels count as pixels. */
 static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
     reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
-                 op->ih, op->iw, op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw, op->stride, op->pad_y,
-                 op->pad_x);
-}
-
-/* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
-   has threads, and rows of memory of 32 bytes at least. Never changes the bits. */
-static int reid__depthwise_spread(const reid__op *op) {
-    int spread = 4;
-    while (spread < 32 && spread * op->ow < 224) spread *= 2;
-    return spread;
+                 op->ih, op->iw / g->per[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw,
+                 op->stride, op->pad_y, op->pad_x);
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -7872,10 +7845,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
-    reid__op pooled = *op;
-    pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
-    if (op->kind == REID__NORMALISE) return; /* REID__EXTRA_UNIT: after both passes of a flip */
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
@@ -7884,17 +7854,17 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     } else {
         s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
     }
-    if (conv) reid__define_conv(g, first, reid__adds(g, index), p);
+    if (conv) reid__define_conv(g, index, p);
+    else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) reid__define_window(g, op, p);
     if (op->kind == REID__DEPTHWISE) {
-        s->bn = large ? 0 : reid__depthwise_spread(op);
+        /* Of a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
+           rows of memory of 32 bytes at least. Never changes the bits. */
+        s->bn = large ? 0 : 4;
+        while (!large && s->bn < 32 && s->bn * op->ow < 224) s->bn *= 2;
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__define_window(g, op, p);
         reid__option(p, "-DACT=%d", (int)op->act);
         if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
-    } else if (op->kind == REID__MAXPOOL && !conv) {
-        reid__define_window(g, op, p);
     } else if (op->kind == REID__POOL) {
-        reid__define_window(g, &pooled, p);
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
         s->split = g->wgmma == 2 && !large ? 8 : 0;
@@ -7939,7 +7909,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             const reid__op *op = &plan->ops[i];
             reid__program p;
             memset(&p, 0, sizeof p);
-            if (op->kind == REID__NORMALISE) continue;
+            if (op->kind == REID__NORMALISE) continue; /* REID__EXTRA_UNIT: after both passes of a flip */
             if (g->into[i] != REID__NONE) {
                 snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
                          plan->ops[g->into[i]].name);
