@@ -7342,9 +7342,8 @@ typedef struct reid__gpu_lane {
 
 typedef struct reid__gpu {
     reid__device device;
-    reid__mem *mem;
     reid__gpu_plan plan;
-    void **modules;
+    void *modules[REID__MAX_PROGRAMS];
     int module_count;
     reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
     reid__gpu_lane *lanes;
@@ -7985,9 +7984,6 @@ static int reid__graph_batch(int n) {
    Launches to graphs: the programs are loaded and their kernels found, weights are packed on the GPU, lanes get their
    memory and a graph for each size of batch, and a batch goes from pictures to embeddings.
    ------------------------------------------------------------------------------------------------------------------ */
-
-/* --- modules --- */
-
 /* The launch of a step, without its grid; `more` is room for two attributes. */
 static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
                                            reid__launch_attribute more[2]) {
@@ -8002,14 +7998,19 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     return c;
 }
 
-static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
+static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
     if (s->shared > (unsigned)d->shared_limit)
         return reid__fail(e, REID_ERR_DEVICE, "%s needs %u bytes of shared memory, GPU %d (%s) has %d", s->function,
                           s->shared, d->index, d->name, d->shared_limit);
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
-    if (!code && s->shared > 48 * 1024)
+    if (code) return reid__gpu_check(d, code, s->function, e);
+    /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until
+       a multiprocessor is empty: all get the most shared memory there is. */
+    if (overlap) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
+    if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
+    if (s->shared > 48 * 1024)
         code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
     if (!code && s->apart) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
     if (code || s->apart || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
@@ -8024,22 +8025,9 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
                       "does without", d->index, d->name, c.grid[0], s->function);
 }
 
-/* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
-   multiprocessor is empty: all get the most shared memory there is. */
-static reid_result reid__gpu_carveouts(reid__gpu *g, reid_error *e) {
-    int code = 0;
-    for (int i = 0; i < 2 * REID__MAX_OPS + REID__EXTRAS && g->overlap && !code; i++) {
-        const reid__step *s = i < 2 * REID__MAX_OPS ? &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]
-                                                    : &g->plan.extra[i - 2 * REID__MAX_OPS];
-        if (s->handle) code = g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
-    }
-    return reid__gpu_check(&g->device, code, "cuFuncSetAttribute", e);
-}
-
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
+    int overlap = reid__may_overlap(j, &g->device);
     reid_result r = REID_OK;
-    g->modules = (void **)reid__alloc(g->mem, REID__MAX_PROGRAMS * sizeof *g->modules);
-    if (!g->modules) return reid__no_memory(e, "modules", REID__MAX_PROGRAMS * sizeof *g->modules);
     while (g->module_count < j->program_count && r == REID_OK) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
@@ -8047,8 +8035,8 @@ static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_erro
         if (r == REID_OK) g->module_count++;
     }
     for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
-        r = reid__step_load(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
-    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, &g->plan.extra[i], e);
+        r = reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
+    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, overlap, &g->plan.extra[i], e);
     return r;
 }
 
@@ -11131,7 +11119,6 @@ static reid_result reid__gpu_fill(reid__build *b) {
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
-    if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
@@ -11142,7 +11129,6 @@ static reid_result reid__create_cuda(reid__build *b) {
     int half;
     reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    g->mem = &ctx->mem;
     reid_result r = reid__device_open(&g->device, b->desc, b->e);
     if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
     if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
