@@ -6844,13 +6844,13 @@ static int reid__tiles_valid(const char *text, size_t size) {
     static const char first[] = "reid tiles 1\n";
     if (strlen(text) != size || strncmp(text, first, sizeof first - 1) != 0) return 0;
     for (const char *at = text + sizeof first - 1; *at; at++) {
-        int words = 1, digits = 0, other = 0; /* of the last word */
-        for (; *at && *at != '\n'; at++) {
-            if (*at == ' ') words++, digits = other = 0;
-            else if (*at >= '0' && *at <= '9') digits++;
-            else other++;
+        for (int word = 1; word < 8; word++, at++) {
+            at += strcspn(at, " \n");
+            if (*at != ' ') return 0;
         }
-        if (*at != '\n' || words != 8 || digits < 1 || digits > 15 || other) return 0;
+        size_t digits = strspn(at, "0123456789");
+        at += digits;
+        if (*at != '\n' || digits < 1 || digits > 15) return 0;
     }
     return 1;
 }
@@ -6938,10 +6938,8 @@ static void reid__candidates(reid__jit *j) {
     static const struct { int major; char name[20]; } versions[] = {
         {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
     static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib"};
-    static const char *const wheels[] = {"/lib/python3*/site-packages/nvidia/cu13/lib",
-                                         "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib",
-                                         "/lib/python3*/dist-packages/nvidia/cu13/lib",
-                                         "/lib/python3*/dist-packages/nvidia/cuda_nvrtc/lib"};
+    static const char *const wheels[] = {"/lib/python3*/*-packages/nvidia/cu13/lib", /* site or, Debian's, dist */
+                                         "/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib"};
     const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda",
                                  "/usr/local/cuda-*"};
     const char *const pythons[] = {reid__env("VIRTUAL_ENV"), reid__env("CONDA_PREFIX"), "/usr/local"};
@@ -6959,7 +6957,7 @@ static void reid__candidates(reid__jit *j) {
         reid__candidate_add(j, name);
         for (int i = 0; i < 8; i++) reid__candidates_in(j, roots[i / 2], toolkit[i % 2], name);
         reid__candidates_in(j, reid__env("CONDA_PREFIX"), "/lib", name);
-        for (int i = 0; i < 12; i++) reid__candidates_in(j, pythons[i / 4], wheels[i % 4], name);
+        for (int i = 0; i < 6; i++) reid__candidates_in(j, pythons[i / 2], wheels[i % 2], name);
     }
 }
 
@@ -7181,10 +7179,7 @@ static int reid__jit_lookup(reid__jit *j) {
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
     reid_result r = REID_OK;
-    if (why) {
-        reid__cache_warn(j, why, errno);
-        j->cache[0] = 0;
-    }
+    if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
         reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
@@ -8514,9 +8509,8 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
     for (int i = 0; i < 2; i++) {
-        unsigned char *at = l->pinned + (size_t)i * (g->lane_pinned / 2);
-        l->slots[i].host = at;
-        l->slots[i].result = (float *)(void *)(at + g->staging);
+        l->slots[i].host = l->pinned + (size_t)i * (g->lane_pinned / 2);
+        l->slots[i].result = (float *)(void *)(l->slots[i].host + g->staging);
     }
     reid_result r = REID_OK;
     for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
@@ -8527,13 +8521,11 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
 static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_error *e) {
     for (;;) {
         reid_result r = REID_OK;
+        reid__clear_error(e);
         g->device.no_memory = 0;
         reid__gpu_lane_sizes(g);
         for (int i = 0; i < g->lane_count && r == REID_OK; i++) r = reid__gpu_lane_init(g, &g->lanes[i], e);
-        if (r == REID_OK) {
-            reid__clear_error(e);
-            return REID_OK;
-        }
+        if (r == REID_OK) return r;
         for (int i = 0; i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
         if (!g->device.no_memory || g->plan.batch == 1) return r;
         g->plan.batch /= 2;
@@ -8793,11 +8785,10 @@ static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repea
     for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
         r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    int code = r == REID_OK ? cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream) : 0;
-    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "noise", e);
-    if (r == REID_OK) r = reid__gpu_time_once(g, l, n, events, times, e); /* the first run is not counted */
-    for (int i = 0; i < repeats && r == REID_OK; i++)
-        r = reid__gpu_time_once(g, l, n, events, times + (size_t)i * (size_t)p->op_count, e);
+    if (r == REID_OK)
+        r = reid__gpu_check(&g->device, cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream), "noise", e);
+    for (int i = -1; i < repeats && r == REID_OK; i++) /* the first run is not counted */
+        r = reid__gpu_time_once(g, l, n, events, times + (size_t)reid__max(i, 0) * (size_t)p->op_count, e);
     if (r != REID_OK) reid__gpu_drain(g, l);
     while (made > 0) cu->EventDestroy(events[--made]);
     reid__gpu_leave(&g->device);
@@ -10818,14 +10809,12 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
     if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
-    r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
-    if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
              head == REID_HEAD_NONE ? "none" : head == REID_HEAD_FILE ? "file" : "seeded");
-    return REID_OK;
+    return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
 }
 
 #define REID__CPU_BATCH 8 /* images for which late weights are read once */
@@ -11041,7 +11030,6 @@ static reid_result reid__create_cpu(reid__build *b) {
     reid_result r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
-
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
@@ -11085,9 +11073,8 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
     size_t each = reid__gpu_raw_bytes(b->ctx->plan) + REID__FACTORS;
-    const float *lut = &b->ctx->prep->lut[0][0];
-    size_t lut_bytes = sizeof b->ctx->prep->lut;
-    int code = cu->MemAlloc(&g->weights, g->plan.weights + lut_bytes);
+    const reid__prep *prep = b->ctx->prep;
+    int code = cu->MemAlloc(&g->weights, g->plan.weights + sizeof prep->lut);
     if (code) g->weights = 0;
     if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * each);
     g->lut = g->weights + g->plan.weights;
@@ -11099,7 +11086,7 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     }
     void *stream = b->gpu_loaders[0].stream;
     if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, stream);
-    if (!code) code = cu->MemcpyHtoDAsync(g->lut, lut, lut_bytes, stream);
+    if (!code) code = cu->MemcpyHtoDAsync(g->lut, prep->lut, sizeof prep->lut, stream);
     if (!code) code = cu->StreamSynchronize(stream); /* before the other loaders begin */
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
@@ -11302,9 +11289,6 @@ REID_API void reid_destroy(reid_ctx *ctx) {
    >>public
    What a handle does: reid_embed and its relatives, the queries, GPUs and their kernels, timing.
    ------------------------------------------------------------------------------------------------------------------ */
-
-/* --- embedding ---------------------------------------------------------------------------------------------------- */
-
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
