@@ -6635,10 +6635,8 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
     close(fd);
     if (!ok) return reid__fail(e, REID_ERR_FILE_READ, "%.500s: not a regular file of at most %zu bytes", path, most);
     if (!*block) return reid__no_memory(e, path, *size + 1);
-    if (at == *size) {
-        (*block)[at] = 0;
-        return REID_OK;
-    }
+    (*block)[at] = 0;
+    if (at == *size) return REID_OK;
     reid__free(mem, *block);
     *block = NULL;
     return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
@@ -7843,11 +7841,8 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
-    } else if (conv) {
-        reid__mma_step(g, index, arch, large, p, s);
-    } else {
-        s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
-    }
+    } else if (conv) reid__mma_step(g, index, arch, large, p, s);
+    else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
     if (conv) reid__define_conv(g, index, p);
     else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) reid__define_window(g, op, p);
     if (op->kind == REID__DEPTHWISE) {
@@ -8237,7 +8232,6 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
 typedef struct reid__gpu_loader {
     reid__gpu *g;
     const reid__loader *from;
-    size_t chunk;          /* floats of from->rows */
     reid__address raw;     /* a tensor as it is in the file */
     reid__address factors; /* doubles, one for each output channel */
     void *stream;
@@ -8253,7 +8247,7 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     for (int i = 0; i < want->ndim; i++) count *= want->shape[i];
     reid__digest_init(&sum);
     for (size_t at = 0, n; at < count && r == REID_OK; at += n) {
-        n = count - at < l->chunk ? count - at : l->chunk;
+        n = count - at < REID__CHUNK ? count - at : REID__CHUNK;
         r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
         if (r != REID_OK) break;
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
@@ -8321,12 +8315,12 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     reid__device *d = &l->g->device;
     int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, wgmma = reid__takes_wgmma(g, op), code = 0;
     reid__address to = l->g->weights + g->weight[index];
-    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
+    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + REID__CHUNK / 2; /* fold: 4 vectors */
     reid__digest digest;
     reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
     reid__digest_init(&digest);
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
-        n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
+        n = reid__min(oc - at, (int)(REID__CHUNK / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
         for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
@@ -10632,7 +10626,17 @@ static void reid__pack_part(void *task, int index) {
         b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
-/* Packs every operation on all threads; of several errors the first operation's is told. */
+/* INT8: whether the ranges were measured for this network, which packing has read. Flip and raw do not matter. */
+static reid_result reid__check_ranges(const reid__build *b) {
+    char own[33];
+    if (b->desc->precision != REID_INT8) return REID_OK;
+    reid__fingerprint(b, 1, own);
+    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
+    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
+                      "has %s", b->desc->ranges, b->ranges_for, own);
+}
+
+/* Packs every operation on all threads; of several errors the first operation's is told. Then ranges are checked. */
 static reid_result reid__pack_all(reid__build *b) {
     reid__team *team = &b->ctx->lanes[0].team;
     const reid__plan *p = b->ctx->plan;
@@ -10643,7 +10647,7 @@ static reid_result reid__pack_all(reid__build *b) {
         if (again != REID_OK) return again;
         return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
     }
-    return REID_OK;
+    return reid__check_ranges(b);
 }
 
 /* Channels of the widest pixel. */
@@ -10769,16 +10773,6 @@ static reid_result reid__read_ranges(reid__build *b) {
     if (r == REID_OK) r = reid__take_ranges(b, &file);
     reid__weights_close(&file, &b->ctx->mem);
     return r;
-}
-
-/* Whether they were measured for this network, which packing has read. Flip and raw do not matter to them. */
-static reid_result reid__check_ranges(const reid__build *b) {
-    char own[33];
-    if (b->desc->precision != REID_INT8) return REID_OK;
-    reid__fingerprint(b, 1, own);
-    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
-    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
-                      "has %s", b->desc->ranges, b->ranges_for, own);
 }
 
 /* Network, head, preset, input size: everything that a name or the file decides. */
@@ -10967,10 +10961,8 @@ static void reid__fill_info(reid__build *b) {
         reid__log(b->desc, REID_LOG_WARNING, REID_WARN_SCALAR, "%s: %s, %s", reid_result_string(REID_WARN_SCALAR),
                   info->chip, info->precision);
 #endif
-    for (int i = 0; i < p->op_count; i++) {
-        info->macs += reid__op_macs(&p->ops[i]);
-        info->parameters += reid__op_parameters(&p->ops[i]);
-    }
+    for (int i = 0; i < p->op_count; i++)
+        info->macs += reid__op_macs(&p->ops[i]), info->parameters += reid__op_parameters(&p->ops[i]);
     reid__fingerprint(b, 0, info->fingerprint);
 }
 
@@ -11036,7 +11028,6 @@ static reid_result reid__create_cpu(reid__build *b) {
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
-    if (r == REID_OK) r = reid__check_ranges(b);
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
     if (r == REID_OK) reid__fill_info(b);
     return r;
@@ -11080,7 +11071,7 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     g->lut = g->weights + g->plan.weights;
     for (int i = 0; i < b->loader_count && !code; i++) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
-        l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
+        l->g = g, l->from = &b->loaders[i];
         l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
         code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
@@ -11100,7 +11091,6 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
-    if (r == REID_OK) r = reid__check_ranges(b);
     for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
         if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
@@ -11879,11 +11869,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
     double ab = 0, aa = 0, bb = 0;
-    for (int i = 0; i < dim; i++) {
-        ab += (double)a[i] * b[i];
-        aa += (double)a[i] * a[i];
-        bb += (double)b[i] * b[i];
-    }
+    for (int i = 0; i < dim; i++) ab += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
     return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
 }
 
