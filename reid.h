@@ -6994,7 +6994,6 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
    generation, which runs on it, else PTX of the newest. Returns 0 if NVRTC knows only newer chips. */
 static int reid__jit_target(reid__jit *j) {
     int archs[128], count = 0, best = 0, newest = 0, known = 0;
-    j->is_ptx = 0;
     if (j->rtc_version && j->rtc.GetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 &&
         j->rtc.GetSupportedArchs(archs) == 0) known = count;
     for (int i = 0; i < known; i++) {
@@ -8462,7 +8461,6 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
-    memset(&lane, 0, sizeof lane);
     reid__gpu_lane_cut(&t);
 }
 
@@ -8543,7 +8541,6 @@ typedef struct reid__filling {
 
 static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int64_t resized, int count) {
     reid__axis a;
-    memset(&a, 0, sizeof a);
     reid__axis_init(&a, g->prep->preset.filter, source, resized, count);
     /* A window has at most 2 support + 1 source pixels, rounded at both ends. */
     int64_t most = (int64_t)(2.0 * a.support) + 2;
@@ -8746,46 +8743,39 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* The time between the events around each operation; the input's conversion counts to the first. */
-static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
-                                       reid_error *e) {
-    reid__device *d = &g->device;
-    int ops = g->plan.plan->op_count;
-    reid_result r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
-    if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
-    for (int i = 0; i < ops && r == REID_OK; i++) {
-        r = reid__gpu_run_op(g, l, i, n, e);
-        if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
-    }
-    if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
-    for (int i = 0; i < ops && r == REID_OK; i++) {
-        int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-        r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
-        microseconds[i] *= 1000.0f;
-    }
-    return r;
-}
-
-/* times: (repeats, operations). noise: at least n views. */
+/* times: (repeats, operations), between the events around each; the input's conversion counts to the first one. noise:
+   at least n views. */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
-    reid__driver *cu = &g->device.cu;
+    reid__device *d = &g->device;
     reid__gpu_lane *l = &g->lanes[lane_index];
     const reid__plan *p = g->plan.plan;
     void *events[REID__MAX_OPS + 1];
-    int made = 0;
-    reid_result r = reid__gpu_enter(&g->device, e);
+    int made = 0, ops = p->op_count;
+    reid_result r = reid__gpu_enter(d, e);
     if (r != REID_OK) return r;
-    for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
-        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
+    for (; made <= ops && r == REID_OK; made += r == REID_OK)
+        r = reid__gpu_check(d, d->cu.EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    if (r == REID_OK)
-        r = reid__gpu_check(&g->device, cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream), "noise", e);
-    for (int i = -1; i < repeats && r == REID_OK; i++) /* the first run is not counted */
-        r = reid__gpu_time_once(g, l, n, events, times + (size_t)reid__max(i, 0) * (size_t)p->op_count, e);
+    if (r == REID_OK) r = reid__gpu_check(d, d->cu.MemcpyHtoDAsync(l->view, noise, bytes, l->stream), "noise", e);
+    for (int turn = -1; turn < repeats && r == REID_OK; turn++) { /* the first run is not counted */
+        float *microseconds = times + (size_t)reid__max(turn, 0) * (size_t)ops;
+        r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
+        if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
+        for (int i = 0; i < ops && r == REID_OK; i++) {
+            r = reid__gpu_run_op(g, l, i, n, e);
+            if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
+        }
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
+        for (int i = 0; i < ops && r == REID_OK; i++) {
+            int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+            r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
+            microseconds[i] *= 1000.0f;
+        }
+    }
     if (r != REID_OK) reid__gpu_drain(g, l);
-    while (made > 0) cu->EventDestroy(events[--made]);
-    reid__gpu_leave(&g->device);
+    while (made > 0) d->cu.EventDestroy(events[--made]);
+    reid__gpu_leave(d);
     return r;
 }
 
@@ -11576,55 +11566,46 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 
 /* --- GPUs and their kernels --------------------------------------------------------------------------------------- */
 
-#ifndef REID_NO_CUDA
-static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, reid__device *d, reid__jit *j,
-                                   reid__mem *mem) {
-    reid_error *e = desc->error;
-    reid_result r = reid__device_open(d, desc, e);
-    gpu->driver_version = d->version;
-    if (d->arch) {
-        snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
-        snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory, gpu->integrated = d->integrated;
-        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
-            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
-                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
-    }
-    reid__cache_folder(desc, gpu->cache_dir);
-    if (r == REID_OK) r = reid__gpu_enter(d, e);
-    if (r == REID_OK) {
-        size_t all;
-        r = reid__gpu_check(d, d->cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
-        reid__gpu_leave(d);
-    }
-    if (r != REID_OK) return r;
-    r = reid__jit_init(j, mem, desc, d->arch, d->version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j->text_from && j->text ? j->text_from : "");
-    while (r == REID_OK && j->rtc_version && !reid__nvrtc_works(j)) reid__nvrtc_next(j);
-    if (r == REID_OK && !j->rtc_version)
-        r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d->arch, j->tried.length ? ": " : "",
-                       j->tried.text);
-    gpu->nvrtc_version = j->rtc_version;
-    if (j->rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j->rtc_path);
-    return r;
-}
-#endif
-
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (gpu) memset(gpu, 0, sizeof *gpu);
     if (!desc || !gpu) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
+    reid_error *e = desc->error;
+    reid__clear_error(e);
 #ifdef REID_NO_CUDA
-    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
+    return reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
     reid__device d;
     reid__jit j;
-    memset(&d, 0, sizeof d);
-    memset(&j, 0, sizeof j);
     reid_result r = reid__mem_init(&mem, desc);
-    if (r == REID_OK) r = reid__query_gpu(desc, gpu, &d, &j, &mem);
+    if (r != REID_OK) return r;
+    memset(&d, 0, sizeof d), memset(&j, 0, sizeof j);
+    r = reid__device_open(&d, desc, e);
+    gpu->driver_version = d.version;
+    if (d.arch) {
+        snprintf(gpu->name, sizeof gpu->name, "%s", d.name);
+        snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d.arch % 1000);
+        gpu->multiprocessors = d.multiprocessors, gpu->memory = d.memory, gpu->integrated = d.integrated;
+        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
+            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
+                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d.uuid[i]);
+    }
+    reid__cache_folder(desc, gpu->cache_dir);
+    if (r == REID_OK) r = reid__gpu_enter(&d, e);
+    if (r == REID_OK) {
+        size_t all;
+        r = reid__gpu_check(&d, d.cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
+        reid__gpu_leave(&d);
+    }
+    if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text_from && j.text ? j.text_from : "");
+    while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
+    if (r == REID_OK && !j.rtc_version)
+        r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
+                       j.tried.text);
+    gpu->nvrtc_version = j.rtc_version;
+    if (j.rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j.rtc_path);
     reid__jit_free(&j);
     reid__device_close(&d);
     errno = saved_errno;
@@ -11826,20 +11807,6 @@ static void reid__widen_output(const reid__job *j, float *to) {
     }
 }
 
-static void reid__observe_all(const reid_ctx *ctx, reid__lane *lane, const reid_image *image, reid_observe_fn fn,
-                              void *user, float *values) {
-    reid__job j = reid__job_init(&ctx->net, lane);
-    j.images = image, j.n = 1;
-    reid__prepare(&j);
-    for (int i = 0; i + 1 < ctx->plan->op_count; i++) { /* the last one normalises */
-        reid_op_info info;
-        reid__run_ops(&j, i, i + 1);
-        if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
-        reid__widen_output(&j, values);
-        fn(&info, values, user);
-    }
-}
-
 REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
                                   reid_error *error) {
     size_t most = 0;
@@ -11859,7 +11826,16 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     float *values = (float *)reid__alloc(&mem, most * sizeof *values);
     if (values) {
         reid__lane *lane = reid__lane_take(ctx);
-        reid__observe_all(ctx, lane, image, fn, user, values);
+        reid__job j = reid__job_init(&ctx->net, lane);
+        j.images = image, j.n = 1;
+        reid__prepare(&j);
+        for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
+            reid_op_info info;
+            reid__run_ops(&j, i, i + 1);
+            if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
+            reid__widen_output(&j, values);
+            fn(&info, values, user);
+        }
         reid__lane_give(ctx, lane);
     } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
