@@ -8017,11 +8017,10 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
     int overlap = reid__may_overlap(j, &g->device);
     reid_result r = REID_OK;
-    while (g->module_count < j->program_count && r == REID_OK) {
+    for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
-        r = reid__gpu_check(&g->device, code, p->options, e);
-        if (r == REID_OK) g->module_count++;
+        if (code) return reid__gpu_check(&g->device, code, p->options, e);
     }
     for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
         r = reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
@@ -8242,20 +8241,19 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     reid__device *d = &l->g->device;
     size_t count = 1;
     reid__digest sum;
-    reid_result r = REID_OK;
     for (int i = 0; i < want->ndim; i++) count *= want->shape[i];
     reid__digest_init(&sum);
-    for (size_t at = 0, n; at < count && r == REID_OK; at += n) {
+    for (size_t at = 0, n; at < count; at += n) {
         n = count - at < REID__CHUNK ? count - at : REID__CHUNK;
-        r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
-        if (r != REID_OK) break;
+        reid_result r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
+        if (r != REID_OK) return r;
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
            only the default stream would wait. From pageable memory it takes the values before it returns. */
         int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
-        r = reid__gpu_check(d, code, want->name, e);
+        if (code) return reid__gpu_check(d, code, want->name, e);
     }
     reid__digest_final(&sum, digest);
-    return r;
+    return REID_OK;
 }
 
 /* Batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. A layer's own bias
@@ -8267,8 +8265,7 @@ static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__ad
     const double *factors = l->from->factors;
     size_t n = (size_t)op->oc;
     float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* gamma's place: bias */
-    reid_result r = REID_OK;
-    if (op->biased) r = reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e);
+    reid_result r = op->biased ? reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e) : REID_OK;
     if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
     if (r != REID_OK) return r;
     for (size_t c = 0; op->biased && c < n; c++)
@@ -8357,10 +8354,9 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__strides deep = {1, 0, kw * oc, oc}, linear = {kh * kw * c, 1, kw * c, c}; /* (KH, KW, C); (OC, K) */
     const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
     float exponent;
-    reid_result r = REID_OK;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->gem) r = reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e);
+    reid_result r = op->gem ? reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e) : REID_OK;
     if (r == REID_OK && (op->gem || !pool))
         r = reid__gpu_upload(l, op, &wants[0], pool ? weight2 : l->raw, digests[0], e);
     if (r == REID_OK && factors) r = reid__gpu_fold(l, index, factors, wants + norm, digests + norm, e);
@@ -8610,8 +8606,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
     void *y[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &l->view, &width, &height, &flip};
     int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
     const reid__step *steps = g->plan.extra;
-    reid_result r = REID_OK;
-    if (!flip) r = reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
+    reid_result r = flip ? REID_OK : reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
     if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, x, e);
     return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, y, e);
 }
