@@ -8345,7 +8345,6 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
-    reid__device *d = &l->g->device;
     reid__address weight = l->g->weights + g->weight[index], bias = l->g->weights + g->bias[index];
     reid__address weight2 = l->g->weights + g->weight2[index], bias2 = l->g->weights + g->bias2[index];
     int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc), kh = op->kh, kw = op->kw;
@@ -8369,14 +8368,12 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     if (r == REID_OK && op->kind == REID__SQUEEZE) {
         r = reid__gpu_pack_matrix(l, 0, 0, weight, op->hidden, op->ic, 1, 1, in, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
-        /* The second layer, after the first has left l->raw. */
-        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e); /* the first has been read */
         if (r == REID_OK) r = reid__gpu_pack_matrix(l, 0, 0, weight2, op->oc, op->hidden, 1, 1, out, e);
         if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], bias2, digests[3], e);
     }
-    int code = d->cu.StreamSynchronize(l->stream);
-    return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
+    int code = l->g->device.cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
 /* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
@@ -8384,9 +8381,8 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     size_t most = 0;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
-        size_t bytes = 4 * n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic);
-        if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
+        int inputs = op->kind == REID__CONV || op->kind == REID__LINEAR ? op->ic : reid__max(op->hidden, 1);
+        size_t bytes = 4 * (size_t)op->oc * (size_t)op->kh * (size_t)op->kw * (size_t)inputs;
         if (bytes > most) most = bytes;
     }
     return reid__gpu_aligned(most);
