@@ -6936,8 +6936,8 @@ static void reid__candidates(reid__jit *j) {
     static const struct { int major; char name[20]; } versions[] = {
         {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
     static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib"};
-    static const char *const wheels[] = {"/lib/python3*/*-packages/nvidia/cu13/lib", /* site or, Debian's, dist */
-                                         "/lib/python3*/*-packages/nvidia/cuda_nvrtc/lib"};
+    static const char *const wheels[] = {"/lib/python3*/[ds]i*-packages/nvidia/cu13/lib", /* site or, Debian's, dist */
+                                         "/lib/python3*/[ds]i*-packages/nvidia/cuda_nvrtc/lib"};
     const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda",
                                  "/usr/local/cuda-*"};
     const char *const pythons[] = {reid__env("VIRTUAL_ENV"), reid__env("CONDA_PREFIX"), "/usr/local"};
