@@ -8189,9 +8189,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
 
 /* The view, normalised, to the stored image. */
 static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
-    reid__address image = l->buffer[g->plan.plan->ops[0].in];
     int bgr = g->plan.prep->preset.bgr;
-    void *parameters[] = {&l->view, &g->lut, &bgr, &image, &n};
+    void *parameters[] = {&l->view, &g->lut, &bgr, &l->buffer[g->plan.plan->ops[0].in], &n};
     int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, parameters, e);
 }
@@ -8307,7 +8306,6 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    const reid__buffer *buffers = g->plan->buffers;
     reid__device *d = &l->g->device;
     int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, wgmma = reid__takes_wgmma(g, op), code = 0;
     reid__address to = l->g->weights + g->weight[index];
@@ -8331,7 +8329,7 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
-    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
+    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(g->plan->buffers, op);
     if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
     to = l->g->weights + g->weight2[index];
     if (!code) code = d->cu.MemcpyHtoDAsync(to, scale, (size_t)oc * 4, l->stream);
@@ -10619,9 +10617,8 @@ static reid_result reid__check_ranges(const reid__build *b) {
 
 /* Packs every operation on all threads; of several errors the first operation's is told. Then ranges are checked. */
 static reid_result reid__pack_all(reid__build *b) {
-    reid__team *team = &b->ctx->lanes[0].team;
     const reid__plan *p = b->ctx->plan;
-    reid__parallel(team, reid__pack_part, b, b->loader_count);
+    reid__parallel(&b->ctx->lanes[0].team, reid__pack_part, b, b->loader_count);
     for (int i = 0; i < p->op_count; i++) {
         if (b->results[i] == REID_OK) continue;
         reid_result again = reid__pack_one(b, 0, i, b->e); /* once more, for the text */
