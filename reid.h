@@ -6397,8 +6397,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-REID__FORMAT(2, 3)
-static void reid__try_note(reid__tried *t, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
     int n = t->length ? snprintf(t->text + t->length, left, "; ") : 0;
@@ -7023,8 +7022,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
-REID__FORMAT(2, 3)
-static void reid__option(reid__program *p, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     char *at = p->options + p->length;
     size_t left = sizeof p->options - p->length;
@@ -7999,8 +7997,7 @@ static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, rei
        a multiprocessor is empty: all get the most shared memory there is. */
     if (overlap) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
     if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
-    if (s->shared > 48 * 1024)
-        code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
+    if (s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
     if (!code && s->apart) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
     if (code || s->apart || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
     /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
@@ -10430,8 +10427,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
         }
-        if (best < 0 && name)
-            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
+        if (best < 0 && name) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
         if (best < 0 || (!fits && !name))
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its %d tensors fit neither a ResNet-50 nor an "
                               "EfficientNet under torchvision's names; `reid convert` renames other dialects",
