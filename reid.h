@@ -7501,8 +7501,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
-        int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
-        if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->into[i] == REID__NONE || g->with[g->into[i]] != i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
