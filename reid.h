@@ -7440,8 +7440,8 @@ static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
     return uses == 1 ? found : NULL;
 }
 
-/* That one, if it is a 1x1 convolution that takes the output as its input, or else to add it, and whose launch computes
-   no other one already. REID__NONE: it is not. */
+/* Its index, if that is a 1x1 convolution which takes the output as its input, or adds it where `adds`, and whose launch
+   computes no other one already; else REID__NONE. */
 static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
     const reid__op *b = reid__only_user(g->plan, a);
     if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
