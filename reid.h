@@ -7819,13 +7819,6 @@ static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, in
     return bm / g->per[op->out] * g->per[op->out];
 }
 
-/* Input, output and window of depthwise convolutions and pools. Sums over a row's pixels count as pixels. */
-static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
-                 op->ih, op->iw / g->per[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw,
-                 op->stride, op->pad_y, op->pad_x);
-}
-
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
     static const struct { const char *function, *option; } kernels[] = { /* by reid__kind, convolutions apart */
         {NULL, NULL}, {"reid_depthwise", "-DREID_DEPTHWISE"}, {"reid_maxpool", "-DREID_MAXPOOL"},
@@ -7840,7 +7833,10 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     } else if (conv) reid__mma_step(g, index, arch, large, p, s);
     else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
     if (conv) reid__define_conv(g, index, p);
-    else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) reid__define_window(g, op, p);
+    else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) /* sums over a row's pixels count as pixels */
+        reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
+                     op->ih, op->iw / g->per[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw,
+                     op->stride, op->pad_y, op->pad_x);
     if (op->kind == REID__DEPTHWISE) {
         /* Of a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
            rows of memory of 32 bytes at least. Never changes the bits. */
