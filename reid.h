@@ -7440,7 +7440,7 @@ static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
     return uses == 1 ? found : NULL;
 }
 
-/* Its index, if that is a 1x1 convolution which takes the output as its input, or adds it where `adds`, and whose launch
+/* Its index, if it is a 1x1 convolution that takes the output as its input, or adds it where `adds`, and whose launch
    computes no other one already; else REID__NONE. */
 static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
     const reid__op *b = reid__only_user(g->plan, a);
