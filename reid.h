@@ -6467,8 +6467,7 @@ typedef struct reid__tried {
     size_t length;
 } reid__tried;
 
-REID__FORMAT(2, 3)
-static void reid__try_note(reid__tried *t, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__try_note(reid__tried *t, const char *format, ...) {
     va_list args;
     size_t left = sizeof t->text - t->length;
     int n = t->length ? snprintf(t->text + t->length, left, "; ") : 0;
@@ -6705,10 +6704,8 @@ static reid_result reid__read_file(reid__mem *mem, const char *path, size_t most
     close(fd);
     if (!ok) return reid__fail(e, REID_ERR_FILE_READ, "%.500s: not a regular file of at most %zu bytes", path, most);
     if (!*block) return reid__no_memory(e, path, *size + 1);
-    if (at == *size) {
-        (*block)[at] = 0;
-        return REID_OK;
-    }
+    (*block)[at] = 0;
+    if (at == *size) return REID_OK;
     reid__free(mem, *block);
     *block = NULL;
     return reid__fail(e, REID_ERR_FILE_READ, "%.500s: it ended early or could not be read (errno %d)", path, errno);
@@ -6914,13 +6911,13 @@ static int reid__tiles_valid(const char *text, size_t size) {
     static const char first[] = "reid tiles 1\n";
     if (strlen(text) != size || strncmp(text, first, sizeof first - 1) != 0) return 0;
     for (const char *at = text + sizeof first - 1; *at; at++) {
-        int words = 1, digits = 0, other = 0; /* of the last word */
-        for (; *at && *at != '\n'; at++) {
-            if (*at == ' ') words++, digits = other = 0;
-            else if (*at >= '0' && *at <= '9') digits++;
-            else other++;
+        for (int word = 1; word < 8; word++, at++) {
+            at += strcspn(at, " \n");
+            if (*at != ' ') return 0;
         }
-        if (*at != '\n' || words != 8 || digits < 1 || digits > 15 || other) return 0;
+        size_t digits = strspn(at, "0123456789");
+        at += digits;
+        if (*at != '\n' || digits < 1 || digits > 15) return 0;
     }
     return 1;
 }
@@ -7008,10 +7005,8 @@ static void reid__candidates(reid__jit *j) {
     static const struct { int major; char name[20]; } versions[] = {
         {13, "libnvrtc.so.13"}, {12, "libnvrtc.so.12"}, {11, "libnvrtc.so.11.2"}};
     static const char *const toolkit[] = {"/lib64", "/targets/x86_64-linux/lib"};
-    static const char *const wheels[] = {"/lib/python3*/site-packages/nvidia/cu13/lib",
-                                         "/lib/python3*/site-packages/nvidia/cuda_nvrtc/lib",
-                                         "/lib/python3*/dist-packages/nvidia/cu13/lib",
-                                         "/lib/python3*/dist-packages/nvidia/cuda_nvrtc/lib"};
+    static const char *const wheels[] = {"/lib/python3*/[ds]i*-packages/nvidia/cu13/lib", /* site or, Debian's, dist */
+                                         "/lib/python3*/[ds]i*-packages/nvidia/cuda_nvrtc/lib"};
     const char *const roots[] = {reid__env("CUDA_PATH"), reid__env("CUDA_HOME"), "/usr/local/cuda",
                                  "/usr/local/cuda-*"};
     const char *const pythons[] = {reid__env("VIRTUAL_ENV"), reid__env("CONDA_PREFIX"), "/usr/local"};
@@ -7029,7 +7024,7 @@ static void reid__candidates(reid__jit *j) {
         reid__candidate_add(j, name);
         for (int i = 0; i < 8; i++) reid__candidates_in(j, roots[i / 2], toolkit[i % 2], name);
         reid__candidates_in(j, reid__env("CONDA_PREFIX"), "/lib", name);
-        for (int i = 0; i < 12; i++) reid__candidates_in(j, pythons[i / 4], wheels[i % 4], name);
+        for (int i = 0; i < 6; i++) reid__candidates_in(j, pythons[i / 2], wheels[i % 2], name);
     }
 }
 
@@ -7068,7 +7063,6 @@ static const char *reid__nvrtc_load(reid__jit *j, const char *path) {
    generation, which runs on it, else PTX of the newest. Returns 0 if NVRTC knows only newer chips. */
 static int reid__jit_target(reid__jit *j) {
     int archs[128], count = 0, best = 0, newest = 0, known = 0;
-    j->is_ptx = 0;
     if (j->rtc_version && j->rtc.GetNumSupportedArchs(&count) == 0 && count > 0 && count <= 128 &&
         j->rtc.GetSupportedArchs(archs) == 0) known = count;
     for (int i = 0; i < known; i++) {
@@ -7098,8 +7092,7 @@ static int reid__nvrtc_next(reid__jit *j) {
 /* --- compiling --- */
 
 /* Appends options, with blanks between them, to a program's list. A list that is too long shows as length 0. */
-REID__FORMAT(2, 3)
-static void reid__option(reid__program *p, const char *format, ...) {
+REID__FORMAT(2, 3) static void reid__option(reid__program *p, const char *format, ...) {
     va_list args;
     char *at = p->options + p->length;
     size_t left = sizeof p->options - p->length;
@@ -7251,10 +7244,7 @@ static int reid__jit_lookup(reid__jit *j) {
 static reid_result reid__jit_build(reid__jit *j, int threads, reid_error *e) {
     const char *why = j->cache[0] ? reid__cache_make(j->cache) : NULL;
     reid_result r = REID_OK;
-    if (why) {
-        reid__cache_warn(j, why, errno);
-        j->cache[0] = 0;
-    }
+    if (why) reid__cache_warn(j, why, errno), j->cache[0] = 0;
     int missing = reid__jit_lookup(j);
     if (missing && j->no_folder)
         reid__log(j->desc, REID_LOG_WARNING, REID_ERR_FILE_WRITE, "compiled kernels are not kept: neither "
@@ -7343,7 +7333,6 @@ typedef struct reid__step {
 typedef enum reid__extra {
     REID__EXTRA_TAPS, REID__EXTRA_RESIZE_X, REID__EXTRA_RESIZE_Y, REID__EXTRA_INPUT,
     REID__EXTRA_UNIT,       /* L2 normalisation, after both passes of a flip */
-    REID__EXTRA_FOLD,
     REID__EXTRA_PACK_VALUE, /* weights in the chosen precision */
     REID__EXTRA_PACK_FLOAT, /* weights in FP32 */
     REID__EXTRAS
@@ -7415,9 +7404,8 @@ typedef struct reid__gpu_lane {
 
 typedef struct reid__gpu {
     reid__device device;
-    reid__mem *mem;
     reid__gpu_plan plan;
-    void **modules;
+    void *modules[REID__MAX_PROGRAMS];
     int module_count;
     reid__address weights, lut;       /* lut: (3, 256) floats, behind the weights */
     reid__gpu_lane *lanes;
@@ -7442,6 +7430,7 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
     g->rows = reid__max((stem->oh - 1) * stem->stride + stem->kh, image->border_y + p->height);
     g->columns = reid__max((stem->ow - 1) * stem->stride + g->stem_kw, image->border_x + p->width);
     g->columns = reid__round_up(g->columns, 2); /* a row of 4 channels is then a multiple of 16 bytes */
+    memcpy(g->buffers, p->buffers, sizeof g->buffers);
     for (int i = 0; i < p->buffer_count; i++) g->size[i] = p->buffers[i].floats * value;
     g->size[stem->in] = (size_t)g->rows * (size_t)g->columns * 4 * (g->half ? 2 : 4);
     for (int i = 0; i < p->op_count; i++) {
@@ -7449,17 +7438,13 @@ static void reid__gpu_buffers(reid__gpu_plan *g) {
         int wide = op->kind == REID__POOL || op->kind == REID__LINEAR || op->kind == REID__SQUEEZE;
         if (wide) g->size[op->out] = p->buffers[op->out].floats * sizeof(float);
         if (op->sums != REID__NONE) g->size[op->sums] = p->buffers[op->sums].floats * sizeof(float);
+        if (g->into[i] == REID__NONE) continue;
+        g->size[op->out] = 0;
+        g->buffers[op->in].last = reid__max(g->buffers[op->in].last, g->into[i]);
     }
     for (int i = 0; i < p->buffer_count; i++) {
         if (g->per[i] > 1) g->size[i] = p->buffers[i].floats / (size_t)g->per[i] * sizeof(float);
         g->size[i] = reid__gpu_aligned(g->size[i]);
-    }
-    memcpy(g->buffers, p->buffers, sizeof g->buffers);
-    for (int i = 0; i < p->op_count; i++) {
-        if (g->into[i] == REID__NONE) continue;
-        reid__buffer *in = &g->buffers[p->ops[i].in];
-        in->last = reid__max(in->last, g->into[i]);
-        g->size[p->ops[i].out] = 0;
     }
     g->arena = reid__place_buffers(g->buffers, p->buffer_count, g->size, g->offset);
 }
@@ -7516,30 +7501,32 @@ static int reid__takes_more(const reid__gpu_plan *g, const reid__op *op) {
            g->plan->buffers[op->in].c % reid__gpu_bk(g) == 0;
 }
 
-/* Which 1x1 convolution is the only one to take this operation's output, as its input or to add it? REID__NONE: none,
-   or its launch computes another one already. */
-static int reid__only_user(const reid__gpu_plan *g, const reid__op *a, int adds) {
-    int found = REID__NONE, uses = 0;
-    for (int k = 0; k < g->plan->op_count; k++) {
-        const reid__op *b = &g->plan->ops[k];
-        int takes = (adds ? b->residual : b->in) == a->out;
-        uses += (b->in == a->out) + (b->residual == a->out);
-        if (takes && reid__takes_more(g, b) && b->kh * b->kw * b->stride == 1 && g->with[k] == REID__NONE) found = k;
+/* The only operation to take this one's output, as its input or to add it. NULL: there are more, or none. */
+static const reid__op *reid__only_user(const reid__plan *p, const reid__op *a) {
+    const reid__op *found = NULL;
+    int uses = 0;
+    for (const reid__op *b = p->ops; b < p->ops + p->op_count; b++) {
+        int takes = (b->in == a->out) + (b->residual == a->out);
+        if (takes) found = b, uses += takes;
     }
-    return uses == 1 ? found : REID__NONE;
+    return uses == 1 ? found : NULL;
+}
+
+/* Its index, if it is a 1x1 convolution that takes the output as its input, or adds it where `adds`, and whose launch
+   computes no other one already; else REID__NONE. */
+static int reid__only_conv(const reid__gpu_plan *g, const reid__op *a, int adds) {
+    const reid__op *b = reid__only_user(g->plan, a);
+    if (!b || (adds ? b->residual : b->in) != a->out || b->kh * b->kw * b->stride != 1) return REID__NONE;
+    int index = (int)(b - g->plan->ops);
+    return reid__takes_more(g, b) && g->with[index] == REID__NONE ? index : REID__NONE;
 }
 
 /* Does only a global average take this operation's output, not in FP32? Then its launch adds up each row of an image,
    as the pool would, and what goes to memory are the sums. Rows have to fit the smallest tile. */
 static int reid__only_pooled(const reid__gpu_plan *g, const reid__op *a) {
-    int uses = 0, pools = 0;
-    for (int k = 0; k < g->plan->op_count; k++) {
-        const reid__op *b = &g->plan->ops[k];
-        uses += (b->in == a->out) + (b->residual == a->out);
-        pools += b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem;
-    }
-    return g->half && (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32 && uses == 1 &&
-           pools == 1;
+    const reid__op *b = reid__only_user(g->plan, a);
+    return b && b->in == a->out && b->kind == REID__POOL && b->oh * b->ow == 1 && !b->gem && g->half &&
+           (!g->int8 || reid__takes_wgmma(g, a)) && a->kind == REID__CONV && a->ow <= 32;
 }
 
 /* What one launch computes. The max pool begins with the stem: g->inner. Where a block's shortcut is a convolution, the
@@ -7556,7 +7543,7 @@ static void reid__fold(reid__gpu_plan *g) {
         if (reid__only_pooled(g, a)) g->per[a->out] = a->ow;
         if (!reid__takes_more(g, a) || a->residual != REID__NONE) continue;
         if (reid__is_stem(p, a)) g->inner[i + 1] = i, g->into[i] = i + 1;
-        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_user(g, a, adds);
+        int adds = a->kh * a->kw == 1 && a->act == REID__LINEAR_ACT, user = reid__only_conv(g, a, adds);
         if (user == REID__NONE || (adds && g->int8)) continue;
         if (adds) g->with[user] = i, g->into[i] = user;
         if (adds || !g->wgmma || g->latency || g->int8 || (a->oc != 64 && a->oc != 128)) continue;
@@ -7586,8 +7573,7 @@ static void reid__gpu_weights(reid__gpu_plan *g) {
         if (op->kind == REID__POOL) matrix = oc * sizeof(double), second = sizeof(float); /* factors, exponent */
         if (op->kind == REID__CONV && g->int8) second = (oc + 1) * sizeof(float); /* scales: `scale` of the kernel */
         if (!matrix) continue;
-        int rows_of = g->into[i] == REID__NONE || g->with[g->into[i]] != i ? i : g->into[i];
-        if (rows_of == i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
+        if (g->into[i] == REID__NONE || g->with[g->into[i]] != i) g->weight[i] = reid__gpu_place(&g->weights, matrix);
         if (g->with[i] != REID__NONE) g->weight[g->with[i]] = g->weight[i] + 2 * depth; /* in the same rows */
         g->bias[i] = reid__gpu_place(&g->weights, (size_t)reid__max(op->hidden, (int)oc) * sizeof(float));
         g->weight2[i] = reid__gpu_place(&g->weights, second);
@@ -7652,6 +7638,7 @@ typedef struct reid__wgmma_tile {
     int chunks, passes, stages, slots, resident, pair, split, light;
     int stem;                           /* of the max pool's launch; its stages are those of one of two rings */
     unsigned shared;
+    double cost;                        /* by reid__best_tile */
 } reid__wgmma_tile;
 
 /* Does its launch add another activation? */
@@ -7721,18 +7708,12 @@ typedef struct reid__pace {
 } reid__pace;
 static const reid__pace reid__pace_h200 = {154, 30, 48, 128, 12, 400, 14, 4.3e12, 60e6, 1755e6};
 
-/* Bytes that a multiprocessor copies in a clock when so many of all do: they share what the L2 cache gives. */
-static double reid__copy_rate(const reid__pace *p, double busy, double all) {
-    double share = p->l2_to_shared_bytes_per_clock * all / busy;
-    return share < p->alone_bytes_per_clock ? share : p->alone_bytes_per_clock;
-}
-
 /* Clocks of a slice's products for `blocks` times 64 pixels and n channels: those of the tensor cores, or those in
    which shared memory gives every instruction its operands and takes what is copied for the next. */
 static double reid__slice_clocks(const reid__wgmma_tile *t, int blocks, int n, int copied, const reid__pace *p) {
     double products = blocks * n * t->row / (2 * 256 * 16 / p->wgmma_clocks_m64n256k16); /* bytes of one operand */
     double shared = (blocks * (64 + n) + copied) * t->row / p->shared_bytes_per_clock;
-    return 64 + (products > shared ? products : shared);
+    return 64 + fmax(products, shared);
 }
 
 /* A model of the time of a launch with n images, in clocks. Copies run ahead as far as the ring lets them; a block of a
@@ -7743,7 +7724,8 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     int chunks = reid__ceil_div(t->chunks, t->split), more = t->passes * t->bn / t->depth;
     ptrdiff_t rows = ((ptrdiff_t)n * op->oh * op->ow + t->bm - 1) / t->bm, processors = reid__usual_processors(arch);
     ptrdiff_t tiles = (rows + t->pair * (rows % 2)) * t->across, blocks = tiles * t->split;
-    double bytes = reid__copy_rate(p, (double)(blocks < processors ? blocks : processors), (double)processors);
+    double busy = fmin((double)blocks, (double)processors); /* those share what the L2 cache gives */
+    double bytes = fmin(p->l2_to_shared_bytes_per_clock * (double)processors / busy, p->alone_bytes_per_clock);
     double copy = (t->bm + (t->resident ? 0 : t->bn >> t->pair)) * t->row / bytes;
     double copy_more = t->resident ? 0 : (128 >> t->pair) * t->row / bytes;
     double copies = chunks * copy + more * copy_more;
@@ -7754,14 +7736,10 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
     double store = (1 + t->passes * 128 / t->bn) * (400 + t->bm * t->bn / p->outputs_stored_per_clock / t->split);
     if (t->split > 1) store += p->cluster_barrier_clocks + sent;
     double waves = (double)((tiles - 1) / (processors / t->split));
-    double first = copies > products ? copies : products, each;
-    double idle = store - t->stages * copy; /* the ring is full, and nothing is copied */
-    if (t->groups == 2) {
-        each = copies + (idle > 0 ? idle : 0);
-        return waves * (each > products + store ? each : products + store) + first + store;
-    }
-    each = products / 2 + store > first ? products / 2 + store : first;
-    return waves * each + first + 2 * store;
+    double first = fmax(copies, products);
+    double idle = fmax(store - t->stages * copy, 0); /* the ring is full, and nothing is copied */
+    if (t->groups == 2) return waves * fmax(copies + idle, products + store) + first + store;
+    return waves * fmax(products / 2 + store, first) + first + 2 * store;
 }
 
 /* Clocks of a launch with n images: those of its work or of its memory, the larger of the two, as copies and products
@@ -7769,12 +7747,11 @@ static double reid__wgmma_clocks(const reid__wgmma_tile *t, const reid__op *op, 
 static double reid__launch_clocks(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, int arch, int n,
                                   const reid__pace *p) {
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)], *last = &g->plan->ops[index];
-    double clocks = reid__wgmma_clocks(t, first, arch, n, p);
     double bytes = (double)g->size[first->in] + (double)g->size[last->out];
     if (reid__adds(g, index)) bytes += (double)g->size[last->residual];
     if (g->with[index] != REID__NONE) bytes += (double)g->size[g->plan->ops[g->with[index]].in];
     double memory = bytes * n > p->l2_bytes ? bytes * n / p->dram_bytes_per_second * p->clocks_per_second : 0;
-    return clocks > memory ? clocks : memory;
+    return fmax(reid__wgmma_clocks(t, first, arch, n, p), memory);
 }
 
 /* The same of an image, over the tile's batches. Of tiles that wait for memory alike that with less work is better. */
@@ -7814,13 +7791,11 @@ typedef struct reid__tile_rule {
     int pairs;    /* those too, though REID_CLUSTERS forbids them: for a choice that must not depend on it */
 } reid__tile_rule;
 
-/* The best tile; *least is its cost. */
-static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule,
-                                        double *least) {
+/* The best tile; with stages 0 if there is none. */
+static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int arch, int large, reid__tile_rule rule) {
     int parts = g->latency || (g->int8 && g->wgmma == 2 && !large);
     reid__wgmma_tile best, t;
     memset(&best, 0, sizeof best);
-    *least = 0;
     for (int i = 0; i < REID__WGMMA_SHAPES; i++) {
         const reid__wgmma_shape *s = &reid__wgmma_shapes[i];
         if (s->split > 1 ? !parts : g->latency ? s->blocks > 1 || s->pair
@@ -7829,10 +7804,10 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
         if (t.stages < 3 - t.stem || (rule.split && t.split != rule.split)) continue;
         if ((s->wide && t.bn != 256) || (rule.wide >= 0 && s->wide != rule.wide)) continue;
         if (t.passes && !t.resident && t.groups == 1) continue; /* a turn would take all passes */
-        double cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
-        if (cost <= 0) cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
-        if (rule.measured && g->tile == i + 1) cost = -1;
-        if (!best.stages || cost < *least) best = t, *least = cost;
+        t.cost = rule.measured ? reid__tile_time(g, index, arch, large, &t) : 0;
+        if (t.cost <= 0) t.cost = 1e15 + reid__wgmma_cost(g, index, &t, arch, large);
+        if (rule.measured && g->tile == i + 1) t.cost = -1;
+        if (!best.stages || t.cost < best.cost) best = t;
     }
     return best;
 }
@@ -7840,29 +7815,20 @@ static reid__wgmma_tile reid__best_tile(const reid__gpu_plan *g, int index, int 
 /* Does a layer of halves have tiles of 256 channels? In all batches or in none, whatever was measured, for instructions
    of another width may give other bits: if the model gives large batches 5 % by it, as one image has few such tiles. */
 static int reid__wide_tiles(const reid__gpu_plan *g, int index, int arch) {
-    reid__tile_rule rule = {0, 1, 0, 1};
-    double wide, others;
-    if (g->latency || !reid__best_tile(g, index, arch, 1, rule, &wide).stages) return 0;
-    rule.wide = 0;
-    return !reid__best_tile(g, index, arch, 1, rule, &others).stages || wide - 1e15 < 0.95 * (others - 1e15);
+    const reid__tile_rule rules[2] = {{0, 1, 0, 1}, {0, 0, 0, 1}};
+    if (g->latency) return 0;
+    const reid__wgmma_tile wide = reid__best_tile(g, index, arch, 1, rules[0]);
+    const reid__wgmma_tile others = reid__best_tile(g, index, arch, 1, rules[1]);
+    return wide.stages && (!others.stages || wide.cost - 1e15 < 0.95 * (others.cost - 1e15));
 }
 
 /* For latency the parts of K are those that the model finds best for one image, whatever the batch and whatever was
    measured, for the bits depend on them; sums of bytes have the same in any, and with any width. */
 static reid__wgmma_tile reid__choose_wgmma_tile(const reid__gpu_plan *g, int index, int arch, int large) {
     reid__tile_rule rule = {0, g->int8 ? -1 : reid__wide_tiles(g, index, arch), 0, 0};
-    double cost;
-    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule, &cost).split;
+    if (g->latency) rule.split = reid__best_tile(g, index, arch, 0, rule).split;
     rule.measured = 1;
-    return reid__best_tile(g, index, arch, large, rule, &cost);
-}
-
-/* INT8: what an operation stores. */
-static void reid__define_bytes(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    const reid__buffer *buffers = g->plan->buffers;
-    if (g->int8)
-        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[op->out].is_signed,
-                     op->residual != REID__NONE && buffers[op->residual].is_signed);
+    return reid__best_tile(g, index, arch, large, rule);
 }
 
 static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgmma_tile *t, reid__program *p,
@@ -7875,7 +7841,6 @@ static void reid__wgmma_step(const reid__gpu_plan *g, int index, const reid__wgm
                  t->bn, t->stages, t->slots);
     reid__option(p, "-DRESIDENT=%d -DPAIR=%d -DSPLIT=%d -DLIGHT=%d -DROW_SUMS=%d -DNEXT=%d -DSTEM=%d", t->resident,
                  t->pair, t->split, t->light, g->per[op->out] > 1, t->passes * 128, t->stem);
-    reid__define_bytes(g, op, p);
     if (t->stem) /* `op` is its max pool */
         reid__option(p, "-DPOOL_H=%d -DPOOL_W=%d -DPOOL_PAD_Y=%d -DPOOL_PAD_X=%d", op->oh, op->ow, op->pad_y,
                      op->pad_x);
@@ -7899,7 +7864,6 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                  reid__in_bytes(op) ? 2 * bk : bk);
     if (s->apart) reid__option(p, "-DAPART=1");
     if (!g->half) return;
-    reid__define_bytes(g, op, p);
     reid__option(p, "-DSTAGES=%d -DROW_SUMS=%d -DWARPS_M=%d -DWARPS_N=%d", stages, g->per[op->out] > 1,
                  reid__tiles[tile].warps_m, reid__tiles[tile].warps_n);
     if (with)
@@ -7907,35 +7871,24 @@ static void reid__mma_step(const reid__gpu_plan *g, int index, int arch, int lar
                      with->stride, with->ih, with->iw);
 }
 
-/* What all convolution kernels want to know. */
-static void reid__define_conv(const reid__gpu_plan *g, const reid__op *op, int adds, reid__program *p) {
-    const reid__buffer *in = &g->plan->buffers[op->in];
+/* What all convolution kernels want to know; with INT8 also what the launch stores. */
+static void reid__define_conv(const reid__gpu_plan *g, int index, reid__program *p) {
+    const reid__op *last = &g->plan->ops[index], *op = &g->plan->ops[reid__launch_first(g, index)];
+    const reid__buffer *buffers = g->plan->buffers, *in = &buffers[op->in];
     int stem = reid__is_stem(g->plan, op);
     reid__option(p, "-DIH=%d -DIW=%d -DIC=%d -DOH=%d -DOW=%d -DOC_PADDED=%d", stem ? g->rows : in->h,
                  stem ? g->columns : in->w, stem ? 4 : in->c, op->oh, op->ow, reid__padded(op->oc));
     reid__option(p, "-DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d -DACT=%d -DRESIDUAL=%d", op->kh,
                  stem ? g->stem_kw : op->kw, op->stride, stem ? 0 : op->pad_y, stem ? 0 : op->pad_x, (int)op->act,
-                 adds);
+                 reid__adds(g, index));
+    if (g->int8)
+        reid__option(p, "-DBYTES=1 -DSIGNED=%d -DREST_SIGNED=%d", buffers[last->out].is_signed,
+                     last->residual != REID__NONE && buffers[last->residual].is_signed);
 }
 
 /* Output pixels of a tile: where rows are added up, no row may end in the next one. */
 static int reid__gpu_tile_pixels(const reid__gpu_plan *g, const reid__op *op, int bm) {
     return bm / g->per[op->out] * g->per[op->out];
-}
-
-/* Input, output and window of depthwise convolutions and pools. */
-static void reid__define_window(const reid__gpu_plan *g, const reid__op *op, reid__program *p) {
-    reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
-                 op->ih, op->iw, op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw, op->stride, op->pad_y,
-                 op->pad_x);
-}
-
-/* Times four channels of a row that a block of a small batch's depthwise convolution takes: about as many outputs as it
-   has threads, and rows of memory of 32 bytes at least. Never changes the bits. */
-static int reid__depthwise_spread(const reid__op *op) {
-    int spread = 4;
-    while (spread < 32 && spread * op->ow < 224) spread *= 2;
-    return spread;
 }
 
 static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int large, reid__program *p, reid__step *s) {
@@ -7945,29 +7898,26 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
     const reid__op *op = &g->plan->ops[index];
     const reid__op *first = &g->plan->ops[reid__launch_first(g, index)]; /* of a convolution */
     int conv = first->kind == REID__CONV, out_stride = g->plan->buffers[op->out].c;
-    reid__op pooled = *op;
-    pooled.iw /= g->per[op->in];
     s->threads = 256, s->label[0] = 0;
-    if (op->kind == REID__NORMALISE) return; /* REID__EXTRA_UNIT: after both passes of a flip */
     if (conv && reid__takes_wgmma(g, first)) {
         reid__wgmma_tile t = reid__choose_wgmma_tile(g, index, arch, large);
         reid__wgmma_step(g, index, &t, p, s);
-    } else if (conv) {
-        reid__mma_step(g, index, arch, large, p, s);
-    } else {
-        s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
-    }
-    if (conv) reid__define_conv(g, first, reid__adds(g, index), p);
+    } else if (conv) reid__mma_step(g, index, arch, large, p, s);
+    else s->function = kernels[op->kind].function, reid__option(p, "%s", kernels[op->kind].option);
+    if (conv) reid__define_conv(g, index, p);
+    else if (op->kind != REID__SQUEEZE && op->kind != REID__LINEAR) /* sums over a row's pixels count as pixels */
+        reid__option(p, "-DIH=%d -DIW=%d -DOH=%d -DOW=%d -DC=%d -DKH=%d -DKW=%d -DSTRIDE=%d -DPAD_Y=%d -DPAD_X=%d",
+                     op->ih, op->iw / g->per[op->in], op->oh, op->ow, g->plan->buffers[op->in].c, op->kh, op->kw,
+                     op->stride, op->pad_y, op->pad_x);
     if (op->kind == REID__DEPTHWISE) {
-        s->bn = large ? 0 : reid__depthwise_spread(op);
+        /* Of a small batch a block takes bn times four channels of a row: about as many outputs as it has threads, and
+           rows of memory of 32 bytes at least. Never changes the bits. */
+        s->bn = large ? 0 : 4;
+        while (!large && s->bn < 32 && s->bn * op->ow < 224) s->bn *= 2;
         s->shared = (unsigned)((op->kh * op->kw + op->ow) * s->bn * 16);
-        reid__define_window(g, op, p);
         reid__option(p, "-DACT=%d", (int)op->act);
         if (s->bn) reid__option(p, "-DSPREAD=%d", s->bn);
-    } else if (op->kind == REID__MAXPOOL && !conv) {
-        reid__define_window(g, op, p);
     } else if (op->kind == REID__POOL) {
-        reid__define_window(g, &pooled, p);
         reid__option(p, "-DPER=%d -DGEM=%d -DNORM=%d", g->per[op->in], op->gem, op->bn[0] != 0);
     } else if (op->kind == REID__SQUEEZE) {
         s->split = g->wgmma == 2 && !large ? 8 : 0;
@@ -7989,7 +7939,7 @@ static void reid__op_step(const reid__gpu_plan *g, int index, int arch, int larg
 /* Returns 1 if it writes values of the chosen precision. */
 static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__program *p, reid__step *s) {
     static const char *const functions[REID__EXTRAS] = {"reid_taps", "reid_resize_x", "reid_resize_y", "reid_input",
-                                                        "reid_normalise", "reid_fold", "reid_pack", "reid_pack"};
+                                                        "reid_normalise", "reid_pack", "reid_pack"};
     const reid__buffer *image = &g->plan->buffers[g->plan->ops[0].in];
     s->function = functions[which], s->threads = 256;
     if (which <= REID__EXTRA_RESIZE_Y) reid__option(p, "-DREID_RESIZE");
@@ -7999,7 +7949,7 @@ static int reid__extra_step(const reid__gpu_plan *g, reid__extra which, reid__pr
                      g->plan->height, g->plan->width, g->rows, g->columns, image->border_y, image->border_x);
     if (which == REID__EXTRA_UNIT)
         reid__option(p, "-DREID_NORMALISE -DDIM=%d -DRAW=%d -DFLIP=%d", g->plan->dim, g->raw, g->flip);
-    if (which >= REID__EXTRA_FOLD) reid__option(p, "-DREID_PACK");
+    if (which >= REID__EXTRA_PACK_VALUE) reid__option(p, "-DREID_PACK");
     return which == REID__EXTRA_INPUT || which == REID__EXTRA_PACK_VALUE;
 }
 
@@ -8012,7 +7962,7 @@ static reid_result reid__gpu_programs(reid__gpu_plan *g, reid__jit *j, reid_erro
             const reid__op *op = &plan->ops[i];
             reid__program p;
             memset(&p, 0, sizeof p);
-            if (op->kind == REID__NORMALISE) continue;
+            if (op->kind == REID__NORMALISE) continue; /* REID__EXTRA_UNIT: after both passes of a flip */
             if (g->into[i] != REID__NONE) {
                 snprintf(g->step[large][i].label, sizeof g->step[large][i].label, "in %.30s",
                          plan->ops[g->into[i]].name);
@@ -8088,9 +8038,6 @@ static int reid__graph_batch(int n) {
    Launches to graphs: the programs are loaded and their kernels found, weights are packed on the GPU, lanes get their
    memory and a graph for each size of batch, and a batch goes from pictures to embeddings.
    ------------------------------------------------------------------------------------------------------------------ */
-
-/* --- modules --- */
-
 /* The launch of a step, without its grid; `more` is room for two attributes. */
 static reid__launch_config reid__launch_of(const reid__step *s, int overlap, void *stream,
                                            reid__launch_attribute more[2]) {
@@ -8105,15 +8052,19 @@ static reid__launch_config reid__launch_of(const reid__step *s, int overlap, voi
     return c;
 }
 
-static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
+static reid_result reid__step_load(reid__gpu *g, int overlap, reid__step *s, reid_error *e) {
     reid__device *d = &g->device;
     if (!s->function) return REID_OK;
     if (s->shared > (unsigned)d->shared_limit)
         return reid__fail(e, REID_ERR_DEVICE, "%s needs %u bytes of shared memory, GPU %d (%s) has %d", s->function,
                           s->shared, d->index, d->name, d->shared_limit);
     int code = d->cu.ModuleGetFunction(&s->handle, g->modules[s->program], s->function);
-    if (!code && s->shared > 48 * 1024)
-        code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
+    if (code) return reid__gpu_check(d, code, s->function, e);
+    /* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until
+       a multiprocessor is empty: all get the most shared memory there is. */
+    if (overlap) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
+    if (code) return reid__gpu_check(d, code, "cuFuncSetAttribute", e);
+    if (s->shared > 48 * 1024) code = d->cu.FuncSetAttribute(s->handle, REID__FUNCTION_DYNAMIC_SHARED, (int)s->shared);
     if (!code && s->apart) code = d->cu.ModuleGetFunction(&s->join, g->modules[s->program], "reid_join");
     if (code || s->apart || (!s->pair && s->split < 2)) return reid__gpu_check(d, code, s->function, e);
     /* How many of its clusters the device runs at once: fewer than its multiprocessors could, as the blocks of one have
@@ -8127,31 +8078,17 @@ static reid_result reid__step_load(reid__gpu *g, reid__step *s, reid_error *e) {
                       "does without", d->index, d->name, c.grid[0], s->function);
 }
 
-/* Kernels that overlap share multiprocessors. One that prefers another share of their memory would first wait until a
-   multiprocessor is empty: all get the most shared memory there is. */
-static reid_result reid__gpu_carveouts(reid__gpu *g, reid_error *e) {
-    int code = 0;
-    for (int i = 0; i < 2 * REID__MAX_OPS + REID__EXTRAS && g->overlap && !code; i++) {
-        const reid__step *s = i < 2 * REID__MAX_OPS ? &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS]
-                                                    : &g->plan.extra[i - 2 * REID__MAX_OPS];
-        if (s->handle) code = g->device.cu.FuncSetAttribute(s->handle, REID__FUNCTION_CARVEOUT, 100);
-    }
-    return reid__gpu_check(&g->device, code, "cuFuncSetAttribute", e);
-}
-
 static reid_result reid__gpu_modules(reid__gpu *g, const reid__jit *j, reid_error *e) {
+    int overlap = reid__may_overlap(j, &g->device);
     reid_result r = REID_OK;
-    g->modules = (void **)reid__alloc(g->mem, REID__MAX_PROGRAMS * sizeof *g->modules);
-    if (!g->modules) return reid__no_memory(e, "modules", REID__MAX_PROGRAMS * sizeof *g->modules);
-    while (g->module_count < j->program_count && r == REID_OK) {
+    for (; g->module_count < j->program_count; g->module_count++) {
         const reid__program *p = &j->programs[g->module_count];
         int code = g->device.cu.ModuleLoadData(&g->modules[g->module_count], p->cubin);
-        r = reid__gpu_check(&g->device, code, p->options, e);
-        if (r == REID_OK) g->module_count++;
+        if (code) return reid__gpu_check(&g->device, code, p->options, e);
     }
     for (int i = 0; i < 2 * REID__MAX_OPS && r == REID_OK; i++)
-        r = reid__step_load(g, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
-    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, &g->plan.extra[i], e);
+        r = reid__step_load(g, overlap, &g->plan.step[i / REID__MAX_OPS][i % REID__MAX_OPS], e);
+    for (int i = 0; i < REID__EXTRAS && r == REID_OK; i++) r = reid__step_load(g, overlap, &g->plan.extra[i], e);
     return r;
 }
 
@@ -8317,9 +8254,8 @@ static reid_result reid__gpu_run_op(reid__gpu *g, reid__gpu_lane *l, int index, 
 
 /* The view, normalised, to the stored image. */
 static reid_result reid__gpu_run_input(reid__gpu *g, reid__gpu_lane *l, int n, reid_error *e) {
-    reid__address image = l->buffer[g->plan.plan->ops[0].in];
     int bgr = g->plan.prep->preset.bgr;
-    void *parameters[] = {&l->view, &g->lut, &bgr, &image, &n};
+    void *parameters[] = {&l->view, &g->lut, &bgr, &l->buffer[g->plan.plan->ops[0].in], &n};
     int64_t pixels = (int64_t)n * g->plan.rows * g->plan.columns;
     return reid__launch(g, &g->plan.extra[REID__EXTRA_INPUT], reid__blocks(pixels, 256), 1, l->stream, parameters, e);
 }
@@ -8358,8 +8294,7 @@ static reid_result reid__gpu_capture(reid__gpu *g, reid__gpu_lane *l, int bucket
 typedef struct reid__gpu_loader {
     reid__gpu *g;
     const reid__loader *from;
-    size_t chunk;          /* floats of from->rows */
-    reid__address raw;     /* weight, then gamma, beta, mean and variance side by side */
+    reid__address raw;     /* a tensor as it is in the file */
     reid__address factors; /* doubles, one for each output channel */
     void *stream;
 } reid__gpu_loader;
@@ -8370,49 +8305,39 @@ static reid_result reid__gpu_upload(const reid__gpu_loader *l, const reid__op *o
     reid__device *d = &l->g->device;
     size_t count = 1;
     reid__digest sum;
-    reid_result r = REID_OK;
     for (int i = 0; i < want->ndim; i++) count *= want->shape[i];
     reid__digest_init(&sum);
-    for (size_t at = 0, n; at < count && r == REID_OK; at += n) {
-        n = count - at < l->chunk ? count - at : l->chunk;
-        r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
-        if (r != REID_OK) break;
+    for (size_t at = 0, n; at < count; at += n) {
+        n = count - at < REID__CHUNK ? count - at : REID__CHUNK;
+        reid_result r = reid__fetch(l->from, op, want, at, n, l->from->rows, &sum, e);
+        if (r != REID_OK) return r;
         /* On the stream of the kernels that read it: a synchronous copy may return before its data has arrived, and
            only the default stream would wait. From pageable memory it takes the values before it returns. */
         int code = d->cu.MemcpyHtoDAsync(to + at * sizeof(float), l->from->rows, n * sizeof(float), l->stream);
-        r = reid__gpu_check(d, code, want->name, e);
+        if (code) return reid__gpu_check(d, code, want->name, e);
     }
     reid__digest_final(&sum, digest);
-    return r;
+    return REID_OK;
 }
 
-/* Where batch norm's tensors lie in l->raw: behind the weights. */
-static reid__address reid__gpu_raw_norm(const reid__gpu_loader *l, const reid__op *op) {
-    int deep = op->kind == REID__CONV || op->kind == REID__LINEAR;
-    return l->raw + (size_t)op->oc * (deep ? (size_t)op->ic : 1) * (size_t)op->kh * (size_t)op->kw * sizeof(float);
-}
-
-/* Uploads gamma, beta, mean and variance, wants[0 … 3]; the factors are left in l->factors, the bias in the packed
-   weights. A layer's own bias lies behind them already. */
-static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, const reid__want *wants,
+/* Batch norm, wants[0 … 3], on the host: its factors go to `to`, its bias to the packed weights. A layer's own bias
+   stands before it. */
+static reid_result reid__gpu_fold(const reid__gpu_loader *l, int index, reid__address to, const reid__want *wants,
                                   uint64_t (*digests)[2], reid_error *e) {
     const reid__op *op = &l->g->plan.plan->ops[index];
-    reid__address bn = reid__gpu_raw_norm(l, op), bias = l->g->weights + l->g->plan.bias[index];
-    int n = op->oc;
-    reid__address factors = l->factors, own = op->biased ? bn + (size_t)(4 * n) * sizeof(float) : 0;
-    double epsilon = op->bn_eps;
-    reid_result r = REID_OK;
-    for (int i = 0; i < 4 && r == REID_OK; i++)
-        r = reid__gpu_upload(l, op, &wants[i], bn + (size_t)(i * n) * sizeof(float), digests[i], e);
-    for (int c = 0; c < n && r == REID_OK; c++) { /* the variances are the last that went through the staging memory */
-        float var = l->from->rows[c];
-        if (!((double)var + epsilon > 0))
-            r = reid__fail(e, REID_ERR_BN_VARIANCE, "tensor %s, element %d: %g + epsilon %g", wants[3].name, c,
-                           (double)var, epsilon);
-    }
-    const reid__step *step = &l->g->plan.extra[REID__EXTRA_FOLD];
-    void *parameters[] = {&bn, &own, &epsilon, &n, &factors, &bias};
-    return r ? r : reid__launch(l->g, step, reid__blocks(n, 256), 1, l->stream, parameters, e);
+    const reid__driver *cu = &l->g->device.cu;
+    const double *factors = l->from->factors;
+    size_t n = (size_t)op->oc;
+    float *bias = l->from->vectors, *beta = bias + n, *mean = beta + n, *own = l->from->rows; /* gamma's place: bias */
+    reid_result r = op->biased ? reid__fetch_vector(l->from, op, wants - 1, own, digests[-1], e) : REID_OK;
+    if (r == REID_OK) r = reid__fold_batch_norm(l->from, op, wants, bias, digests, e);
+    if (r != REID_OK) return r;
+    for (size_t c = 0; op->biased && c < n; c++)
+        bias[c] = (float)(beta[c] - reid__product((double)mean[c] - own[c], factors[c]));
+    int code = cu->MemcpyHtoDAsync(to, factors, n * sizeof *factors, l->stream);
+    to = l->g->weights + l->g->plan.bias[index];
+    if (!code) code = cu->MemcpyHtoDAsync(to, bias, n * sizeof *bias, l->stream);
+    return reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
 /* Strides, in elements, of a packed matrix: where (output, input channel, row, column) of a weight goes. */
@@ -8440,54 +8365,21 @@ static reid_result reid__gpu_pack_conv(const reid__gpu_loader *l, int index, rei
     return reid__gpu_pack_matrix(l, g->half, factors, to, op->oc, op->ic, op->kh, op->kw, s, e);
 }
 
-static reid_result reid__gpu_pack_linear(const reid__gpu_loader *l, int index, const reid__want *wants,
-                                         uint64_t (*digests)[2], reid_error *e) {
-    const reid__gpu_plan *g = &l->g->plan;
-    const reid__op *op = &g->plan->ops[index];
-    int c = g->plan->buffers[op->in].c, norm = op->bn[0] != 0;
-    const reid__strides s = {op->kh * op->kw * c, 1, op->kw * c, c};
-    reid__address bias = l->g->weights + g->bias[index];
-    if (norm) bias = reid__gpu_raw_norm(l, op) + (size_t)(4 * op->oc) * sizeof(float);
-    reid_result r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
-    if (r == REID_OK && norm) r = reid__gpu_fold(l, index, wants + 1 + op->biased, digests + 1 + op->biased, e);
-    if (r != REID_OK) return r;
-    return reid__gpu_pack_matrix(l, 0, norm ? l->factors : 0, l->g->weights + g->weight[index], op->oc, op->ic, op->kh,
-                                 op->kw, s, e);
-}
-
-static reid_result reid__gpu_pack_pool(const reid__gpu_loader *l, int index, const reid__want *wants,
-                                       uint64_t (*digests)[2], reid_error *e) {
-    const reid__gpu_plan *g = &l->g->plan;
-    const reid__op *op = &g->plan->ops[index];
-    reid__device *d = &l->g->device;
-    reid__address base = l->g->weights;
-    reid_result r = REID_OK;
-    float p;
-    if (op->gem) r = reid__fetch_exponent(l->from, op, &wants[0], &p, digests[0], e);
-    if (r == REID_OK && op->gem) r = reid__gpu_upload(l, op, &wants[0], base + g->weight2[index], digests[0], e);
-    if (r == REID_OK && op->bn[0]) r = reid__gpu_fold(l, index, wants + op->gem, digests + op->gem, e);
-    if (r != REID_OK || !op->bn[0]) return r;
-    int code = d->cu.MemcpyDtoDAsync(base + g->weight[index], l->factors, (size_t)op->oc * sizeof(double), l->stream);
-    return reid__gpu_check(d, code, op->name, e);
-}
-
 /* INT8: a convolution as reid__pack_op has it, (OC, K) bytes, of the first one halves, with scales and biases in steps.
    From the host, whose memory may be used again when a copy returns. */
 static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, const reid__want *wants,
                                         uint64_t (*digests)[2], reid_error *e) {
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
-    const reid__buffer *buffers = g->plan->buffers;
     reid__device *d = &l->g->device;
     int oc = op->oc, taps = op->kh * op->kw, row = op->ic * taps, wgmma = reid__takes_wgmma(g, op), code = 0;
     reid__address to = l->g->weights + g->weight[index];
-    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + l->chunk / 2; /* fold: 4 vectors */
+    float *scale = l->from->vectors, *bias = scale + oc, *bytes = l->from->rows + REID__CHUNK / 2; /* fold: 4 vectors */
     reid__digest digest;
     reid_result r = reid__fold_batch_norm(l->from, op, wants + 1, bias, digests + 1, e);
     reid__digest_init(&digest);
     for (int at = 0, n; at < oc && r == REID_OK && !code; at += n) {
-        n = reid__min(oc - at, (int)(l->chunk / 2) / row / 16 * 16);
+        n = reid__min(oc - at, (int)(REID__CHUNK / 2) / row / 16 * 16);
         r = reid__fetch(l->from, op, &wants[0], (size_t)at * (size_t)row, (size_t)(n * row), l->from->rows, &digest, e);
         for (int i = 0; i < n && r == REID_OK && reid__in_bytes(op); i++)
             reid__pack_narrow(bytes + (wgmma ? reid__wgmma_row(i) : i) * row / 4, 1, l->from->rows + i * row, 1, op->ic,
@@ -8502,7 +8394,7 @@ static reid_result reid__gpu_pack_bytes(const reid__gpu_loader *l, int index, co
     if (r == REID_OK && !code && !reid__in_bytes(op)) r = reid__gpu_pack_conv(l, index, 0, e);
     if (r == REID_OK) r = reid__pack_steps(l->from, op, scale, bias, e);
     if (r != REID_OK) return r;
-    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(buffers, op);
+    float rest = op->residual == REID__NONE ? 0 : reid__residual_scale(g->plan->buffers, op);
     if (!code) code = d->cu.MemcpyHtoDAsync(l->g->weights + g->bias[index], bias, (size_t)oc * 4, l->stream);
     to = l->g->weights + g->weight2[index];
     if (!code) code = d->cu.MemcpyHtoDAsync(to, scale, (size_t)oc * 4, l->stream);
@@ -8516,34 +8408,35 @@ static reid_result reid__gpu_pack_op(const reid__gpu_loader *l, int index, uint6
     const reid__gpu_plan *g = &l->g->plan;
     const reid__op *op = &g->plan->ops[index];
     reid__want wants[REID__WANTS];
-    reid__device *d = &l->g->device;
-    reid__address base = l->g->weights;
-    int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc);
-    reid_result r = REID_OK;
+    reid__address weight = l->g->weights + g->weight[index], bias = l->g->weights + g->bias[index];
+    reid__address weight2 = l->g->weights + g->weight2[index], bias2 = l->g->weights + g->bias2[index];
+    int c = g->plan->buffers[op->in].c, oc = reid__padded(op->oc), kh = op->kh, kw = op->kw;
+    int pool = op->kind == REID__POOL, norm = pool ? op->gem : 1 + op->biased; /* norm: batch norm's first tensor */
+    reid__address factors = !op->bn[0] ? 0 : pool ? weight : l->factors;
+    const reid__strides deep = {1, 0, kw * oc, oc}, linear = {kh * kw * c, 1, kw * c, c}; /* (KH, KW, C); (OC, K) */
+    const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
+    float exponent;
     if (reid__wants(op, wants) == 0) return REID_OK;
     if (reid__makes_bytes(g->plan->buffers, op)) return reid__gpu_pack_bytes(l, index, wants, digests, e);
-    if (op->kind == REID__POOL) r = reid__gpu_pack_pool(l, index, wants, digests, e);
-    else if (op->kind == REID__LINEAR) r = reid__gpu_pack_linear(l, index, wants, digests, e);
-    else r = reid__gpu_upload(l, op, &wants[0], l->raw, digests[0], e);
-    if (r == REID_OK && (op->kind == REID__CONV || op->kind == REID__DEPTHWISE)) {
-        const reid__strides s = {1, 0, op->kw * oc, oc}; /* (KH, KW, C) */
-        r = reid__gpu_fold(l, index, wants + 1, digests + 1, e);
-        if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, l->factors, e);
-        else if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, l->factors, base + g->weight[index], op->oc, 1, op->kh, op->kw, s, e);
-    } else if (r == REID_OK && op->kind == REID__SQUEEZE) {
-        const reid__strides in = {c, 1, 0, 0}, out = {1, oc, 0, 0};
-        r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight[index], op->hidden, op->ic, 1, 1, in, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], base + g->bias[index], digests[1], e);
-        /* The second layer, after the first has left l->raw. */
-        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), op->name, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e);
-        if (r == REID_OK)
-            r = reid__gpu_pack_matrix(l, 0, 0, base + g->weight2[index], op->oc, op->hidden, 1, 1, out, e);
-        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], base + g->bias2[index], digests[3], e);
+    reid_result r = op->gem ? reid__fetch_exponent(l->from, op, &wants[0], &exponent, digests[0], e) : REID_OK;
+    if (r == REID_OK && (op->gem || !pool))
+        r = reid__gpu_upload(l, op, &wants[0], pool ? weight2 : l->raw, digests[0], e);
+    if (r == REID_OK && factors) r = reid__gpu_fold(l, index, factors, wants + norm, digests + norm, e);
+    else if (r == REID_OK && op->biased) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+    if (r == REID_OK && op->kind == REID__CONV) r = reid__gpu_pack_conv(l, index, factors, e);
+    if (r == REID_OK && op->kind == REID__DEPTHWISE)
+        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, 1, kh, kw, deep, e);
+    if (r == REID_OK && op->kind == REID__LINEAR)
+        r = reid__gpu_pack_matrix(l, 0, factors, weight, op->oc, op->ic, kh, kw, linear, e);
+    if (r == REID_OK && op->kind == REID__SQUEEZE) {
+        r = reid__gpu_pack_matrix(l, 0, 0, weight, op->hidden, op->ic, 1, 1, in, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[1], bias, digests[1], e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[2], l->raw, digests[2], e); /* the first has been read */
+        if (r == REID_OK) r = reid__gpu_pack_matrix(l, 0, 0, weight2, op->oc, op->hidden, 1, 1, out, e);
+        if (r == REID_OK) r = reid__gpu_upload(l, op, &wants[3], bias2, digests[3], e);
     }
-    int code = d->cu.StreamSynchronize(l->stream);
-    return r != REID_OK ? r : reid__gpu_check(d, code, op->name, e);
+    int code = l->g->device.cu.StreamSynchronize(l->stream);
+    return r != REID_OK ? r : reid__gpu_check(&l->g->device, code, op->name, e);
 }
 
 /* Bytes of the largest reid__gpu_loader.raw, and of the factors behind it. */
@@ -8551,9 +8444,8 @@ static size_t reid__gpu_raw_bytes(const reid__plan *p) {
     size_t most = 0;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
-        size_t oc = (size_t)op->oc, n = oc * (size_t)op->kh * (size_t)op->kw;
-        size_t bytes = 4 * (n * (size_t)(op->kind == REID__DEPTHWISE ? 1 : op->ic) + 5 * oc); /* norm, own bias */
-        if (op->kind == REID__SQUEEZE) bytes = 4 * oc * (size_t)op->hidden;
+        int inputs = op->kind == REID__CONV || op->kind == REID__LINEAR ? op->ic : reid__max(op->hidden, 1);
+        size_t bytes = 4 * (size_t)op->oc * (size_t)op->kh * (size_t)op->kw * (size_t)inputs;
         if (bytes > most) most = bytes;
     }
     return reid__gpu_aligned(most);
@@ -8626,7 +8518,6 @@ static void reid__gpu_lane_sizes(reid__gpu *g) {
     g->rows = reid__gpu_aligned(batch * input * REID__PICTURE_PIXELS);
     g->staging = reid__gpu_aligned(batch * sizeof(reid__gpu_picture)) + g->rows;
     g->taps = batch * (size_t)(p->height + p->width) * REID__PICTURE_TAPS;
-    memset(&lane, 0, sizeof lane);
     reid__gpu_lane_cut(&t);
 }
 
@@ -8668,10 +8559,10 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
     if (code) return reid__gpu_check(&g->device, code, "pinned memory", e);
     l->pinned = (unsigned char *)pinned;
     for (int i = 0; i < 2; i++) {
-        unsigned char *at = l->pinned + (size_t)i * (g->lane_pinned / 2);
-        l->slots[i].host = at;
-        l->slots[i].result = (float *)(void *)(at + g->staging);
-        l->slots[i].full = (uint32_t *)(void *)(at + g->staging + result);
+        reid__slot *s = &l->slots[i];
+        s->host = l->pinned + (size_t)i * (g->lane_pinned / 2);
+        s->result = (float *)(void *)(s->host + g->staging);
+        s->full = (uint32_t *)(void *)(s->host + g->staging + result);
     }
     reid_result r = REID_OK;
     for (int i = 0; 1 << i <= g->plan.batch && r == REID_OK && !g->sync; i++) r = reid__gpu_capture(g, l, i, e);
@@ -8682,13 +8573,11 @@ static reid_result reid__gpu_lane_init(reid__gpu *g, reid__gpu_lane *l, reid_err
 static reid_result reid__gpu_lanes(reid__gpu *g, const reid_desc *desc, reid_error *e) {
     for (;;) {
         reid_result r = REID_OK;
+        reid__clear_error(e);
         g->device.no_memory = 0;
         reid__gpu_lane_sizes(g);
         for (int i = 0; i < g->lane_count && r == REID_OK; i++) r = reid__gpu_lane_init(g, &g->lanes[i], e);
-        if (r == REID_OK) {
-            reid__clear_error(e);
-            return REID_OK;
-        }
+        if (r == REID_OK) return r;
         for (int i = 0; i < g->lane_count; i++) reid__gpu_lane_free(g, &g->lanes[i]);
         if (!g->device.no_memory || g->plan.batch == 1) return r;
         g->plan.batch /= 2;
@@ -8712,7 +8601,6 @@ typedef struct reid__filling {
 
 static reid__gpu_axis reid__gpu_axis_of(const reid__gpu_plan *g, int source, int64_t resized, int count) {
     reid__axis a;
-    memset(&a, 0, sizeof a);
     reid__axis_init(&a, g->prep->preset.filter, source, resized, count);
     /* A window has at most 2 support + 1 source pixels, rounded at both ends. */
     int64_t most = (int64_t)(2.0 * a.support) + 2;
@@ -8782,8 +8670,7 @@ static reid_result reid__gpu_resize(reid__gpu *g, reid__gpu_lane *l, reid__slot 
     void *y[] = {&s->staging, &pictures, &l->windows, &l->taps, &l->rows, &l->view, &width, &height, &flip};
     int64_t lines = reid__blocks(height + width, 256), pixels = reid__blocks((int64_t)height * width, 1024);
     const reid__step *steps = g->plan.extra;
-    reid_result r = REID_OK;
-    if (!flip) r = reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
+    reid_result r = flip ? REID_OK : reid__launch(g, &steps[REID__EXTRA_TAPS], lines, n, l->stream, taps, e);
     if (!flip && r == REID_OK) r = reid__launch(g, &steps[REID__EXTRA_RESIZE_X], pixels, n, l->stream, x, e);
     return r ? r : reid__launch(g, &steps[REID__EXTRA_RESIZE_Y], pixels, n, l->stream, y, e);
 }
@@ -8918,47 +8805,39 @@ static reid_result reid__gpu_preprocess(reid__gpu *g, int lane_index, reid__lane
     return r;
 }
 
-/* The time between the events around each operation; the input's conversion counts to the first. */
-static reid_result reid__gpu_time_once(reid__gpu *g, reid__gpu_lane *l, int n, void **events, float *microseconds,
-                                       reid_error *e) {
-    reid__device *d = &g->device;
-    int ops = g->plan.plan->op_count;
-    reid_result r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
-    if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
-    for (int i = 0; i < ops && r == REID_OK; i++) {
-        r = reid__gpu_run_op(g, l, i, n, e);
-        if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
-    }
-    if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
-    for (int i = 0; i < ops && r == REID_OK; i++) {
-        int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
-        r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
-        microseconds[i] *= 1000.0f;
-    }
-    return r;
-}
-
-/* times: (repeats, operations). noise: at least n views. */
+/* times: (repeats, operations), between the events around each; the input's conversion counts to the first one. noise:
+   at least n views. */
 static reid_result reid__gpu_time(reid__gpu *g, int lane_index, int n, int repeats, const uint8_t *noise, float *times,
                                   reid_error *e) {
-    reid__driver *cu = &g->device.cu;
+    reid__device *d = &g->device;
     reid__gpu_lane *l = &g->lanes[lane_index];
     const reid__plan *p = g->plan.plan;
     void *events[REID__MAX_OPS + 1];
-    int made = 0;
-    reid_result r = reid__gpu_enter(&g->device, e);
+    int made = 0, ops = p->op_count;
+    reid_result r = reid__gpu_enter(d, e);
     if (r != REID_OK) return r;
-    for (; made <= p->op_count && r == REID_OK; made += r == REID_OK)
-        r = reid__gpu_check(&g->device, cu->EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
+    for (; made <= ops && r == REID_OK; made += r == REID_OK)
+        r = reid__gpu_check(d, d->cu.EventCreate(&events[made], REID__EVENT_TIMES), "cuEventCreate", e);
     size_t bytes = (size_t)n * (size_t)p->height * (size_t)p->width * 3;
-    int code = r == REID_OK ? cu->MemcpyHtoDAsync(l->view, noise, bytes, l->stream) : 0;
-    if (r == REID_OK) r = reid__gpu_check(&g->device, code, "noise", e);
-    if (r == REID_OK) r = reid__gpu_time_once(g, l, n, events, times, e); /* the first run is not counted */
-    for (int i = 0; i < repeats && r == REID_OK; i++)
-        r = reid__gpu_time_once(g, l, n, events, times + (size_t)i * (size_t)p->op_count, e);
+    if (r == REID_OK) r = reid__gpu_check(d, d->cu.MemcpyHtoDAsync(l->view, noise, bytes, l->stream), "noise", e);
+    for (int turn = -1; turn < repeats && r == REID_OK; turn++) { /* the first run is not counted */
+        float *microseconds = times + (size_t)reid__max(turn, 0) * (size_t)ops;
+        r = reid__gpu_check(d, d->cu.EventRecord(events[0], l->stream), "cuEventRecord", e);
+        if (r == REID_OK) r = reid__gpu_run_input(g, l, n, e);
+        for (int i = 0; i < ops && r == REID_OK; i++) {
+            r = reid__gpu_run_op(g, l, i, n, e);
+            if (r == REID_OK) r = reid__gpu_check(d, d->cu.EventRecord(events[i + 1], l->stream), "cuEventRecord", e);
+        }
+        if (r == REID_OK) r = reid__gpu_check(d, d->cu.StreamSynchronize(l->stream), "the network", e);
+        for (int i = 0; i < ops && r == REID_OK; i++) {
+            int code = d->cu.EventElapsedTime(&microseconds[i], events[i], events[i + 1]);
+            r = reid__gpu_check(d, code, "cuEventElapsedTime", e);
+            microseconds[i] *= 1000.0f;
+        }
+    }
     if (r != REID_OK) reid__gpu_drain(g, l);
-    while (made > 0) cu->EventDestroy(events[--made]);
-    reid__gpu_leave(&g->device);
+    while (made > 0) d->cu.EventDestroy(events[--made]);
+    reid__gpu_leave(d);
     return r;
 }
 
@@ -10625,8 +10504,7 @@ static reid_result reid__detect(const reid__weights *file, const reid_desc *desc
             if (difference < best_difference || (difference == best_difference && m->matched > best_matched))
                 best_difference = difference, best_matched = m->matched, best = i, fits = m->matched * 2 >= m->wanted;
         }
-        if (best < 0 && name)
-            return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
+        if (best < 0 && name) return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "no network is named \"%.60s\"", name);
         if (best < 0 || (!fits && !name))
             return reid__fail(e, REID_ERR_UNKNOWN_NETWORK, "%s: its %d tensors fit neither a ResNet-50 nor an "
                               "EfficientNet under torchvision's names; `reid convert` renames other dialects",
@@ -10800,18 +10678,27 @@ static void reid__pack_part(void *task, int index) {
         b->results[i] = reid__pack_one(b, index, i, NULL);
 }
 
-/* Packs every operation on all threads; of several errors the first operation's is told. */
+/* INT8: whether the ranges were measured for this network, which packing has read. Flip and raw do not matter. */
+static reid_result reid__check_ranges(const reid__build *b) {
+    char own[33];
+    if (b->desc->precision != REID_INT8) return REID_OK;
+    reid__fingerprint(b, 1, own);
+    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
+    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
+                      "has %s", b->desc->ranges, b->ranges_for, own);
+}
+
+/* Packs every operation on all threads; of several errors the first operation's is told. Then ranges are checked. */
 static reid_result reid__pack_all(reid__build *b) {
-    reid__team *team = &b->ctx->lanes[0].team;
     const reid__plan *p = b->ctx->plan;
-    reid__parallel(team, reid__pack_part, b, b->loader_count);
+    reid__parallel(&b->ctx->lanes[0].team, reid__pack_part, b, b->loader_count);
     for (int i = 0; i < p->op_count; i++) {
         if (b->results[i] == REID_OK) continue;
         reid_result again = reid__pack_one(b, 0, i, b->e); /* once more, for the text */
         if (again != REID_OK) return again;
         return reid__fail(b->e, b->results[i], "operation %s: %s", p->ops[i].name, reid_result_string(b->results[i]));
     }
-    return REID_OK;
+    return reid__check_ranges(b);
 }
 
 /* Channels of the widest pixel. */
@@ -10827,13 +10714,15 @@ static size_t reid__floats_behind(const reid__plan *p, const reid__kernels *k) {
     return REID__AMX_BEHIND * (reid__widest(p) / (size_t)reid__per_word(k->element) + REID__STEP_BYTES / 4);
 }
 
-/* Floats of `scratch.block` for one thread. */
-static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
-    size_t most = REID__BLOCK_FLOATS;
+/* Floats of `scratch.block` and entries of `scratch.rows` for one thread. */
+static void reid__block_sizes(const reid__plan *p, const reid__kernels *k, size_t *floats, size_t *rows) {
+    *floats = REID__BLOCK_FLOATS, *rows = REID__BLOCK_POINTERS;
     for (int i = 0; i < p->op_count; i++) {
         const reid__op *op = &p->ops[i];
         const reid__gemm *gemm = reid__gemm_for(k, op);
+        int pixels = op->fused ? op->ow * reid__ring_lines(p, op + 1) : gemm->mr;
         size_t c = (size_t)p->buffers[op->in].c, need = c * (size_t)gemm->mr;
+        size_t entries = (size_t)op->kh * (size_t)op->kw * (size_t)pixels;
         if (op->winograd)
             need = REID__WINOGRAD_FLOATS + REID__LANES * (size_t)(REID__POINTS / 3 * reid__winograd_block((int)c, k)) +
                    6 * c * (size_t)k->nr;
@@ -10844,34 +10733,24 @@ static size_t reid__block_floats(const reid__plan *p, const reid__kernels *k) {
         if (reid__scales_weights(op)) need = (size_t)op->ic * (size_t)k->nr;
         if (op->kind == REID__SQUEEZE) need = c + (size_t)reid__padded(op->hidden);
         if (op->kind == REID__DEPTHWISE) {
-            size_t pixels = (size_t)op->iw * (size_t)reid__ring_lines(p, op);
-            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + pixels * (size_t)k->nr;
-            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * pixels;
+            size_t ring = (size_t)op->iw * (size_t)reid__ring_lines(p, op); /* pixels */
+            need = (size_t)reid__ring_row(op, k->nr) * (size_t)(reid__ring_depth(p, op) + 1) + ring * (size_t)k->nr;
+            if (i && op[-1].fused && reid__is_narrow(op - 1)) need += reid__narrow_depth(op - 1, 0) * ring;
         }
-        if (need > most) most = need;
+        if (need > *floats) *floats = need;
+        if (entries > *rows) *rows = entries;
     }
-    return most + reid__floats_behind(p, k);
-}
-
-/* Entries of `scratch.rows` for one thread. */
-static size_t reid__block_rows(const reid__plan *p, const reid__kernels *k) {
-    size_t most = REID__BLOCK_POINTERS;
-    for (int i = 0; i < p->op_count; i++) {
-        const reid__op *op = &p->ops[i];
-        int mr = reid__gemm_for(k, op)->mr;
-        size_t need = (size_t)op->kh * (size_t)op->kw * (size_t)(op->fused ? op->ow * reid__ring_lines(p, op + 1) : mr);
-        if (need > most) most = need;
-    }
-    return most;
+    *floats += reid__floats_behind(p, k);
 }
 
 /* Sets the pointers of a thread's memory; c->base may be NULL. On a GPU it is only what resizing needs. */
 static void reid__thread_layout(const reid_ctx *ctx, reid__thread_memory *s, reid__carver *c) {
     const reid__plan *p = ctx->plan;
-    const reid__kernels *k = ctx->net.kernels;
     if (!ctx->gpu) {
-        s->rows = (const void **)reid__carve(c, reid__block_rows(p, k), sizeof *s->rows);
-        s->block = (float *)reid__carve(c, reid__block_floats(p, k), sizeof *s->block);
+        size_t floats, rows;
+        reid__block_sizes(p, ctx->net.kernels, &floats, &rows);
+        s->rows = (const void **)reid__carve(c, rows, sizeof *s->rows);
+        s->block = (float *)reid__carve(c, floats, sizeof *s->block);
         s->pixels = (uint8_t *)reid__carve(c, (size_t)p->height * (size_t)p->width, 3);
     }
     s->prep = reid__carve(c, reid__prep_scratch(ctx->prep, p->height), 1);
@@ -10949,16 +10828,6 @@ static reid_result reid__read_ranges(reid__build *b) {
     return r;
 }
 
-/* Whether they were measured for this network, which packing has read. Flip and raw do not matter to them. */
-static reid_result reid__check_ranges(const reid__build *b) {
-    char own[33];
-    if (b->desc->precision != REID_INT8) return REID_OK;
-    reid__fingerprint(b, 1, own);
-    if (strcmp(own, b->ranges_for) == 0) return REID_OK;
-    return reid__fail(b->e, REID_ERR_RANGES, "%s: made for fingerprint %s, and this network, with its preset and size, "
-                      "has %s", b->desc->ranges, b->ranges_for, own);
-}
-
 /* Network, head, preset, input size: everything that a name or the file decides. */
 static reid_result reid__choose_network(reid__build *b) {
     reid_ctx *ctx = b->ctx;
@@ -10987,14 +10856,12 @@ static reid_result reid__choose_network(reid__build *b) {
     reid__element element = desc->precision == REID_INT8 ? REID__ELEMENT_INT8 : ctx->net.kernels->element;
     if (element != REID__ELEMENT_FP32) reid__plan_narrow(ctx->plan, element);
     if (element == REID__ELEMENT_INT8) reid__prep_levels(ctx->prep);
-    r = desc->precision == REID_INT8 ? reid__read_ranges(b) : REID_OK;
-    if (r != REID_OK) return r;
     for (const reid__tensor *t = b->file.tensors; desc->allow_unused && t < b->file.tensors + b->file.count; t++)
         if (!b->used[t - b->file.tensors])
             reid__log(desc, REID_LOG_INFO, REID_ERR_TENSOR_UNEXPECTED, "tensor %s is not used", t->file_name);
     snprintf(ctx->info.head, sizeof ctx->info.head, "%s",
              head == REID_HEAD_NONE ? "none" : head == REID_HEAD_FILE ? "file" : "seeded");
-    return REID_OK;
+    return element == REID__ELEMENT_INT8 ? reid__read_ranges(b) : REID_OK;
 }
 
 #define REID__CPU_BATCH 8 /* images for which late weights are read once */
@@ -11146,10 +11013,8 @@ static void reid__fill_info(reid__build *b) {
         reid__log(b->desc, REID_LOG_WARNING, REID_WARN_SCALAR, "%s: %s, %s", reid_result_string(REID_WARN_SCALAR),
                   info->chip, info->precision);
 #endif
-    for (int i = 0; i < p->op_count; i++) {
-        info->macs += reid__op_macs(&p->ops[i]);
-        info->parameters += reid__op_parameters(&p->ops[i]);
-    }
+    for (int i = 0; i < p->op_count; i++)
+        info->macs += reid__op_macs(&p->ops[i]), info->parameters += reid__op_parameters(&p->ops[i]);
     reid__fingerprint(b, 0, info->fingerprint);
 }
 
@@ -11208,14 +11073,12 @@ static reid_result reid__create_cpu(reid__build *b) {
     reid_result r = reid__size_lanes(b);
     if (r == REID_OK) r = reid__choose_batch(b);
     if (r != REID_OK) return r;
-
     ctx->weights = (float *)reid__alloc(&ctx->mem, bytes);
     ctx->zeros = (float *)reid__alloc_zero(&ctx->mem, reid__widest(ctx->plan) * sizeof(float));
     if (!ctx->weights || !ctx->zeros) return reid__no_memory(b->e, "weights", bytes);
     r = reid__create_lanes(b);
     if (r == REID_OK) r = reid__alloc_staging(b);
     if (r == REID_OK) r = reid__pack_all(b);
-    if (r == REID_OK) r = reid__check_ranges(b);
     ctx->net.plan = ctx->plan, ctx->net.prep = ctx->prep, ctx->net.weights = ctx->weights, ctx->net.zeros = ctx->zeros;
     if (r == REID_OK) reid__fill_info(b);
     return r;
@@ -11252,21 +11115,20 @@ static reid_result reid__gpu_weights_begin(reid__build *b) {
     reid__gpu *g = b->ctx->gpu;
     reid__driver *cu = &g->device.cu;
     size_t each = reid__gpu_raw_bytes(b->ctx->plan) + REID__FACTORS;
-    const float *lut = &b->ctx->prep->lut[0][0];
-    size_t lut_bytes = sizeof b->ctx->prep->lut;
-    int code = cu->MemAlloc(&g->weights, g->plan.weights + lut_bytes);
+    const reid__prep *prep = b->ctx->prep;
+    int code = cu->MemAlloc(&g->weights, g->plan.weights + sizeof prep->lut);
     if (code) g->weights = 0;
     if (!code) code = cu->MemAlloc(&b->gpu_raw, (size_t)b->loader_count * each);
     g->lut = g->weights + g->plan.weights;
     for (int i = 0; i < b->loader_count && !code; i++) {
         reid__gpu_loader *l = &b->gpu_loaders[i];
-        l->g = g, l->from = &b->loaders[i], l->chunk = REID__CHUNK;
+        l->g = g, l->from = &b->loaders[i];
         l->factors = b->gpu_raw + (size_t)i * each, l->raw = l->factors + REID__FACTORS;
         code = cu->StreamCreate(&l->stream, REID__STREAM_APART);
     }
     void *stream = b->gpu_loaders[0].stream;
     if (!code) code = cu->MemsetD8Async(g->weights, 0, g->plan.weights, stream);
-    if (!code) code = cu->MemcpyHtoDAsync(g->lut, lut, lut_bytes, stream);
+    if (!code) code = cu->MemcpyHtoDAsync(g->lut, prep->lut, sizeof prep->lut, stream);
     if (!code) code = cu->StreamSynchronize(stream); /* before the other loaders begin */
     return reid__gpu_check(&g->device, code, "weights", b->e);
 }
@@ -11280,13 +11142,11 @@ static reid_result reid__gpu_fill(reid__build *b) {
     r = reid__gpu_modules(g, &b->jit, b->e);
     if (r == REID_OK) r = reid__gpu_weights_begin(b);
     if (r == REID_OK) r = reid__pack_all(b);
-    if (r == REID_OK) r = reid__check_ranges(b);
     for (int i = 0; i < b->loader_count; i++) /* what packing needed goes before the lanes need memory */
         if (b->gpu_loaders[i].stream) cu->StreamDestroy(b->gpu_loaders[i].stream);
     if (b->gpu_raw) cu->MemFree(b->gpu_raw);
     g->overlap = reid__may_overlap(&b->jit, &g->device); /* from here on: kernels that pack do not wait */
     g->sync = strcmp(reid__env("REID_SYNC"), "1") == 0;
-    if (r == REID_OK) r = reid__gpu_carveouts(g, b->e);
     if (r == REID_OK) r = reid__gpu_lanes(g, b->desc, b->e);
     reid__gpu_leave(&g->device);
     return r;
@@ -11297,7 +11157,6 @@ static reid_result reid__create_cuda(reid__build *b) {
     int half;
     reid__gpu *g = ctx->gpu = (reid__gpu *)reid__alloc_zero(&ctx->mem, sizeof *g);
     if (!g) return reid__no_memory(b->e, "the GPU's plan", sizeof *g);
-    g->mem = &ctx->mem;
     reid_result r = reid__device_open(&g->device, b->desc, b->e);
     if (r == REID_OK) r = reid__gpu_precision(b->desc, g->device.arch, &half, b->e);
     if (r == REID_OK) r = reid__jit_init(&b->jit, &b->mem, b->desc, g->device.arch, g->device.version, b->e);
@@ -11484,9 +11343,6 @@ REID_API void reid_destroy(reid_ctx *ctx) {
    >>public
    What a handle does: reid_embed and its relatives, the queries, GPUs and their kernels, timing.
    ------------------------------------------------------------------------------------------------------------------ */
-
-/* --- embedding ---------------------------------------------------------------------------------------------------- */
-
 /* Waits for its turn and for a lane; first come, first served. */
 static reid__lane *reid__lane_take(reid_ctx *ctx) {
     reid__lane *lane = NULL;
@@ -11823,55 +11679,46 @@ REID_API reid_result reid_query_op(const reid_ctx *ctx, int index, reid_op_info 
 
 /* --- GPUs and their kernels --------------------------------------------------------------------------------------- */
 
-#ifndef REID_NO_CUDA
-static reid_result reid__query_gpu(const reid_desc *desc, reid_gpu_info *gpu, reid__device *d, reid__jit *j,
-                                   reid__mem *mem) {
-    reid_error *e = desc->error;
-    reid_result r = reid__device_open(d, desc, e);
-    gpu->driver_version = d->version;
-    if (d->arch) {
-        snprintf(gpu->name, sizeof gpu->name, "%s", d->name);
-        snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d->arch % 1000);
-        gpu->multiprocessors = d->multiprocessors, gpu->memory = d->memory, gpu->integrated = d->integrated;
-        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
-            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
-                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d->uuid[i]);
-    }
-    reid__cache_folder(desc, gpu->cache_dir);
-    if (r == REID_OK) r = reid__gpu_enter(d, e);
-    if (r == REID_OK) {
-        size_t all;
-        r = reid__gpu_check(d, d->cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
-        reid__gpu_leave(d);
-    }
-    if (r != REID_OK) return r;
-    r = reid__jit_init(j, mem, desc, d->arch, d->version, e);
-    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j->text_from && j->text ? j->text_from : "");
-    while (r == REID_OK && j->rtc_version && !reid__nvrtc_works(j)) reid__nvrtc_next(j);
-    if (r == REID_OK && !j->rtc_version)
-        r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d->arch, j->tried.length ? ": " : "",
-                       j->tried.text);
-    gpu->nvrtc_version = j->rtc_version;
-    if (j->rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j->rtc_path);
-    return r;
-}
-#endif
-
 REID_API reid_result reid_query_gpu(const reid_desc *desc, reid_gpu_info *gpu) {
     if (gpu) memset(gpu, 0, sizeof *gpu);
     if (!desc || !gpu) return REID_ERR_INVALID_ARG;
-    reid__clear_error(desc->error);
+    reid_error *e = desc->error;
+    reid__clear_error(e);
 #ifdef REID_NO_CUDA
-    return reid__fail(desc->error, REID_ERR_DEVICE, REID__NO_CUDA);
+    return reid__fail(e, REID_ERR_DEVICE, REID__NO_CUDA);
 #else
     int saved_errno = errno;
     reid__mem mem;
     reid__device d;
     reid__jit j;
-    memset(&d, 0, sizeof d);
-    memset(&j, 0, sizeof j);
     reid_result r = reid__mem_init(&mem, desc);
-    if (r == REID_OK) r = reid__query_gpu(desc, gpu, &d, &j, &mem);
+    if (r != REID_OK) return r;
+    memset(&d, 0, sizeof d), memset(&j, 0, sizeof j);
+    r = reid__device_open(&d, desc, e);
+    gpu->driver_version = d.version;
+    if (d.arch) {
+        snprintf(gpu->name, sizeof gpu->name, "%s", d.name);
+        snprintf(gpu->arch, sizeof gpu->arch, "sm_%d", d.arch % 1000);
+        gpu->multiprocessors = d.multiprocessors, gpu->memory = d.memory, gpu->integrated = d.integrated;
+        for (int i = 0, at = snprintf(gpu->uuid, sizeof gpu->uuid, "GPU"); i < 16; i++)
+            at += snprintf(gpu->uuid + at, sizeof gpu->uuid - (size_t)at, "%s%02x",
+                           i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", d.uuid[i]);
+    }
+    reid__cache_folder(desc, gpu->cache_dir);
+    if (r == REID_OK) r = reid__gpu_enter(&d, e);
+    if (r == REID_OK) {
+        size_t all;
+        r = reid__gpu_check(&d, d.cu.MemGetInfo(&gpu->memory_free, &all), "cuMemGetInfo", e);
+        reid__gpu_leave(&d);
+    }
+    if (r == REID_OK) r = reid__jit_init(&j, &mem, desc, d.arch, d.version, e);
+    snprintf(gpu->kernels, sizeof gpu->kernels, "%s", j.text_from && j.text ? j.text_from : "");
+    while (r == REID_OK && j.rtc_version && !reid__nvrtc_works(&j)) reid__nvrtc_next(&j);
+    if (r == REID_OK && !j.rtc_version)
+        r = reid__fail(e, REID_ERR_DEVICE, "no NVRTC can be used for sm_%d%s%s", d.arch, j.tried.length ? ": " : "",
+                       j.tried.text);
+    gpu->nvrtc_version = j.rtc_version;
+    if (j.rtc_version) snprintf(gpu->nvrtc_path, sizeof gpu->nvrtc_path, "%s", j.rtc_path);
     reid__jit_free(&j);
     reid__device_close(&d);
     errno = saved_errno;
@@ -12082,20 +11929,6 @@ static void reid__widen_output(const reid__job *j, float *to) {
     }
 }
 
-static void reid__observe_all(const reid_ctx *ctx, reid__lane *lane, const reid_image *image, reid_observe_fn fn,
-                              void *user, float *values) {
-    reid__job j = reid__job_init(&ctx->net, lane);
-    j.images = image, j.n = 1;
-    reid__prepare(&j);
-    for (int i = 0; i + 1 < ctx->plan->op_count; i++) { /* the last one normalises */
-        reid_op_info info;
-        reid__run_ops(&j, i, i + 1);
-        if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
-        reid__widen_output(&j, values);
-        fn(&info, values, user);
-    }
-}
-
 REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_observe_fn fn, void *user,
                                   reid_error *error) {
     size_t most = 0;
@@ -12115,7 +11948,16 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
     float *values = (float *)reid__alloc(&mem, most * sizeof *values);
     if (values) {
         reid__lane *lane = reid__lane_take(ctx);
-        reid__observe_all(ctx, lane, image, fn, user, values);
+        reid__job j = reid__job_init(&ctx->net, lane);
+        j.images = image, j.n = 1;
+        reid__prepare(&j);
+        for (int i = 0; i + 1 < p->op_count; i++) { /* the last one normalises */
+            reid_op_info info;
+            reid__run_ops(&j, i, i + 1);
+            if (j.op->fused || reid_query_op(ctx, i, &info) != REID_OK) continue;
+            reid__widen_output(&j, values);
+            fn(&info, values, user);
+        }
         reid__lane_give(ctx, lane);
     } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
@@ -12125,11 +11967,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
 
 REID_API double reid_cosine(const float *a, const float *b, int dim) {
     double ab = 0, aa = 0, bb = 0;
-    for (int i = 0; i < dim; i++) {
-        ab += (double)a[i] * b[i];
-        aa += (double)a[i] * a[i];
-        bb += (double)b[i] * b[i];
-    }
+    for (int i = 0; i < dim; i++) ab += (double)a[i] * b[i], aa += (double)a[i] * a[i], bb += (double)b[i] * b[i];
     return aa > 0 && bb > 0 ? ab / (sqrt(aa) * sqrt(bb)) : 0;
 }
 

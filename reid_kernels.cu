@@ -7,12 +7,11 @@
    Activations are NHWC with channels padded to a multiple of 16; the padding is zero. fp16 numbers are unsigned shorts.
    Where a name or a comment here says f16, FP16 or half, it is bf16 with VALUE_BF16: the same kernels, sums in fp32.
    M = images * OH * OW output pixels, N = output channels, K = kernel positions * input channels.
-   A program is chosen by one -D: a kernel's name in capitals; REID_PACK has reid_fold too, REID_RESIZE the three from
-   reid_taps to reid_resize_y, and a convolution with APART has reid_join.
+   A program is chosen by one -D: a kernel's name in capitals; REID_RESIZE has the three from reid_taps to
+   reid_resize_y, and a convolution with APART has reid_join.
 
    kernel           | what                                     | bytes moved, FLOPs        | block      | shared memory
    -----------------+------------------------------------------+---------------------------+------------+---------------
-   reid_fold        | batch norm to factors and a bias         | in + out                  | 256        | none
    reid_pack        | a weight tensor into a kernel's order    | in + out                  | 256        | none
    reid_taps        | windows and weights of a resize          | out, 12 to 22 a weight    | 256        | none
    reid_resize_x    | boxes to W columns, as Pillow rounds     | box + out, 6 a weight     | 256        | none
@@ -434,22 +433,10 @@ extern __shared__ __align__(1024) unsigned char shared[];
 
 /* --------------------------------------------------------------------------------------------------------------------
    Packing, once per network: raw tensors to what the kernels read. In inference batch norm is a factor for a channel's
-   weights and a bias, both computed in double. Here and in the next section every operation is rounded on its own
+   weights and a bias, which the host computes. Here and in the next section every operation is rounded on its own
    (__dmul_rn and so on): a fused multiply-add, which the compiler may otherwise make, has other bits than the CPU's.
    ------------------------------------------------------------------------------------------------------------------ */
 #ifdef REID_PACK
-/* bn: gamma, beta, mean, variance, n of each. own: the layer's bias before it, or null. A thread takes a channel. */
-extern "C" __global__ void reid_fold(const float *__restrict__ bn, const float *__restrict__ own, double epsilon, int n,
-                                     double *__restrict__ factors, float *__restrict__ bias) {
-    int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c >= n) return;
-    double gamma = bn[c], beta = bn[n + c], mean = bn[2 * n + c], variance = bn[3 * n + c];
-    if (own) mean = __dsub_rn(mean, own[c]);
-    double factor = __ddiv_rn(gamma, __dsqrt_rn(__dadd_rn(variance, epsilon)));
-    factors[c] = factor;
-    bias[c] = (float)__dsub_rn(beta, __dmul_rn(mean, factor));
-}
-
 /* from: (n, ic, kh, kw), multiplied by the factors of n unless there are none. Strides are in values; what lies between
    them, the padding, was zeroed before. The threads stride over the values. */
 extern "C" __global__ void reid_pack(const float *__restrict__ from, const double *__restrict__ factors,

@@ -121,7 +121,7 @@ static int wrong_row_sums(const layer *l, const float *got, int per) {
 }
 
 static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int multiprocessors) {
-    const reid__op *op = &plan.ops[l->index], *first = &plan.ops[reid__launch_first(&gpu.plan, l->index)];
+    const reid__op *op = &plan.ops[l->index];
     int per = gpu.plan.per[op->out], wrong = 0;
     size_t count = (size_t)(l->pixels * op->oc), bytes = per > 1 ? count / (size_t)per * 4 : count;
     reid_error error = REID_INIT;
@@ -129,7 +129,7 @@ static void run_tile(const layer *l, const reid__wgmma_tile *t, int images, int 
     reid__step s;
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     reid__wgmma_step(&gpu.plan, l->index, t, &p, &s);
-    reid__define_conv(&gpu.plan, first, reid__adds(&gpu.plan, l->index), &p);
+    reid__define_conv(&gpu.plan, l->index, &p);
     reid__option(&p, t->stem ? "-DVALUE_F16" : "-DVALUE_U8");
     s.handle = function_of(&p, &s);
     uint8_t *got = (uint8_t *)malloc(bytes);

@@ -253,7 +253,7 @@ static void run_tile(const operands *o, const operands *more, const operands *be
     reid__step s;
     memset(&p, 0, sizeof p), memset(&s, 0, sizeof s);
     reid__wgmma_step(&gpu.plan, o->index, t, &p, &s);
-    reid__define_conv(&gpu.plan, before ? op_of(before) : op, op->residual != REID__NONE && !more, &p);
+    reid__define_conv(&gpu.plan, o->index, &p);
     reid__option(&p, emu_bf16() ? "-DVALUE_BF16" : "-DVALUE_F16");
     s.handle = function_of(s.function, &p, s.shared);
     printf("%-20s %4d -> %4d, %dx%d to %3dx%-3d x %d, tile %3dx%-3d groups %d resident %d pair %d split %d stages %d "

@@ -271,9 +271,11 @@ static void bench_start(bench *b, const reid__plan *p, const reid__kernels *kern
     b->scratch = block((size_t)threads * sizeof *b->scratch);
     memset(b->scratch, 0, (size_t)threads * sizeof *b->scratch);
     for (int i = 0; i < threads; i++) {
-        b->scratch[i].rows = block(reid__block_rows(p, kernels) * sizeof(float *));
-        b->scratch[i].block = block(reid__block_floats(p, kernels) * sizeof(float));
-        memset(b->scratch[i].block, 0xff, reid__block_floats(p, kernels) * sizeof(float)); /* NaN */
+        size_t floats, rows;
+        reid__block_sizes(p, kernels, &floats, &rows);
+        b->scratch[i].rows = block(rows * sizeof(float *));
+        b->scratch[i].block = block(floats * sizeof(float));
+        memset(b->scratch[i].block, 0xff, floats * sizeof(float)); /* NaN */
     }
     b->job.net = &b->net, b->job.team = &b->team, b->job.scratch = b->scratch;
     b->job.n = b->job.room = n, b->job.late = arena; /* split is 0: all buffers are late */
