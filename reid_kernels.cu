@@ -626,6 +626,7 @@ extern "C" __global__ void reid_input(const unsigned char *view, const float *__
 #define CLUSTERED (SPLIT > 1 && !APART) /* its blocks share K */
 #ifndef BYTES
 #define BYTES 0
+#define SIGNED 0
 #endif
 #ifndef SPREAD
 #define SPREAD 0
