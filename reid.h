@@ -3693,7 +3693,7 @@ static uint16_t reid__to_half(float x) {
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
-       REID__EXP2_EIGHTHS    scalar    2^t for eighths; vectors have it from REID__LOOKUP
+       REID__EXP2_EIGHTHS    all       2^t for eighths
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
@@ -3734,6 +3734,9 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__NV 16
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
+#undef REID__EXP2_EIGHTHS
+#define REID__EXP2_EIGHTHS(t)                                                                                          \
+    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #define REID__RUN 4
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
@@ -3881,7 +3884,6 @@ REID__TARGET_END
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
 #define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
-#define REID__ELEMENT REID__ELEMENT_BF16
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
@@ -5305,6 +5307,7 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
             else
                 k->load(reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column), c, op->iw, width,
+#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
                         reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
@@ -5316,11 +5319,13 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
                      reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
     }
 }
+#define REID__OF_INT8(name) REID__F(name)
 
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
     size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
+#define REID__OF_INT8(name) NULL
     int oh = op->oh, count;
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
@@ -5359,9 +5364,8 @@ static void reid__depthwise_grid(reid__job *j) {
 #ifdef REID__INT8
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
-#define REID__ELEMENT REID__ELEMENT_INT8
 #define REID__STEP 4
-#define REID__SUM REID__I
+#define REID__SUM REID__I /* what a tile adds up */
 #define REID__START(p) REID__OF(set1_epi32)(0)
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
@@ -5380,17 +5384,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__T float
 #define REID__GET(p) REID__LOAD(p)
 #define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__ELEMENT REID__ELEMENT_FP32
-#define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
+#define REID__STEP 1
 #ifndef REID__INPUT
 #define REID__INPUT(p) REID__SET1(*(p))
 #endif
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
 #define REID__QUOTIENT(a, b) ((a) / (b))
-#endif
-#if REID__W > 1
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #endif
 #endif
 
@@ -5505,8 +5504,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     }
 }
 #else
-    if (t->residual)
-        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
+    if (t->residual) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
     else if (t->act == REID__RELU)
@@ -5919,12 +5917,10 @@ REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queri
 
 /* n: 1 to 4. */
 static void REID__F(dots)(const float *row, int dim, const float *queries, int n, float *out) {
-    switch (n) {
-    case 1: REID__F(dots_of)(row, dim, queries, out, 1); break;
-    case 2: REID__F(dots_of)(row, dim, queries, out, 2); break;
-    case 3: REID__F(dots_of)(row, dim, queries, out, 3); break;
-    default: REID__F(dots_of)(row, dim, queries, out, 4); break;
-    }
+    if (n == 1) REID__F(dots_of)(row, dim, queries, out, 1);
+    else if (n == 2) REID__F(dots_of)(row, dim, queries, out, 2);
+    else if (n == 3) REID__F(dots_of)(row, dim, queries, out, 3);
+    else REID__F(dots_of)(row, dim, queries, out, 4);
 }
 
 /* The largest value of each column of in (rows, width), and of each row, if lines is not NULL. */
@@ -6188,11 +6184,6 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
         REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
         REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
-#ifdef REID__INT8
-#define REID__INT16_GEMM {REID__MR, REID__F(int16_product), NULL, NULL}
-#else
-#define REID__INT16_GEMM {0, NULL, NULL, NULL}
-#endif
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
@@ -6233,7 +6224,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
-#undef REID__INT16_GEMM
+#undef REID__OF_INT8
 #undef REID__OWN
 #undef REID__ADD
 #undef REID__SUM
@@ -6242,13 +6233,11 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__T
 #undef REID__GET
 #undef REID__PUT
-#undef REID__ELEMENT
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__DOT_INT16
 #undef REID__QUOTIENT
-#undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
