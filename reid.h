@@ -70,7 +70,6 @@
        REID_NO_SEARCH        leaves out the search and the groups: reid_index_create, reid_search and reid_group fail
                              with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
-       REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
        What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
        bytes of code and constants in the object):
@@ -1053,20 +1052,6 @@ REID_API void reid_image_free(reid_image *image);
 #ifndef REID_NO_CUDA
 #define REID_NO_CUDA /* LoadLibrary and another search would be needed */
 #endif
-#endif
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
 #endif
@@ -1079,6 +1064,17 @@ REID_API void reid_image_free(reid_image *image);
 #else
 #include <sys/mman.h>
 #endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -1179,8 +1175,7 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps; so
-   does ARM, with 0. */
+   worker runs between these two. 0x1f80 (on ARM 0) is rounding to nearest, with denormals, without traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -1256,8 +1251,7 @@ REID_API const char *reid_result_string(reid_result result) { return reid__resul
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-REID__FORMAT(3, 4)
-static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
+REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
         va_start(args, format);
@@ -1344,16 +1338,10 @@ static int reid__mul(size_t a, size_t b, size_t *out) {
     return 1;
 }
 
-static int reid__add(size_t a, size_t b, size_t *out) {
-    if (a > SIZE_MAX - b) return 0;
-    *out = a + b;
-    return 1;
-}
-
 /* REID__ALIGN-aligned memory, not cleared; NULL when there is none. */
 static void *reid__alloc(reid__mem *mem, size_t size) {
-    size_t whole;
-    if (!reid__add(size, REID__OVERHEAD, &whole)) return NULL;
+    size_t whole = size + REID__OVERHEAD;
+    if (whole < size) return NULL;
     void *raw = mem->alloc_fn(whole, mem->user);
     if (!raw) return NULL;
     uintptr_t at = ((uintptr_t)raw + REID__OVERHEAD - 1) & ~(uintptr_t)(REID__ALIGN - 1);
@@ -1884,7 +1872,9 @@ static int reid__compare_names(const void *a, const void *b) {
     return strcmp(((const reid__tensor *)a)->name, ((const reid__tensor *)b)->name);
 }
 
-static reid_result reid__weights_names(reid__weights *w, reid_error *e) {
+/* Every name stands once; by offset, each tensor starts where the one before ends, and the last ends with the file. */
+static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
+    uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
     for (size_t i = 1; i < w->count; i++) {
         const reid__tensor *t = &w->tensors[i - 1];
@@ -1892,12 +1882,6 @@ static reid_result reid__weights_names(reid__weights *w, reid_error *e) {
             return reid__weights_fail(w, e, REID_ERR_DUPLICATE_TENSOR, "\"%s\" and \"%s\"", t[0].file_name,
                                       t[1].file_name);
     }
-    return REID_OK;
-}
-
-/* In order of offset, each tensor starts where the one before ends, and the last ends with the file. */
-static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
-    uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_offsets);
     for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
         const reid__tensor *t = &w->tensors[i];
@@ -1931,7 +1915,6 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
         reid__header_parse(&j, w);
         r = j.result;
     }
-    if (!r) r = reid__weights_names(w, e);
     if (!r) r = reid__weights_layout(w, e);
     if (r) reid__weights_close(w, mem);
     return r;
@@ -1948,13 +1931,10 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 
 /* Exact: FP32 has room for every half, denormals included. */
 static uint32_t reid__half_bits(uint32_t half) {
-    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
-    if (exponent == 31) return sign | 0x7f800000 | fraction << 13;
-    if (exponent == 0) {
-        if (fraction == 0) return sign;
-        for (exponent = 1; !(fraction & 0x400); exponent--) fraction <<= 1; /* wraps below 0; adding 112 undoes it */
-    }
-    return sign | (exponent + 112) << 23 | (fraction & 0x3ff) << 13;
+    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
+    if (exponent == 31) return sign | 0x7f800000 | fraction;
+    if (exponent > 0) return sign | (exponent + 112) << 23 | fraction;
+    return sign | (reid__bits(reid__float(0x38800000 | fraction) - reid__float(0x38800000)) & 0x7fffffff);
 }
 
 /* One F32, BF16, F16 or F64 as the bits of an FP32; a double is rounded to nearest even. */
@@ -2103,9 +2083,8 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
    columns, rounded to 8 bits after each of the two. Weights are computed in double, then fixed to 22 fractional bits;
-   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later take columns first
-   where the height shrinks much more than the width; we keep the order of all versions before, which trained the
-   checkpoints.
+   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later may take columns
+   first; we keep the order of all versions before, which trained the checkpoints.
 
    The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
    ------------------------------------------------------------------------------------------------------------------ */
@@ -2316,9 +2295,8 @@ typedef struct reid__prep {
     reid__lines lines;  /* what sums lines of pixels up */
 } reid__prep;
 
-/* The product rounded to double. A compiler may fuse a multiplication with the addition that follows (GCC does so by
-   default where there is an FMA instruction), which rounds once instead of twice and so gives other bits; the volatile
-   store forbids it. Products by powers of two are exact and need no such care. */
+/* The product rounded to double: without the volatile store a compiler may fuse it with the addition that follows, as
+   GCC does by default, which rounds once instead of twice. Products by powers of two are exact and need no care. */
 static double reid__product(double a, double b) {
     volatile double rounded = a * b;
     return rounded;
@@ -3522,8 +3500,7 @@ typedef struct reid__tile {
     uintptr_t ahead;           /* the address of what is wanted next; a number, as it may pass an array's end */
     int fetch_divisor;         /* for each byte that the tile reads of b it fetches 1 / fetch_divisor bytes */
     int panel_stays;           /* 1: it fetches nothing, as the block before has left the next panel in the cache */
-    ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to those that the next block will write, and from
-                                  its residual to that of the next block */
+    ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to the next block's, and between residuals */
     ptrdiff_t next_piece;      /* bytes that each pixel fetches there */
 
     int *in_use;               /* whether this thread's AMX registers are set up */
@@ -3734,9 +3711,6 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #define REID__ROWS(X) X(1) X(2) /* 1 ... MR */
 #define REID__NV 16
 #define REID__POINT_VECTORS 16 /* of output channels in winograd_three */
-#undef REID__EXP2_EIGHTHS
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #define REID__RUN 4
 #define REID__UNROLL
 #define REID__IN_REGISTER(v)
@@ -3760,6 +3734,9 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #include REID_SELF
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
+#undef REID__EXP2_EIGHTHS
+#define REID__EXP2_EIGHTHS(t)                                                                                          \
+    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #endif
 
 #if defined(REID__VECTORS) || defined(REID__NEON)
@@ -4373,8 +4350,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
-   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2, AVX-512 and NEON
-   use the same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
+   is why the bits depend on none of them. (A product of Winograd's begins without the bias.)
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
@@ -4394,8 +4370,7 @@ static int reid__scales_inputs(const reid__op *op) { return op->scale != REID__N
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
-    int narrow = reid__is_narrow(op);
-    return (size_t)(narrow ? reid__pad_run(c, op->element) / reid__per_word(op->element) : c);
+    return (size_t)(reid__pad_run(c, op->element) / reid__per_word(op->element));
 }
 
 /* What one thread needs for itself, carved out of the lane's memory. */
@@ -4691,13 +4666,6 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
     return count;
 }
 
-/* Pixels among `rows` rows of a tile. */
-static int reid__tile_pixels(const reid__tile *t, int rows) {
-    int pixels = 0;
-    for (int r = 0, x = t->x; r < rows;) pixels += reid__next_run(t, rows, &r, &x);
-    return pixels;
-}
-
 /* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
    row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
@@ -4707,9 +4675,9 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     t->ahead = (uintptr_t)next;
     t->fetch_divisor = t->panel_stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
     for (; tiles > 0; tiles--) {
-        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
+        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles), pixels = 0;
         gemm->tile(t, height);
-        int pixels = t->grid ? reid__tile_pixels(t, height) : height;
+        for (int r = 0, x = t->x; r < height;) pixels += reid__next_run(t, height, &r, &x);
         t->ahead += share;
         if (t->matrix) t->matrix += height * t->row;
         else t->a += (ptrdiff_t)height * t->taps;
@@ -4739,12 +4707,6 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     return floats * sizeof *t->b;
 }
 
-/* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
-static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
-    size_t bytes = reid__panel_weights(j, panel, t);
-    reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
-}
-
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
 static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
@@ -4763,7 +4725,8 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
             t.residual_signed = residual->is_signed;
             if (op->element == REID__ELEMENT_INT8) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
-        reid__conv_panel(j, rows, panel, &t);
+        size_t bytes = reid__panel_weights(j, panel, &t);
+        reid__tile_rows(reid__gemm_of(j), &t, rows, bytes, (const void *)t.ahead, bytes);
     }
 }
 
@@ -4833,10 +4796,9 @@ static int reid__part_count(const reid__job *j) {
 #define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
 #define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
 
-/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It takes the grid of parts that would be
-   done first if every member did the same number of them. Where pixels are cut, members find most of their inputs in
-   their own cache; where panels are cut, each weight is read only once. Half as many parts are taken only if that saves
-   a twentieth of the time, and of grids that take equally long the one with fewer parts of N is taken. */
+/* Cuts M pixels (or Winograd's tiles) times N panels into parts: by the grid that would be done first if every member
+   did as many. Where pixels are cut, members find most of their inputs in their own cache; where panels are cut, each
+   weight is read only once. Half as many parts have to save a twentieth of the time; of equals, fewer parts of N do. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
@@ -4925,8 +4887,7 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
 }
 
 /* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. There is no product for a compiler to contract:
-   the bits are the same everywhere. */
+   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. No product to contract: equal bits everywhere. */
 static float reid__tanh(float x) {
     double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays one */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
@@ -5307,7 +5268,6 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
             if (reid__expands(j)) reid__ring_compute(j, image, next, lines, &source, s, ring);
             else
                 k->load(reid__value_at(j, op->in, image, (ptrdiff_t)next * op->iw * c + column), c, op->iw, width,
-#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
                         reid__ring_line(j, ring, next));
         }
         for (int ky = 0; ky < op->kh; ky++) {
@@ -5319,13 +5279,11 @@ static void reid__depthwise_panel(const reid__job *j, int image, int from, int t
                      reid__at(j, op->sums, image) + (ptrdiff_t)oy * c + column);
     }
 }
-#define REID__OF_INT8(name) REID__F(name)
 
 static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     const reid__op *op = j->op;
     float *ring = j->scratch[p->thread].block;
     size_t lines = (size_t)reid__ring_depth(j->net->plan, op) + 1; /* and their borders, which stay zero */
-#define REID__OF_INT8(name) NULL
     int oh = op->oh, count;
     memset(ring, 0, lines * (size_t)reid__ring_row(op, j->net->kernels->nr) * sizeof *ring);
     for (ptrdiff_t from = p->from; from < p->to; from += count) {
@@ -5349,6 +5307,7 @@ static void reid__depthwise_grid(reid__job *j) {
         if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
     }
 }
+#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 
 #endif /* REID_IMPLEMENTATION */
 #else /* REID__PASS */
@@ -5357,16 +5316,16 @@ static void reid__depthwise_grid(reid__job *j) {
    >>kernels
    Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
-   REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back. SUM is what a
-   tile adds up.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #ifdef REID__INT8
+#define REID__OF_INT8(name) REID__F(name)
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
 #define REID__STEP 4
 #define REID__SUM REID__I /* what a tile adds up */
 #define REID__START(p) REID__OF(set1_epi32)(0)
+#define REID__OF_INT8(name) NULL
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
@@ -9333,8 +9292,7 @@ static void reid__finish_query(const reid__hunt *h, int query, float *wide) {
 
 static void reid__finish_part(void *task, int index) {
     const reid__hunt *h = (const reid__hunt *)task;
-    for (int query = index; query < h->n; query += h->x->threads)
-        reid__finish_query(h, query, h->scans[index].spare);
+    for (int query = index; query < h->n; query += h->x->threads) reid__finish_query(h, query, h->scans[index].spare);
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
