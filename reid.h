@@ -150,7 +150,7 @@
                  reid__spread        cuts its pixels and output channels into parts for the threads
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
                      reid__inputs    says where the inputs of each of the block's pixels lie
-                     reid__conv_panel        multiplies them by the weights of 16 or 32 output channels
+                     reid__conv_block        multiplies them by the weights of 16 or 32 output channels
                        reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
                                              up, adds bias and residual, applies ReLU and stores
                    reid__winograd_part       is what computes most 3 x 3 convolutions instead
@@ -1119,8 +1119,7 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
 
 #if defined(REID__VECTORS) && !defined(__clang__)
 /* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
-   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
-   speed. With -flto it is another process that assembles, without this text: see OPTIONS. */
+   lie at a multiple of 32 or 64 (its bug 54412). The assembler takes those that do not mind; -flto: see WINDOWS. */
 __asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
         ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
         ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
@@ -1284,7 +1283,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has. Sizes come from reid__mul and reid__add, which tell an overflow.
+   frees all that a handle or a failed attempt has.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Stands before each block. */
 typedef struct reid__block {
@@ -1929,7 +1928,7 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 
 /* --- values --- */
 
-/* Exact: FP32 has room for every half, denormals included. */
+/* Exact: FP32 has room for every half, denormals included, which are multiples of 2^-24: the last place of 2^-14. */
 static uint32_t reid__half_bits(uint32_t half) {
     uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
     if (exponent == 31) return sign | 0x7f800000 | fraction;
@@ -3554,7 +3553,6 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 #define REID__FEW_TILES 6 /* up to so many tiles of a panel fetch the next one into L1; more of them fetch it into L2 */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
-/* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
@@ -3675,9 +3673,8 @@ static uint16_t reid__to_half(float x) {
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
-       REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
-       REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
-                                       (NEON has an INPUT of its own)
+       REID__STEP            bf16      how many inputs of a pixel a multiply-add of tile takes
+       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too), its products with words, added up
        REID__DOT_INT16       INT8      the same of two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
@@ -3734,12 +3731,12 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #include REID_SELF
 #undef REID__FMA
 #define REID__FMA(a, b, c) REID__OF(fmadd_ps)(a, b, c)
-#undef REID__EXP2_EIGHTHS
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #endif
 
 #if defined(REID__VECTORS) || defined(REID__NEON)
+#undef REID__EXP2_EIGHTHS
+#define REID__EXP2_EIGHTHS(t)                                                                                          \
+    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 /* Of four words of a picture's bytes the first three bytes each, and nothing. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #endif
@@ -3920,8 +3917,7 @@ REID__INLINE int32x4_t reid__neon_madd_epi16(int32x4_t a, int32x4_t b) {
     int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
     return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
-/* Multiply-adds take it from the one lane that is loaded. In their order: gcc would load all of a tile's inputs first,
-   and spill. */
+/* Multiply-adds take it from the one lane that is loaded, in their order: gcc would load all first, and spill. */
 REID__INLINE float32x4_t reid__neon_input(const float *p) {
     float x = *p;
     __asm__ volatile("" : "+w"(x));
@@ -4239,8 +4235,7 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
     return r;
 }
 
-/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double.
-   wants[0 … 3] are gamma, beta, mean, var. */
+/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
@@ -4558,8 +4553,7 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
    computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
    pixels. That reads an input once where gathering copies it for every window that it is in.
 
-   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
-   image, and the last window's. */
+   The outputs whose copies fit in a block, less two lines at its ends, one in vain an image, and the last window's. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -5031,8 +5025,7 @@ static void reid__find_beyond(const reid__plan *p, const reid__lane *lane, int n
     for (int i = 0; i < n; i++) lane->beyond[i] = lane->clipped[i] > REID__CLIPPED * values * passes;
 }
 
-/* n images, a batch at most, to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored
-   images. */
+/* n images, a batch at most, to their embeddings (n, dim), not normalised yet; `both`: averaged with mirrored ones. */
 static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
     const reid__plan *p = net->plan;
     reid__job j = reid__job_init(net, lane);
@@ -5051,8 +5044,7 @@ static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *
 
 /* --------------------------------------------------------------------------------------------------------------------
    >>winograd
-   3x3 convolutions by Winograd's F(4x4, 3x3): a tile of 4 x 4 outputs is computed from 6 x 6 transformed inputs with 36
-   multiplications for each pair of channels, where 16 pixels would take 144. reid__winograd_pays says for which.
+   3x3 convolutions by Winograd's F(4x4, 3x3), from 6 x 6 transformed inputs to 4 x 4 outputs: see reid__winograd_pays.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__WINOGRAD_FLOATS 196608 /* of a block of tiles, inputs and products in all points: 768 KiB */
 
@@ -5230,8 +5222,7 @@ static float *reid__ring_line(const reid__job *j, float *ring, int y) {
 }
 
 /* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
-   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
-   most of many at once are lost. */
+   Each time asks for some lines of the next panel's weights, in turn with what comes later; of many, most are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
@@ -5294,8 +5285,7 @@ static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
-   input rows that both sides see are computed twice. */
+/* Cuts output rows times panels so that the largest part has least work; at a cut, input rows are computed twice. */
 static void reid__depthwise_grid(reid__job *j) {
     const reid__op *op = j->op;
     int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
@@ -5307,7 +5297,6 @@ static void reid__depthwise_grid(reid__job *j) {
         if (best == 0 || work < best) best = work, j->parts_m = parts_m, j->parts_n = parts_n;
     }
 }
-#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 
 #endif /* REID_IMPLEMENTATION */
 #else /* REID__PASS */
@@ -5318,24 +5307,25 @@ static void reid__depthwise_grid(reid__job *j) {
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
+#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 #ifdef REID__INT8
-#define REID__OF_INT8(name) REID__F(name)
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
 #define REID__STEP 4
 #define REID__SUM REID__I /* what a tile adds up */
 #define REID__START(p) REID__OF(set1_epi32)(0)
-#define REID__OF_INT8(name) NULL
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
 #define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
 #define REID__OWN(name) NULL /* what INT8's networks do not need */
+#define REID__OF_INT8(name) REID__F(name)
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
 #else
 #define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
 #define REID__OWN(name) REID__F(name)
+#define REID__OF_INT8(name) NULL
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
 #define REID__WEIGHTS(p) REID__LOAD(p)
@@ -5543,8 +5533,7 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): of this row, left to right. Weights are (kh, kw, c), 3x3 or 5x5, strides 1 or 2: there are no
-   others in reid__efficientnet. */
+   and sums (width), left to right. Weights are (kh, kw, c); reid__efficientnet has 3x3 and 5x5, strides 1 and 2. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
 #define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
@@ -5667,8 +5656,7 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to six points, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1): winograd_outputs
-   has 24 times these. */
+/* G g on one axis, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1), of which winograd_outputs has 24 times each. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -6137,7 +6125,8 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, REID__INT16_GEMM, /* narrow */ {__VA_ARGS__},           \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
+        /* int16 */ {REID__MR, REID__OF_INT8(int16_product), NULL, NULL}, /* narrow */ {__VA_ARGS__},                  \
         REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
         REID__SHARED(winograd_product), REID__SHARED(winograd_out),                                                    \
@@ -8963,7 +8952,6 @@ typedef struct reid__hunt {
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 static size_t reid__start(const reid__hunt *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
-
 static size_t reid__row_at(const reid__hunt *h, size_t place) { return h->order ? h->order[place] : place; }
 
 /* A row as floats; `wide` has room for one. */
@@ -9374,8 +9362,7 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
-/* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
-   length. Rows that are halves already stay as they are. */
+/* Queries, and rows that are not halves, are multiplied by powers of two: the longest is a little shorter than 1. */
 typedef struct reid__scout {
     reid__device device;
     void *modules[2], *functions[2];    /* for up to 16 queries, for more */
@@ -9578,8 +9565,7 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
 #define reid__scout_tell(h, e) REID_OK
 #endif
 
-/* Every row gets a list for what it is to the chunks before its own, if that is worth it and takes no more memory than
-   the rows themselves. */
+/* Every row gets a list for what it is to chunks before its own, if that pays and takes less memory than the rows. */
 static reid_result reid__make_mutual(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__awaited) + sizeof(reid__awaiting));
     int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->scouted;
@@ -9871,8 +9857,7 @@ typedef struct reid__grouped {
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
 
-/* Homes a < b of two groups, and their score when there had been `joins` joins. If one has changed since, their score
-   can only be less. */
+/* Homes a < b of two groups, and their score after `joins` joins; if one has changed since, it can only be less now. */
 typedef struct reid__link {
     double score;
     uint32_t a, b, joins;
@@ -9962,8 +9947,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
 
-/* Moves the means of the groups that there are now to the front, in the order of homes, and lists who needs links.
-   Returns how many they are. */
+/* Moves the groups' means to the front, in the order of homes, lists who needs links, and returns how many they are. */
 static uint32_t reid__list_groups(reid__grouping *g) {
     uint32_t asked = g->live = 0;
     for (uint32_t i = 0; i < g->count; i++) {
