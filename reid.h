@@ -80,22 +80,6 @@
            REID_NO_SEARCH        15.3   622 303        CUDA, search, queue and narrow       7.8   326 269
            REID_NO_QUEUE         14.4   646 230        all five                             3.3   130 457
 
-       What options cost, nothing left out, likewise; and the time of one image in FP32 on one thread with AVX-512, as a
-       multiple of gcc -O2's (the fastest of several runs on a busy machine; below 1.2 is noise):
-
-           gcc 12                   s   MB      bytes  image   clang 14                 s   MB      bytes  image
-           -O0                    2.4  284  1 129 761     20   -O0                    1.7  181  1 614 159      -
-           -O1                   11.3  404    691 018    1.1   -O1                   12.0  176    732 125    1.2
-           -O2                   18.0  399    655 684      1   -O2                   12.9  178    739 709    1.1
-           -O3                   23.0  403    845 495    1.1
-           -Os                   11.5  387    547 450    1.1   -Os                   11.2  169    596 204    1.1
-           -O1, address and                                    -O1, address and
-           undefined behaviour   28.9  469  3 316 613      -   undefined behaviour   51.0  576  3 904 292      -
-           -O1, threads          13.9  423  1 313 786      -   -O1, threads          13.4  236  1 176 940      -
-
-       For those checks of clang, loops stay loops: unrolled, each access with a check of its own, they would take four
-       minutes and 2.2 GB.
-
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set
        (desc.cpu_isa comes before it); the first three and neon compute in FP32, those with bf16 in bf16, vnni, int8,
