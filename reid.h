@@ -186,8 +186,7 @@
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
        network's channels; one number is for all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the
        name with a +, reid_info.preprocessing the whole text. Without a name, fields change what is next in the order
-       of choice.
-       desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
+       of choice. desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
        round(max(h, w) * resize / crop).
        Resampling equals Pillow's up to 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
        bit; later Pillows take the columns of tall images first. So results are exact from pixels on: PNG, PPM, raw.
@@ -215,11 +214,9 @@
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
        of a gallery in memory for any number of queries, by inner product. All rows count and the result is that of a
-       sort in double precision: no threshold of an approximate index has to be trusted. Rows are FP32 or FP16 and
-       borrowed; a callback leaves out rows (the same picture, the same camera). A GPU gets an FP16 copy of them and
-       says where in the gallery the CPU has to look: the result is the same to the bit. Means of groups are computed
-       on the CPU alone.
-       reid_group finds the groups when nobody has named any.
+       sort in double precision: no threshold of an approximate index has to be trusted. A GPU gets an FP16 copy of the
+       rows and says where the CPU has to look: the result is the same to the bit. Means of groups are computed on the
+       CPU alone. reid_group finds the groups when nobody has named any.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -288,10 +285,9 @@
        Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
        order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
        On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
-       caller's pool is used instead. A handle does not survive fork: in the child every call
-       returns REID_ERR_FORKED, and reid_destroy only frees memory.
-       Where many callers have few images each, or one must not wait for ever, reid_queue_create puts a queue before the
-       handle: it computes together what waits, by priority and deadline, and refuses what is too much.
+       caller's pool is used instead. A handle does not survive fork: in the child every call returns REID_ERR_FORKED,
+       and reid_destroy only frees memory.
+       Where many callers have few images each, or deadlines, reid_queue_create puts a queue before the handle.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
@@ -303,8 +299,7 @@
        Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
-       GPU).
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (see MEASURED ON A GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990. On a GPU, from sm_80 on, it takes FP16's kernels and has FP32's range, for
@@ -8827,8 +8822,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    The best rows or groups for a query, exactly, by looking at all of them. Scores are first computed in FP32: rows of
    the gallery times a panel of queries, with the tiles of >>cpu, or by plain inner products when there are few queries.
    Their error is below a known bound, so whatever could be among the k best is kept as a candidate; candidates are
-   scored again in double, and only those scores decide. Hence no thread, instruction set or order of work shows in the
-   result.
+   scored again in double, and only those scores decide: no thread, instruction set or order of work shows in them.
 
    A GPU has the rows in half precision and tells the best product of each query with any of 32 rows, a tile. That is
    off by less than a known bound, too; so only tiles that can matter are looked at, the best ones first, by the code
@@ -9813,8 +9807,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    Average linkage without a matrix. The mean cosine of two groups is the product of the sums of their unit rows over
    the product of their sizes. A group that two others became is no nearer to a third than the nearer of them was, so
    two groups that are each other's nearest can be joined whatever else is to come: no order shows but that of ties
-   (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is a similarity of minus infinity, which a mean
-   inherits; that changes nothing of it.
+   (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is minus infinity, which a mean inherits.
 
    >>search finds each group's REID__NEAR nearest ones; they become links in a heap. What is not among them is no nearer
    than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise it
