@@ -3084,13 +3084,13 @@ static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
    stand over the edge, and where one image has tiles enough to be worth the weights, which are read anew for every
-   batch: measured with 64 to 512 channels. The batch itself has no say, for it must not change the bits. */
+   batch: measured with 64 to 512 channels, in whole panels. The batch has no say, for it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
     if (op->residual != REID__NONE || op->scale != REID__NONE || p->buffers[op->in].c == 3) return 0;
-    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && tiles >= REID__TILES &&
-           8 * tiles <= op->oh * op->ow;
+    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && op->oc % (2 * REID__LANES) == 0 &&
+           tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
 /* Whether nothing but the next operation, a depthwise one, reads what this convolution makes. */
@@ -3513,9 +3513,9 @@ typedef struct reid__gemm {
 /* Some of Winograd's tiles times one panel, in three points of a row of six: the first three, or the last three. */
 typedef struct reid__points {
     const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
-    const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows */
-    float *out;           /* [rows][REID__POINTS][width], at the first point */
-    int c, width;
+    const float *weights; /* [c][3][nr]: filters that are transformed from row to row, but not within rows */
+    float *out;           /* [rows][REID__POINTS][nr], at the first point */
+    int c;
     int last;             /* 1: the last three */
     uintptr_t ahead;      /* the address of weights of the next row of points; it may pass an array's end */
     int lines;            /* the cache lines that are fetched from there for each channel */
@@ -3547,11 +3547,11 @@ typedef struct reid__kernels {
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
-    void (*winograd_filters)(const float *filters, int ic, int width, float *out);
+    void (*winograd_filters)(const float *filters, int ic, float *out);
     void (*winograd_in)(const float *const *in, int c, int tile, float *out);
     void (*winograd_product)(const reid__points *t, int rows);
-    void (*winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row, ptrdiff_t pixel,
-                         int rows, int columns, reid__act act);
+    void (*winograd_out)(const float *in, const float *bias, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows,
+                         int columns, reid__act act);
     reid__lines lines;
     void (*widen)(const uint16_t *in, float *out, size_t count);
     void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
@@ -4192,7 +4192,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
+            l->kernels->winograd_filters(panel, ic, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element,
@@ -5059,23 +5059,23 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
     }
 }
 
-/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
-static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
-                                    float *products) {
+/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][nr]. Weights of
+   a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. */
+static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, float *products) {
     const reid__op *op = j->op;
-    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
-    int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
+    const int nr = j->net->kernels->nr, groups = reid__ceil_div(count, REID__TILES);
+    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * nr;
+    int left = 0, share = reid__ceil_div(3 * nr / 16, 2 * groups);
     reid__points t;
     memset(&t, 0, sizeof t);
-    t.c = op->ic, t.width = width;
+    t.c = op->ic;
     t.weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
     for (int p = 0; p < REID__POINTS; p += 3) {
         t.last = p % 6 == 3;
-        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * width / 16;
+        if (!t.last) t.ahead = (uintptr_t)(t.weights + floats), left = 3 * nr / 16;
         for (int g = 0; g < groups; g++) {
             t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
-            t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
+            t.out = products + (g * REID__TILES * REID__POINTS + p) * nr;
             t.lines = reid__min(share, left), left -= t.lines;
             j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
             t.ahead += (uintptr_t)(64 * t.lines * op->ic);
@@ -5089,14 +5089,14 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
                                  int panel) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
+    int column = panel * k->nr;
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
-    reid__winograd_products(j, count, inputs, column, width, products);
+    reid__winograd_products(j, count, inputs, column, products);
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, j->net->weights + op->bias + column, width, out,
-                        row, pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * k->nr, j->net->weights + op->bias + column, out, row,
+                        pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
     }
 }
 
@@ -5646,25 +5646,25 @@ REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     u[5] = g[2];
 }
 
-/* G g for a panel of filters, [9][ic][width], to [6][ic][3][width]: their columns are transformed. winograd_three does
+/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: their columns are transformed. winograd_three does
    the same with rows, which costs it less than to read twice as much. */
-static void REID__F(winograd_filters)(const float *filters, int ic, int width, float *out) {
-    const ptrdiff_t count = (ptrdiff_t)ic * width;
+static void REID__F(winograd_filters)(const float *filters, int ic, float *out) {
+    const ptrdiff_t count = (ptrdiff_t)ic * REID__PANEL;
     for (ptrdiff_t at = 0; at < count; at += REID__W)
         for (int x = 0; x < 3; x++) {
             REID__V g[3], u[6];
             REID__EACH(y, 3) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
             REID__F(winograd_taps)(g, u);
-            float *to = out + (at / width * 3 + x) * width + at % width;
+            float *to = out + (at / REID__PANEL * 3 + x) * REID__PANEL + at % REID__PANEL;
             REID__EACH(y, 6) REID__STORE(to + 3 * y * count, u[y]);
         }
 }
 
 /* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
-REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
+REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
-    const int width = t->width, lines = t->lines;
+    const int nv = REID__POINT_VECTORS, width = REID__PANEL, lines = t->lines;
     uintptr_t ahead = t->ahead;
     REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
@@ -5727,13 +5727,13 @@ static void REID__F(winograd_in)(const float *const *in, int c, int tile, float 
     }
 }
 
-/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie in the image. 576 is 24 * 24. */
-static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
-                                  ptrdiff_t pixel, int rows, int columns, reid__act act) {
-    for (int at = 0; at < width; at += REID__W) {
+/* A' m A and the bias: the points of a panel's channels to a tile's pixels that lie in the image. 576 is 24 * 24. */
+static void REID__F(winograd_out)(const float *in, const float *bias, float *out, ptrdiff_t row, ptrdiff_t pixel,
+                                  int rows, int columns, reid__act act) {
+    for (int at = 0; at < REID__PANEL; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
         REID__EACH(j, 6) {
-            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * REID__PANEL + at);
             REID__F(winograd_outputs)(m, column);
             REID__EACH(i, 4) y[i][j] = column[i];
         }
@@ -5880,13 +5880,9 @@ REID__ROWS(REID__DEFINE_TILE)
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
     static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
-        const int half = REID__W == REID__LANES && t->width < REID__PANEL;                                             \
-        const int nv = half ? REID__POINT_VECTORS / 2 : REID__POINT_VECTORS;                                           \
-        for (int at = 0; at < t->width; at += nv * REID__W) {                                                          \
-            if (half && t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 1);                     \
-            else if (half) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 0);                           \
-            else if (t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 1);                            \
-            else REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 0);                                         \
+        for (int at = 0; at < REID__PANEL; at += REID__POINT_VECTORS * REID__W) {                                      \
+            if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
+            else REID__F(winograd_three)(t, at, rows, 0);                                                              \
         }                                                                                                              \
     }
 REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
