@@ -5868,7 +5868,7 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 #endif
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
-   A panel is half as wide where the padded channels end in its middle: with vectors of 16, but in INT8's ResNets. */
+   A panel is half as wide where the padded channels end in its middle: with vectors of 16, never in INT8's ResNets. */
 #define REID__DEFINE_TILE_OF(name, rows, int16)                                                                        \
     static void REID__F(name##_##rows)(const reid__tile *t) {                                                          \
         if (REID__W == REID__LANES && REID__STEP < 4 && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);          \
@@ -9537,7 +9537,7 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
 #define reid__scout_tell(h, e) REID_OK
 #endif
 
-/* Every row gets a list for what it is to chunks before its own, if that pays and takes less memory than the rows. */
+/* Every row gets a list for what it is to chunks before its own, if that pays and takes no more memory than rows. */
 static reid_result reid__make_mutual(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__awaited) + sizeof(reid__awaiting));
     int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->scouted;
