@@ -5500,11 +5500,11 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
     REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* The same of all vectors of a panel, or one after the other in the half of one; and in NEON, where gcc would spill. */
+/* The same of a panel's vectors, or one by one: in half panels, of vectors of 16, and in NEON, where gcc spills. */
 REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
                                           const float *weight, const float *bias, REID__T *out, float *sums,
                                           const int k, const int stride) {
-    if (width == REID__PANEL && REID__W != 4)
+    if (REID__W == REID__LANES ? width == REID__PANEL : REID__W != 4)
         REID__F(depthwise_row)(op, c, rows, 0, weight, bias, out, sums, REID__NV, k, stride);
     else
         for (int v = 0; v < width; v += REID__W)
