@@ -6042,7 +6042,7 @@ REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrd
 /* Rows past the tile's are computed in vain, from what lies behind the inputs: see REID__AMX_BEHIND. */
 static void REID__F(amx_tile)(const reid__tile *t, int rows) {
     int32_t sums[32 * 32] __attribute__((aligned(64))); /* or as many floats */
-    const int low = rows > REID__AMX_ROWS, full = REID__STEP == 4 || !t->half;
+    const int low = rows > REID__AMX_ROWS, full = !t->half;
     const ptrdiff_t width = full ? 128 : 64;
     const char *b = (const char *)t->b;
     uintptr_t ahead = t->ahead;
