@@ -3792,6 +3792,7 @@ REID__TARGET_END
 #ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
+#pragma GCC diagnostic ignored "-Wuninitialized"       /* the same in C++ */
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #define REID__PASS avx512
