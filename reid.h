@@ -3792,7 +3792,6 @@ REID__TARGET_END
 #ifndef __clang__
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized" /* gcc 12's own avx512fintrin.h */
-#pragma GCC diagnostic ignored "-Wuninitialized"       /* the same in C++ */
 #pragma GCC diagnostic ignored "-Wsign-conversion"     /* its avx512dqintrin.h without optimisation */
 #endif
 #define REID__PASS avx512
@@ -5869,10 +5868,10 @@ static void REID__F(maxima)(const float *in, int rows, int width, float *columns
 #endif
 
 /* The compiler needs rows and vectors as constants to keep the sums in registers: one function for each number of rows.
-   A panel is half as wide where the padded channels end in its middle: with vectors of 16, never in INT8's ResNets. */
+   A panel is half as wide where the padded channels end in its middle, which only vectors of 16 can meet. */
 #define REID__DEFINE_TILE_OF(name, rows, int16)                                                                        \
     static void REID__F(name##_##rows)(const reid__tile *t) {                                                          \
-        if (REID__W == REID__LANES && REID__STEP < 4 && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);          \
+        if (REID__W == REID__LANES && t->half) REID__F(tile)(t, rows, REID__NV / 2, int16);                            \
         else REID__F(tile)(t, rows, REID__NV, int16);                                                                  \
     }
 #define REID__DEFINE_TILE(rows) REID__DEFINE_TILE_OF(tile, rows, 0)
@@ -6010,11 +6009,12 @@ REID__INLINE void REID__F(amx_finish)(const reid__tile *t, const void *all, ptrd
     else reid__amx_pixels(t, sums, pixel, rows, REID__LINEAR_ACT, t->residual != NULL);
 }
 #else
-/* The same for INT8, whose panels are whole. Bytes could alias anything: what does not change is copied. */
+/* The same for INT8. Bytes could alias anything: what does not change is copied. */
 REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, ptrdiff_t pixel, int rows,
                                       const int added, const int is_signed) {
-    const REID__V bias = REID__LOAD(t->bias), bias2 = REID__LOAD(t->bias + 16);
-    const REID__V scale = REID__LOAD(t->scale), scale2 = REID__LOAD(t->scale + 16);
+    const int full = !t->half;
+    const REID__V bias = REID__LOAD(t->bias), bias2 = full ? REID__LOAD(t->bias + 16) : bias;
+    const REID__V scale = REID__LOAD(t->scale), scale2 = full ? REID__LOAD(t->scale + 16) : scale;
     const REID__V residual_scale = REID__SET1(t->residual_scale);
     const ptrdiff_t stride = t->out_stride, from_stride = t->residual_stride, piece = t->next_piece;
     uint8_t *out = (uint8_t *)t->out + pixel * stride;
@@ -6025,8 +6025,9 @@ REID__INLINE void REID__F(amx_pixels)(const reid__tile *t, const int32_t *sums, 
         __builtin_prefetch(later + i * piece, 1, 2);
         if (added) __builtin_prefetch(from_later + i * piece, 0, 2);
         REID__F(emit)(REID__FLOATS(REID__ILOAD(sums)), scale, bias, from, residual_scale, added, is_signed, out);
-        REID__F(emit)(REID__FLOATS(REID__ILOAD(sums + 16)), scale2, bias2, added ? from + 16 : NULL, residual_scale,
-                      added, is_signed, out + 16);
+        if (full)
+            REID__F(emit)(REID__FLOATS(REID__ILOAD(sums + 16)), scale2, bias2, added ? from + 16 : NULL, residual_scale,
+                          added, is_signed, out + 16);
     }
 }
 
