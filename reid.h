@@ -70,7 +70,6 @@
        REID_NO_SEARCH        leaves out the search and the groups: reid_index_create, reid_search and reid_group fail
                              with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
-       REID_VERSION          100: major * 10000 + minor * 100 + patch; reid_version() is that of the compiled code
 
        What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
        bytes of code and constants in the object):
@@ -80,22 +79,6 @@
            REID_NO_CUDA          13.0   578 275        REID_NO_VECTORS                      5.5   253 372
            REID_NO_SEARCH        15.3   622 303        CUDA, search, queue and narrow       7.8   326 269
            REID_NO_QUEUE         14.4   646 230        all five                             3.3   130 457
-
-       What options cost, nothing left out, likewise; and the time of one image in FP32 on one thread with AVX-512, as a
-       multiple of gcc -O2's (the fastest of several runs on a busy machine; below 1.2 is noise):
-
-           gcc 12                   s   MB      bytes  image   clang 14                 s   MB      bytes  image
-           -O0                    2.4  284  1 129 761     20   -O0                    1.7  181  1 614 159      -
-           -O1                   11.3  404    691 018    1.1   -O1                   12.0  176    732 125    1.2
-           -O2                   18.0  399    655 684      1   -O2                   12.9  178    739 709    1.1
-           -O3                   23.0  403    845 495    1.1
-           -Os                   11.5  387    547 450    1.1   -Os                   11.2  169    596 204    1.1
-           -O1, address and                                    -O1, address and
-           undefined behaviour   28.9  469  3 316 613      -   undefined behaviour   51.0  576  3 904 292      -
-           -O1, threads          13.9  423  1 313 786      -   -O1, threads          13.4  236  1 176 940      -
-
-       For those checks of clang, loops stay loops: unrolled, each access with a check of its own, they would take four
-       minutes and 2.2 GB.
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set
@@ -151,7 +134,7 @@
                  reid__spread        cuts its pixels and output channels into parts for the threads
                    reid__conv_part   computes one part, block by block of pixels that fit in the cache:
                      reid__inputs    says where the inputs of each of the block's pixels lie
-                     reid__conv_panel        multiplies them by the weights of 16 or 32 output channels
+                     reid__conv_block        multiplies them by the weights of 16 or 32 output channels
                        reid__tile_rows       calls reid__gemm.tile of >>kernels for a few pixels at a time, which adds
                                              up, adds bias and residual, applies ReLU and stores
                    reid__winograd_part       is what computes most 3 x 3 convolutions instead
@@ -203,8 +186,7 @@
        crop=FRACTION (timm's crop_pct: resize = floor(max(h, w) / FRACTION)), mean=R,G,B, std=R,G,B (in the order of the
        network's channels; one number is for all three), scale=X or 1/X, order=rgb|bgr. reid_info.preset is then the
        name with a +, reid_info.preprocessing the whole text. Without a name, fields change what is next in the order
-       of choice.
-       desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
+       of choice. desc.height and desc.width replace the crop, as size= does; the resize edge then becomes
        round(max(h, w) * resize / crop).
        Resampling equals Pillow's up to 12.1 (fixed point, antialiased, rows first, uint8 between the passes) bit for
        bit; later Pillows take the columns of tall images first. So results are exact from pixels on: PNG, PPM, raw.
@@ -232,11 +214,9 @@
    SEARCH
        reid_index_create and reid_search find the best rows, or the best groups of rows (an identity and its templates),
        of a gallery in memory for any number of queries, by inner product. All rows count and the result is that of a
-       sort in double precision: no threshold of an approximate index has to be trusted. Rows are FP32 or FP16 and
-       borrowed; a callback leaves out rows (the same picture, the same camera). A GPU gets an FP16 copy of them and
-       says where in the gallery the CPU has to look: the result is the same to the bit. Means of groups are computed
-       on the CPU alone.
-       reid_group finds the groups when nobody has named any.
+       sort in double precision: no threshold of an approximate index has to be trusted. A GPU gets an FP16 copy of the
+       rows and says where the CPU has to look: the result is the same to the bit. Means of groups are computed on the
+       CPU alone. reid_group finds the groups when nobody has named any.
 
    WEIGHT FILE
        safetensors, read strictly: u64 little-endian header length (at most 16 MiB), JSON, data. Every tensor of the
@@ -304,10 +284,9 @@
        Any number of threads may call reid_embed on one handle; desc.lanes calls compute at once, the others wait in
        order. Each lane has its own desc.threads, the caller's counted; they block all signals, and sleep between calls.
        On a GPU they only copy pixels, and each lane has streams and activations of its own. With desc.parallel_fn the
-       caller's pool is used instead. A handle does not survive fork: in the child every call
-       returns REID_ERR_FORKED, and reid_destroy only frees memory.
-       Where many callers have few images each, or one must not wait for ever, reid_queue_create puts a queue before the
-       handle: it computes together what waits, by priority and deadline, and refuses what is too much.
+       caller's pool is used instead. A handle does not survive fork: in the child every call returns REID_ERR_FORKED,
+       and reid_destroy only frees memory.
+       Where many callers have few images each, or deadlines, reid_queue_create puts a queue before the handle.
 
    DETERMINISM AND TOLERANCES
        The bits of an embedding depend on its pixels, the weights, the preset and the kind of arithmetic: not on the
@@ -319,8 +298,7 @@
        Pixels after resizing are equal to the bit everywhere. The caller's rounding mode or flush-to-zero changes
        nothing. Against PyTorch in float64 on the same pixels: at most 1e-5 per component of the normalised embedding,
        tested on every instruction set for all networks but the EfficientNets B1 and B2 (typically below 1e-6, as
-       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (but see MEASURED ON A
-       GPU).
+       PyTorch's own FP32), and so are the GPU's FP32 kernels; its FP16: cosine at least 0.9999 (see MEASURED ON A GPU).
        REID_BF16 stores activations and convolution weights in bf16; sums, pools, heads and normalisation are FP32. It
        is nearer to float64 than PyTorch's bfloat16 in every case tested: cosines of 0.9994 to 0.9999, behind a linear
        layer with batch norm from 0.9990. On a GPU, from sm_80 on, it takes FP16's kernels and has FP32's range, for
@@ -1057,20 +1035,6 @@ REID_API void reid_image_free(reid_image *image);
 #ifndef REID_NO_CUDA
 #define REID_NO_CUDA /* LoadLibrary and another search would be needed */
 #endif
-#endif
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <limits.h>
-#include <math.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
 #endif
@@ -1083,6 +1047,17 @@ REID_API void reid_image_free(reid_image *image);
 #else
 #include <sys/mman.h>
 #endif
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -1127,8 +1102,7 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
 
 #if defined(REID__VECTORS) && !defined(__clang__)
 /* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
-   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
-   speed. With -flto it is another process that assembles, without this text: see OPTIONS. */
+   lie at a multiple of 32 or 64 (its bug 54412). The assembler takes those that do not mind; -flto: see WINDOWS. */
 __asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
         ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
         ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
@@ -1183,8 +1157,7 @@ static int reid__ceil_div(int a, int b) { return (a + b - 1) / b; }
 static int reid__round_up(int a, int b) { return reid__ceil_div(a, b) * b; }
 
 /* The caller's rounding mode, flush-to-zero or traps must not change the bits, nor our calls its errno: every entry and
-   every worker runs between these two. 0x1f80 is how x86 starts: rounding to nearest, with denormals, without traps; so
-   does ARM, with 0. */
+   worker runs between these two. 0x1f80 (on ARM 0) is rounding to nearest, with denormals, without traps. */
 typedef struct reid__caller { int error; uint64_t fp; } reid__caller;
 
 static reid__caller reid__enter(void) {
@@ -1260,8 +1233,7 @@ REID_API const char *reid_result_string(reid_result result) { return reid__resul
 REID_API const char *reid_result_name(reid_result result) { return reid__result_text((int)result, 1); }
 
 /* Writes "detail" into *e (if there is one) and returns code, so that failing is one statement. */
-REID__FORMAT(3, 4)
-static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
+REID__FORMAT(3, 4) static reid_result reid__fail(reid_error *e, reid_result code, const char *format, ...) {
     if (e) {
         va_list args;
         va_start(args, format);
@@ -1294,7 +1266,7 @@ static void reid__log(const reid_desc *desc, reid_log_level level, reid_result i
 /* --------------------------------------------------------------------------------------------------------------------
    >>memory
    All memory comes through here: aligned, counted, with the size given back at free, and chained, so that one call
-   frees all that a handle or a failed attempt has. Sizes come from reid__mul and reid__add, which tell an overflow.
+   frees all that a handle or a failed attempt has.
    ------------------------------------------------------------------------------------------------------------------ */
 /* Stands before each block. */
 typedef struct reid__block {
@@ -1348,16 +1320,10 @@ static int reid__mul(size_t a, size_t b, size_t *out) {
     return 1;
 }
 
-static int reid__add(size_t a, size_t b, size_t *out) {
-    if (a > SIZE_MAX - b) return 0;
-    *out = a + b;
-    return 1;
-}
-
 /* REID__ALIGN-aligned memory, not cleared; NULL when there is none. */
 static void *reid__alloc(reid__mem *mem, size_t size) {
-    size_t whole;
-    if (!reid__add(size, REID__OVERHEAD, &whole)) return NULL;
+    size_t whole = size + REID__OVERHEAD;
+    if (whole < size) return NULL;
     void *raw = mem->alloc_fn(whole, mem->user);
     if (!raw) return NULL;
     uintptr_t at = ((uintptr_t)raw + REID__OVERHEAD - 1) & ~(uintptr_t)(REID__ALIGN - 1);
@@ -1888,7 +1854,9 @@ static int reid__compare_names(const void *a, const void *b) {
     return strcmp(((const reid__tensor *)a)->name, ((const reid__tensor *)b)->name);
 }
 
-static reid_result reid__weights_names(reid__weights *w, reid_error *e) {
+/* Every name stands once; by offset, each tensor starts where the one before ends, and the last ends with the file. */
+static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
+    uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_names);
     for (size_t i = 1; i < w->count; i++) {
         const reid__tensor *t = &w->tensors[i - 1];
@@ -1896,12 +1864,6 @@ static reid_result reid__weights_names(reid__weights *w, reid_error *e) {
             return reid__weights_fail(w, e, REID_ERR_DUPLICATE_TENSOR, "\"%s\" and \"%s\"", t[0].file_name,
                                       t[1].file_name);
     }
-    return REID_OK;
-}
-
-/* In order of offset, each tensor starts where the one before ends, and the last ends with the file. */
-static reid_result reid__weights_layout(reid__weights *w, reid_error *e) {
-    uint64_t at = 0, data_size = w->size - w->data_start;
     reid__sort(w->tensors, w->count, sizeof *w->tensors, reid__compare_offsets);
     for (size_t i = 0; i < w->count; at = w->tensors[i++].end) {
         const reid__tensor *t = &w->tensors[i];
@@ -1935,7 +1897,6 @@ static reid_result reid__weights_open(reid__weights *w, const reid_desc *desc, r
         reid__header_parse(&j, w);
         r = j.result;
     }
-    if (!r) r = reid__weights_names(w, e);
     if (!r) r = reid__weights_layout(w, e);
     if (r) reid__weights_close(w, mem);
     return r;
@@ -1950,15 +1911,12 @@ static const reid__tensor *reid__weights_find(const reid__weights *w, const char
 
 /* --- values --- */
 
-/* Exact: FP32 has room for every half, denormals included. */
+/* Exact: FP32 has room for every half, denormals included, which are multiples of 2^-24: the last place of 2^-14. */
 static uint32_t reid__half_bits(uint32_t half) {
-    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = half & 0x3ff;
-    if (exponent == 31) return sign | 0x7f800000 | fraction << 13;
-    if (exponent == 0) {
-        if (fraction == 0) return sign;
-        for (exponent = 1; !(fraction & 0x400); exponent--) fraction <<= 1; /* wraps below 0; adding 112 undoes it */
-    }
-    return sign | (exponent + 112) << 23 | (fraction & 0x3ff) << 13;
+    uint32_t sign = (half & 0x8000) << 16, exponent = half >> 10 & 31, fraction = (half & 0x3ff) << 13;
+    if (exponent == 31) return sign | 0x7f800000 | fraction;
+    if (exponent > 0) return sign | (exponent + 112) << 23 | fraction;
+    return sign | (reid__bits(reid__float(0x38800000 | fraction) - reid__float(0x38800000)) & 0x7fffffff);
 }
 
 /* One F32, BF16, F16 or F64 as the bits of an FP32; a double is rounded to nearest even. */
@@ -2107,9 +2065,8 @@ REID__FORMAT(2, 3) static void reid__print_digest(reid__digest *d, const char *f
    Resizing gives Pillow's pixels bit for bit. The formulas are those of its src/libImaging/Resample.c (8 bits a
    channel, x86-64): every output pixel is a weighted mean of a window of source pixels, first along rows, then along
    columns, rounded to 8 bits after each of the two. Weights are computed in double, then fixed to 22 fractional bits;
-   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later take columns first
-   where the height shrinks much more than the width; we keep the order of all versions before, which trained the
-   checkpoints.
+   what follows is integer sums, equal in any order and any split into bands. Pillow 12.2 and later may take columns
+   first; we keep the order of all versions before, which trained the checkpoints.
 
    The geometry is torchvision's Resize and CenterCrop (torchvision/transforms/functional.py).
    ------------------------------------------------------------------------------------------------------------------ */
@@ -2320,9 +2277,8 @@ typedef struct reid__prep {
     reid__lines lines;  /* what sums lines of pixels up */
 } reid__prep;
 
-/* The product rounded to double. A compiler may fuse a multiplication with the addition that follows (GCC does so by
-   default where there is an FMA instruction), which rounds once instead of twice and so gives other bits; the volatile
-   store forbids it. Products by powers of two are exact and need no such care. */
+/* The product rounded to double: without the volatile store a compiler may fuse it with the addition that follows, as
+   GCC does by default, which rounds once instead of twice. Products by powers of two are exact and need no care. */
 static double reid__product(double a, double b) {
     volatile double rounded = a * b;
     return rounded;
@@ -3138,13 +3094,13 @@ static int reid__winograd_tiles(const reid__op *op) { return reid__ceil_div(op->
 /* Winograd's F(4x4, 3x3) takes 36 multiplications for 16 pixels instead of 144, and weights that are twice as large, as
    they are kept half transformed. It pays where at least half of the multiplications are saved, in spite of tiles that
    stand over the edge, and where one image has tiles enough to be worth the weights, which are read anew for every
-   batch: measured with 64 to 512 channels. The batch itself has no say, for it must not change the bits. */
+   batch: measured with 64 to 512 channels, in whole panels. The batch has no say, for it must not change the bits. */
 static int reid__winograd_pays(const reid__plan *p, const reid__op *op) {
     int tiles = reid__winograd_tiles(op);
     if (op->kind != REID__CONV || op->kh != 3 || op->kw != 3 || op->stride != 1) return 0;
     if (op->residual != REID__NONE || op->scale != REID__NONE || p->buffers[op->in].c == 3) return 0;
-    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && tiles >= REID__TILES &&
-           8 * tiles <= op->oh * op->ow;
+    return reid__min(op->ic, op->oc) >= 64 && reid__max(op->ic, op->oc) <= 512 && op->oc % (2 * REID__LANES) == 0 &&
+           tiles >= REID__TILES && 8 * tiles <= op->oh * op->ow;
 }
 
 /* Whether nothing but the next operation, a depthwise one, reads what this convolution makes. */
@@ -3532,8 +3488,7 @@ typedef struct reid__tile {
     uintptr_t ahead;           /* the address of what is wanted next; a number, as it may pass an array's end */
     int fetch_divisor;         /* for each byte that the tile reads of b it fetches 1 / fetch_divisor bytes */
     int panel_stays;           /* 1: it fetches nothing, as the block before has left the next panel in the cache */
-    ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to those that the next block will write, and from
-                                  its residual to that of the next block */
+    ptrdiff_t next_out;        /* not 0: bytes from a pixel's outputs to the next block's, and between residuals */
     ptrdiff_t next_piece;      /* bytes that each pixel fetches there */
 
     int *in_use;               /* whether this thread's AMX registers are set up */
@@ -3568,9 +3523,9 @@ typedef struct reid__gemm {
 /* Some of Winograd's tiles times one panel, in three points of a row of six: the first three, or the last three. */
 typedef struct reid__points {
     const float *in;      /* [c / W][3][REID__TILES][W], transformed; W: a vector's floats */
-    const float *weights; /* [c][3][width]: filters that are transformed from row to row, but not within rows ... */
-    float *out;           /* [rows][REID__POINTS][width], at the first point */
-    int c, width;
+    const float *weights; /* [c][3][nr]: filters that are transformed from row to row, but not within rows ... */
+    float *out;           /* [rows][REID__POINTS][nr], at the first point */
+    int c;
     int last;             /* 1: the last three */
     int made;             /* 1: ... but within rows, too, by winograd_make: the three points */
     uintptr_t ahead;      /* the address of weights of the next row of points; it may pass an array's end */
@@ -3588,7 +3543,6 @@ static ptrdiff_t reid__three_points(int c) { return 3 * REID__TILES * (ptrdiff_t
 #define REID__FEW_TILES 6 /* up to so many tiles of a panel fetch the next one into L1; more of them fetch it into L2 */
 #define REID__DOTS_AHEAD 1024 /* floats from those in use to those that are fetched, for inner products */
 
-/* What an instruction set provides; all of it is written once, in >>kernels. */
 typedef struct reid__kernels {
     char name[16];
     int nr;                                 /* columns of a panel */
@@ -3604,12 +3558,12 @@ typedef struct reid__kernels {
     void (*squeeze)(const reid__op *op, int c, const float *sums, const float *weights, float *scratch, float *out);
     void (*scale)(const void *in, const float *factors, void *out, int c);
     void (*scale_rows)(const float *in, const float *factors, int rows, int width, float *out);
-    void (*winograd_filters)(const float *filters, int ic, int width, float *out);
+    void (*winograd_filters)(const float *filters, int ic, float *out);
     void (*winograd_in)(const float *const *in, int c, int tile, float *out);
-    void (*winograd_make)(const float *weights, int c, int width, float *out); /* or NULL */
+    void (*winograd_make)(const float *weights, int c, float *out); /* or NULL */
     void (*winograd_product)(const reid__points *t, int rows);
-    void (*winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row, ptrdiff_t pixel,
-                         int rows, int columns, reid__act act);
+    void (*winograd_out)(const float *in, const float *bias, float *out, ptrdiff_t row, ptrdiff_t pixel, int rows,
+                         int columns, reid__act act);
     reid__lines lines;
     void (*widen)(const uint16_t *in, float *out, size_t count);
     void (*dots)(const float *row, int dim, const float *queries, int n, float *out);
@@ -3706,14 +3660,13 @@ static uint16_t reid__to_half(float x) {
        REID__IN_REGISTER     all       keeps a vector in a register
        REID__CLAMP           all       x cut off at -limit and limit; a NaN stays one
        REID__HALVES          all       a vector of floats from half precision
-       REID__EXP2_EIGHTHS    scalar    2^t for eighths; vectors have it from REID__LOOKUP
+       REID__EXP2_EIGHTHS    all       2^t for eighths
        REID__ILOAD, ISTORE, LOOKUP, OCTETS, IBLOCKS, IREPEAT, ISPREAD, ROUND, TRIPLES
                              vectors   integer loads, stores and shuffles, most of them for resizing
        REID__BF16 or INT8    narrow    which of the two it is; neither: FP32
        REID__T, GET, PUT     bf16      the type of an activation in memory, and a vector of them from there and back
-       REID__ELEMENT, STEP   bf16      its reid__element, and how many a multiply-add takes of an input channel
-       REID__INPUT, DOT      narrow    a word of inputs in every lane, and its products with a vector of words, added up
-                                       (NEON has an INPUT of its own)
+       REID__STEP            bf16      how many inputs of a pixel a multiply-add of tile takes
+       REID__INPUT, DOT      narrow    a word of inputs in every lane (NEON too), its products with words, added up
        REID__DOT_INT16       INT8      the same of two INT16 in a word
        REID__QUOTIENT        bf16      a / b
        REID__AMX, AMX_DOT    narrow    where AMX has it: the name of that table, and the same product of tiles
@@ -3773,6 +3726,9 @@ REID__INLINE int32_t reid__scalar_cvtepi8_epi32(uint8_t x) { return (int8_t)x; }
 #endif
 
 #if defined(REID__VECTORS) || defined(REID__NEON)
+#undef REID__EXP2_EIGHTHS
+#define REID__EXP2_EIGHTHS(t)                                                                                          \
+    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 /* Of four words of a picture's bytes the first three bytes each, and nothing. */
 static const uint8_t reid__three_of_four[16] = {0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 255, 255, 255, 255};
 #endif
@@ -3894,7 +3850,6 @@ REID__TARGET_END
 #define REID__WIDENED(halves) _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16))
 #define REID__GET(p) REID__WIDENED(_mm256_loadu_si256((const __m256i *)(const void *)(p)))
 #define REID__PUT(p, v) _mm256_storeu_si256((__m256i *)(void *)(p), (__m256i)_mm512_cvtneps_pbh(v))
-#define REID__ELEMENT REID__ELEMENT_BF16
 #define REID__STEP 2
 #define REID__INPUT(p) _mm512_castsi512_ps(_mm512_set1_epi32(reid__group(p)))
 #define REID__DOT(a, b, c) _mm512_dpbf16_ps(c, (__m512bh)(a), (__m512bh)(b))
@@ -3954,8 +3909,7 @@ REID__INLINE int32x4_t reid__neon_madd_epi16(int32x4_t a, int32x4_t b) {
     int16x8_t x = vreinterpretq_s16_s32(a), y = vreinterpretq_s16_s32(b);
     return vpaddq_s32(vmull_s16(vget_low_s16(x), vget_low_s16(y)), vmull_high_s16(x, y));
 }
-/* Multiply-adds take it from the one lane that is loaded. In their order: gcc would load all of a tile's inputs first,
-   and spill. */
+/* Multiply-adds take it from the one lane that is loaded, in their order: gcc would load all first, and spill. */
 REID__INLINE float32x4_t reid__neon_input(const float *p) {
     float x = *p;
     __asm__ volatile("" : "+w"(x));
@@ -4251,7 +4205,7 @@ static reid_result reid__pack_matrix(const reid__loader *l, const reid__op *op, 
         if (op->winograd) {
             float *panel = l->rows + (size_t)columns * k;
             reid__pack_panel(panel, width, l->rows, columns, ic, taps, factors ? factors + at : NULL);
-            l->kernels->winograd_filters(panel, ic, width, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
+            l->kernels->winograd_filters(panel, ic, packed + (size_t)at * (size_t)(ic * reid__taps(op)));
         } else if (reid__is_narrow(op)) {
             reid__pack_narrow(packed + (size_t)at * reid__narrow_depth(op, stem), width, l->rows, columns, ic, taps,
                               stem ? op->kw : 1, op->element,
@@ -4273,8 +4227,7 @@ static reid_result reid__fetch_vector(const reid__loader *l, const reid__op *op,
     return r;
 }
 
-/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double.
-   wants[0 … 3] are gamma, beta, mean, var. */
+/* Batch norm is y = (x - mean) * gamma / sqrt(var + eps) + beta: a factor for the weights and a bias, in double. */
 static reid_result reid__fold_batch_norm(const reid__loader *l, const reid__op *op, const reid__want *wants,
                                          float *bias, uint64_t (*digests)[2], reid_error *e) {
     int n = op->oc;
@@ -4384,8 +4337,7 @@ static void reid__loader_sizes(const reid__plan *p, int nr, size_t *rows, size_t
    is computed by >>winograd instead; >>depthwise has the other kind of convolution.
 
    Every output is one chain of multiply-adds in the order bias, k = 0 … K-1, whatever the tile, batch or thread: that
-   is why the bits depend on none of them. (A product of Winograd's begins without the bias.) AVX2, AVX-512 and NEON
-   use the same chain and give the same bits; scalar code has no fused multiply-add and differs in the last place.
+   is why the bits depend on none of them. (A product of Winograd's begins without the bias.)
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__BLOCK_FLOATS 131072 /* inputs of a block of pixels: 512 KiB stay in L2 while panels pass by */
 #define REID__BLOCK_POINTERS 4096
@@ -4405,8 +4357,7 @@ static int reid__scales_inputs(const reid__op *op) { return op->scale != REID__N
 
 /* Floats from one scaled pixel to the next. AMX reads whole steps of its channels: the last one ends in zeros. */
 static size_t reid__scaled_floats(const reid__op *op, int c) {
-    int narrow = reid__is_narrow(op);
-    return (size_t)(narrow ? reid__pad_run(c, op->element) / reid__per_word(op->element) : c);
+    return (size_t)(reid__pad_run(c, op->element) / reid__per_word(op->element));
 }
 
 /* What one thread needs for itself, carved out of the lane's memory. */
@@ -4595,8 +4546,7 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
    computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
    pixels. That reads an input once where gathering copies it for every window that it is in.
 
-   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
-   image, and the last window's. */
+   The outputs whose copies fit in a block, less two lines at its ends, one in vain an image, and the last window's. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -4703,13 +4653,6 @@ static int reid__inputs(const reid__job *j, ptrdiff_t m, int count, reid__thread
     return count;
 }
 
-/* Pixels among `rows` rows of a tile. */
-static int reid__tile_pixels(const reid__tile *t, int rows) {
-    int pixels = 0;
-    for (int r = 0, x = t->x; r < rows;) pixels += reid__next_run(t, rows, &r, &x);
-    return pixels;
-}
-
 /* Computes `count` rows, from where t stands, times a panel of `bytes` bytes. Tiles have equal heights, give or take a
    row; AMX's are full, for fewer rows would take as long. Each fetches its share of the `size` bytes at `next`. */
 static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, size_t bytes, const void *next,
@@ -4719,9 +4662,9 @@ static void reid__tile_rows(const reid__gemm *gemm, reid__tile *t, int count, si
     t->ahead = (uintptr_t)next;
     t->fetch_divisor = t->panel_stays || !share ? INT_MAX : reid__max(1, (int)(bytes / share));
     for (; tiles > 0; tiles--) {
-        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles);
+        int height = gemm->gather ? reid__min(count, gemm->mr) : reid__ceil_div(count, tiles), pixels = 0;
         gemm->tile(t, height);
-        int pixels = t->grid ? reid__tile_pixels(t, height) : height;
+        for (int r = 0, x = t->x; r < height;) pixels += reid__next_run(t, height, &r, &x);
         t->ahead += share;
         if (t->matrix) t->matrix += height * t->row;
         else t->a += (ptrdiff_t)height * t->taps;
@@ -4751,12 +4694,6 @@ static size_t reid__panel_weights(const reid__job *j, int panel, reid__tile *t) 
     return floats * sizeof *t->b;
 }
 
-/* One panel of output channels for `count` rows. t: reid__inputs, out, residual and their strides. */
-static void reid__conv_panel(const reid__job *j, int count, int panel, reid__tile *t) {
-    size_t bytes = reid__panel_weights(j, panel, t);
-    reid__tile_rows(reid__gemm_of(j), t, count, bytes, (const void *)t->ahead, bytes);
-}
-
 /* All panels [from, to) for one block of `rows` rows, whose first pixel is m. */
 static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const reid__tile *inputs, int from, int to) {
     const reid__op *op = j->op;
@@ -4775,7 +4712,8 @@ static void reid__conv_block(const reid__job *j, ptrdiff_t m, int rows, const re
             t.residual_signed = residual->is_signed;
             if (op->element == REID__ELEMENT_INT8) t.residual_scale = reid__residual_scale(j->net->plan->buffers, op);
         }
-        reid__conv_panel(j, rows, panel, &t);
+        size_t bytes = reid__panel_weights(j, panel, &t);
+        reid__tile_rows(reid__gemm_of(j), &t, rows, bytes, (const void *)t.ahead, bytes);
     }
 }
 
@@ -4845,10 +4783,9 @@ static int reid__part_count(const reid__job *j) {
 #define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
 #define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
 
-/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It takes the grid of parts that would be
-   done first if every member did the same number of them. Where pixels are cut, members find most of their inputs in
-   their own cache; where panels are cut, each weight is read only once. Half as many parts are taken only if that saves
-   a twentieth of the time, and of grids that take equally long the one with fewer parts of N is taken. */
+/* Cuts M pixels (or Winograd's tiles) times N panels into parts: by the grid that would be done first if every member
+   did as many. Where pixels are cut, members find most of their inputs in their own cache; where panels are cut, each
+   weight is read only once. Half as many parts have to save a twentieth of the time; of equals, fewer parts of N do. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
@@ -4937,8 +4874,7 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
 }
 
 /* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. There is no product for a compiler to contract:
-   the bits are the same everywhere. */
+   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. No product to contract: equal bits everywhere. */
 static float reid__tanh(float x) {
     double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays one */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
@@ -5095,8 +5031,7 @@ typedef struct reid__call {
 /* >>public: rows first ... first + n - 1 of a call are there. clipped: (n), outputs that INT8 has cut off, or NULL. */
 static reid_result reid__take_rows(const reid__call *call, const uint32_t *clipped, int first, int n);
 
-/* n images, a batch at most, to their embeddings, not normalised yet: out (n, dim). both: the average with the mirrored
-   images. */
+/* n images, a batch at most, to their embeddings (n, dim), not normalised yet; `both`: averaged with mirrored ones. */
 static void reid__run(const reid__net *net, reid__lane *lane, const reid_image *images, int n, int both, float *out) {
     const reid__plan *p = net->plan;
     reid__job j = reid__job_init(net, lane);
@@ -5152,27 +5087,28 @@ static void reid__winograd_inputs(const reid__job *j, ptrdiff_t first, int count
     }
 }
 
-/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][width]. Weights
-   of a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. With
+/* The products of `count` tiles and one panel, from column `column` on: products [count][REID__POINTS][nr]. Weights of
+   a row of points are read in two passes for each group of tiles, which fetch a share of the next row's each. With
    AVX2, whose registers are too few to make them on the way, they are made once for all groups, behind `products`. */
-static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, int width,
-                                    float *products) {
+static void reid__winograd_products(const reid__job *j, int count, const float *inputs, int column, float *products) {
     const reid__op *op = j->op;
-    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * width;
+    const reid__kernels *k = j->net->kernels;
+    const int nr = k->nr, groups = reid__ceil_div(count, REID__TILES);
+    const ptrdiff_t three = reid__three_points(j->net->plan->buffers[op->in].c), floats = 3 * (ptrdiff_t)op->ic * nr;
     const float *weights = j->net->weights + op->weight + (ptrdiff_t)column * op->ic * reid__taps(op);
-    float *made = products + (ptrdiff_t)count * REID__POINTS * width;
-    int groups = reid__ceil_div(count, REID__TILES), left = 0, share = reid__ceil_div(3 * width / 16, 2 * groups);
+    float *made = products + (ptrdiff_t)count * REID__POINTS * nr;
+    int left = 0, share = reid__ceil_div(3 * nr / 16, 2 * groups);
     reid__points t;
     memset(&t, 0, sizeof t);
-    t.c = op->ic, t.width = width, t.made = j->net->kernels->winograd_make && groups >= REID__MADE_GROUPS;
+    t.c = op->ic, t.made = k->winograd_make && groups >= REID__MADE_GROUPS;
     for (int p = 0; p < REID__POINTS; p += 3) {
         t.last = p % 6 == 3;
-        if (!t.last) t.ahead = (uintptr_t)(weights + floats), left = 3 * width / 16;
-        if (!t.last && t.made) j->net->kernels->winograd_make(weights, op->ic, width, made);
+        if (!t.last) t.ahead = (uintptr_t)(weights + floats), left = 3 * nr / 16;
+        if (!t.last && t.made) k->winograd_make(weights, op->ic, made);
         t.weights = t.made ? made + (t.last ? floats : 0) : weights;
         for (int g = 0; g < groups; g++) {
             t.in = inputs + (g * (REID__POINTS / 3) + p / 3) * three;
-            t.out = products + (g * REID__TILES * REID__POINTS + p) * width;
+            t.out = products + (g * REID__TILES * REID__POINTS + p) * nr;
             t.lines = reid__min(share, left), left -= t.lines;
             j->net->kernels->winograd_product(&t, reid__min(REID__TILES, count - g * REID__TILES));
             t.ahead += (uintptr_t)(64 * t.lines * op->ic);
@@ -5186,14 +5122,14 @@ static void reid__winograd_panel(const reid__job *j, ptrdiff_t first, int count,
                                  int panel) {
     const reid__op *op = j->op;
     const reid__kernels *k = j->net->kernels;
-    int column = panel * k->nr, width = reid__min(k->nr, reid__padded(op->oc) - column);
+    int column = panel * k->nr;
     ptrdiff_t pixel = j->net->plan->buffers[op->out].c, row = pixel * op->ow;
-    reid__winograd_products(j, count, inputs, column, width, products);
+    reid__winograd_products(j, count, inputs, column, products);
     reid__spot s = reid__spot_of(op, first);
     for (int r = 0; r < count; r++, reid__spot_next(op, &s)) {
         float *out = reid__at(j, op->out, s.image) + s.y * row + s.x * pixel + op->channel + column;
-        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * width, j->net->weights + op->bias + column, width, out,
-                        row, pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
+        k->winograd_out(products + (ptrdiff_t)r * REID__POINTS * k->nr, j->net->weights + op->bias + column, out, row,
+                        pixel, reid__min(4, op->oh - s.y), reid__min(4, op->ow - s.x), op->act);
     }
 }
 
@@ -5298,8 +5234,7 @@ static float *reid__ring_line(const reid__job *j, float *ring, int y) {
 }
 
 /* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
-   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
-   most of many at once are lost. */
+   Each time asks for some lines of the next panel's weights, in turn with what comes later; of many, most are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
@@ -5362,8 +5297,7 @@ static void reid__depthwise_part(const reid__job *j, const reid__part *p) {
     }
 }
 
-/* Cuts output rows times panels for the team: the grid with the least work in its largest part. Where rows are cut, the
-   input rows that both sides see are computed twice. */
+/* Cuts output rows times panels so that the largest part has least work; at a cut, input rows are computed twice. */
 static void reid__depthwise_grid(reid__job *j) {
     const reid__op *op = j->op;
     int panels = reid__ceil_div(j->net->plan->buffers[op->out].c, j->net->kernels->nr), best = 0;
@@ -5383,28 +5317,28 @@ static void reid__depthwise_grid(reid__job *j) {
    >>kernels
    Included once per instruction set from >>isa. REID__V is a vector of REID__W floats; c is always a padded channel
    count, a multiple of REID__LANES, and weights and biases are zero in the padding, so no kernel has a remainder loop.
-   REID__T is the type of activations in memory; GET and PUT take a vector of them from there and back. SUM is what a
-   tile adds up.
    ------------------------------------------------------------------------------------------------------------------ */
 #define REID__PANEL (REID__NV * REID__W) /* columns */
 #define REID__MAKES (REID__POINT_VECTORS == 1)
+#define REID__ELEMENT (REID__STEP == 1 ? REID__ELEMENT_FP32 : REID__STEP == 2 ? REID__ELEMENT_BF16 : REID__ELEMENT_INT8)
 #ifdef REID__INT8
 #define REID__T uint8_t
 #define REID__GET(p) REID__BYTES(p)
-#define REID__ELEMENT REID__ELEMENT_INT8
 #define REID__STEP 4
-#define REID__SUM REID__I
+#define REID__SUM REID__I /* what a tile adds up */
 #define REID__START(p) REID__OF(set1_epi32)(0)
 #define REID__WEIGHTS(p) REID__ILOAD(p)
 #define REID__INPUT(p) REID__OF(set1_epi32)(reid__group(p))
 #define REID__FLOATS(i) REID__OF(cvtepi32_ps)(i)
 #define REID__ADD(a, b, c) (int16 ? REID__DOT_INT16(a, b, c) : REID__DOT(a, b, c))
 #define REID__OWN(name) NULL /* what INT8's networks do not need */
+#define REID__OF_INT8(name) REID__F(name)
 #define REID__BYTES(p) REID__FLOATS(REID__OF(cvtepu8_epi32)(REID__OCTETS(p)))
 #define REID__SIGNED(p) REID__FLOATS(REID__OF(cvtepi8_epi32)(REID__OCTETS(p)))
 #else
 #define REID__ADD(a, b, c) ((void)int16, REID__DOT(a, b, c))
 #define REID__OWN(name) REID__F(name)
+#define REID__OF_INT8(name) NULL
 #define REID__SUM REID__V
 #define REID__START(p) REID__LOAD(p)
 #define REID__WEIGHTS(p) REID__LOAD(p)
@@ -5412,17 +5346,12 @@ static void reid__depthwise_grid(reid__job *j) {
 #define REID__T float
 #define REID__GET(p) REID__LOAD(p)
 #define REID__PUT(p, v) REID__STORE(p, v)
-#define REID__ELEMENT REID__ELEMENT_FP32
-#define REID__STEP 1 /* inputs of a pixel that a multiply-add of tile takes */
+#define REID__STEP 1
 #ifndef REID__INPUT
 #define REID__INPUT(p) REID__SET1(*(p))
 #endif
 #define REID__DOT(a, b, c) REID__FMA(a, b, c)
 #define REID__QUOTIENT(a, b) ((a) / (b))
-#endif
-#if REID__W > 1
-#define REID__EXP2_EIGHTHS(t)                                                                                          \
-    (REID__V)REID__OF(add_epi32)(REID__LOOKUP(reid__eighths, (REID__I)(t)), REID__OF(slli_epi32)((REID__I)(t), 20))
 #endif
 #endif
 
@@ -5537,8 +5466,7 @@ REID__INLINE void REID__F(tile)(const reid__tile *t, const int mr, const int nv,
     }
 }
 #else
-    if (t->residual)
-        REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
+    if (t->residual) REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] += REID__F(residual)(t, r, j * REID__W);
     if (t->act == REID__SILU)
         REID__EACH(r, mr) REID__EACH(j, nv) acc[r][j] = REID__F(over_sigmoid)(acc[r][j], acc[r][j]);
     else if (t->act == REID__RELU)
@@ -5606,11 +5534,11 @@ REID__INLINE void REID__F(depthwise_row)(const reid__op *op, ptrdiff_t c, const 
     REID__EACH(v, nv) REID__STORE(sums + v * REID__W, sum[v]);
 }
 
-/* The same of all vectors of a panel, or one after the other in the half of one; and in NEON, where gcc would spill. */
+/* The same of a panel's vectors, or one by one: in half panels, of vectors of 16, and in NEON, where gcc spills. */
 REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int width, const float *const *rows,
                                           const float *weight, const float *bias, REID__T *out, float *sums,
                                           const int k, const int stride) {
-    if (width == REID__PANEL && REID__W != 4)
+    if (REID__W == REID__LANES ? width == REID__PANEL : REID__W != 4)
         REID__F(depthwise_row)(op, c, rows, 0, weight, bias, out, sums, REID__NV, k, stride);
     else
         for (int v = 0; v < width; v += REID__W)
@@ -5618,8 +5546,7 @@ REID__INLINE void REID__F(depthwise_rows)(const reid__op *op, ptrdiff_t c, int w
 }
 
 /* One output row of `width` channels: rows[kh], each (pixels, REID__PANEL) FP32 and border included, -> out (ow, c),
-   and sums (width): of this row, left to right. Weights are (kh, kw, c), 3x3 or 5x5, strides 1 or 2: there are no
-   others in reid__efficientnet. */
+   and sums (width), left to right. Weights are (kh, kw, c); reid__efficientnet has 3x3 and 5x5, strides 1 and 2. */
 static void REID__F(depthwise)(const reid__op *op, int c, int width, const float *const *rows, const float *weight,
                                const float *bias, void *out, float *sums) {
 #define REID__ROW(k, stride) REID__F(depthwise_rows)(op, c, width, rows, weight, bias, (REID__T *)out, sums, k, stride)
@@ -5742,8 +5669,7 @@ static void REID__F(squeeze)(const reid__op *op, int c, const float *sums, const
     }
 }
 
-/* G g on one axis: a filter of three to six points, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1): winograd_outputs
-   has 24 times these. */
+/* G g on one axis, but for factors (1/4, -1/6, -1/6, 1/24, 1/24, 1), of which winograd_outputs has 24 times each. */
 REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     REID__V even = g[0] + g[2], wide = REID__FMA(REID__SET1(4.0f), g[2], g[0]), twice = g[1] + g[1];
     u[0] = g[0];
@@ -5754,25 +5680,25 @@ REID__INLINE void REID__F(winograd_taps)(const REID__V g[3], REID__V u[6]) {
     u[5] = g[2];
 }
 
-/* G g for a panel of filters, [9][ic][width], to [6][ic][3][width]: their columns are transformed. winograd_three does
+/* G g for a panel of filters, [9][ic][nr], to [6][ic][3][nr]: their columns are transformed. winograd_three does
    the same with rows, which costs it less than to read twice as much. */
-static void REID__F(winograd_filters)(const float *filters, int ic, int width, float *out) {
-    const ptrdiff_t count = (ptrdiff_t)ic * width;
+static void REID__F(winograd_filters)(const float *filters, int ic, float *out) {
+    const ptrdiff_t count = (ptrdiff_t)ic * REID__PANEL;
     for (ptrdiff_t at = 0; at < count; at += REID__W)
         for (int x = 0; x < 3; x++) {
             REID__V g[3], u[6];
             REID__EACH(y, 3) g[y] = REID__LOAD(filters + (3 * y + x) * count + at);
             REID__F(winograd_taps)(g, u);
-            float *to = out + (at / width * 3 + x) * width + at % width;
+            float *to = out + (at / REID__PANEL * 3 + x) * REID__PANEL + at % REID__PANEL;
             REID__EACH(y, 6) REID__STORE(to + 3 * y * count, u[y]);
         }
 }
 
 /* The products of `rows` tiles and nv vectors of channels in three points: weights made in registers of three each. */
-REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int nv, const int last) {
+REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const int rows, const int last) {
     REID__V sum[3][REID__TILES][REID__POINT_VECTORS];
     const float *in = t->in, *w = t->weights + at;
-    const int width = t->width, lines = t->lines;
+    const int nv = REID__POINT_VECTORS, width = REID__PANEL, lines = t->lines;
     uintptr_t ahead = t->ahead;
     REID__EACH(p, 3) REID__EACH(r, rows) REID__EACH(j, nv) sum[p][r][j] = REID__SET1(0.0f);
     for (int k = 0; k < t->c; in += (3 * REID__TILES - 1) * REID__W)
@@ -5793,14 +5719,14 @@ REID__INLINE void REID__F(winograd_three)(const reid__points *t, int at, const i
         REID__STORE(t->out + (r * REID__POINTS + p) * width + at + j * REID__W, sum[p][r][j]);
 }
 
-/* The weights of a row of points, [2][c][3][width], for winograd_made. */
-static void REID__F(winograd_make)(const float *w, int c, int width, float *out) {
-    for (int k = 0; k < c; k++, w += 3 * width, out += 3 * width)
-        for (int at = 0; at < width; at += REID__W) {
+/* The weights of a row of points, [2][c][3][nr], for winograd_made. */
+static void REID__F(winograd_make)(const float *w, int c, float *out) {
+    for (int k = 0; k < c; k++, w += 3 * REID__PANEL, out += 3 * REID__PANEL)
+        for (int at = 0; at < REID__PANEL; at += REID__W) {
             REID__V g[3], u[6];
-            REID__EACH(x, 3) g[x] = REID__LOAD(w + x * width + at);
+            REID__EACH(x, 3) g[x] = REID__LOAD(w + x * REID__PANEL + at);
             REID__F(winograd_taps)(g, u);
-            REID__EACH(p, 6) REID__STORE(out + (ptrdiff_t)(p / 3 * c * 3 + p % 3) * width + at, u[p]);
+            REID__EACH(p, 6) REID__STORE(out + (ptrdiff_t)(p / 3 * c * 3 + p % 3) * REID__PANEL + at, u[p]);
         }
 }
 
@@ -5869,13 +5795,13 @@ static void REID__F(winograd_in)(const float *const *in, int c, int tile, float 
     }
 }
 
-/* A' m A and the bias: the points of `width` channels to the pixels of a tile that lie in the image. 576 is 24 * 24. */
-static void REID__F(winograd_out)(const float *in, const float *bias, int width, float *out, ptrdiff_t row,
-                                  ptrdiff_t pixel, int rows, int columns, reid__act act) {
-    for (int at = 0; at < width; at += REID__W) {
+/* A' m A and the bias: the points of a panel's channels to a tile's pixels that lie in the image. 576 is 24 * 24. */
+static void REID__F(winograd_out)(const float *in, const float *bias, float *out, ptrdiff_t row, ptrdiff_t pixel,
+                                  int rows, int columns, reid__act act) {
+    for (int at = 0; at < REID__PANEL; at += REID__W) {
         REID__V m[6], column[4], y[4][6];
         REID__EACH(j, 6) {
-            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * width + at);
+            REID__EACH(i, 6) m[i] = REID__LOAD(in + (i * 6 + j) * REID__PANEL + at);
             REID__F(winograd_outputs)(m, column);
             REID__EACH(i, 4) y[i][j] = column[i];
         }
@@ -5985,12 +5911,10 @@ REID__INLINE void REID__F(dots_of)(const float *row, int dim, const float *queri
 
 /* n: 1 to 4. */
 static void REID__F(dots)(const float *row, int dim, const float *queries, int n, float *out) {
-    switch (n) {
-    case 1: REID__F(dots_of)(row, dim, queries, out, 1); break;
-    case 2: REID__F(dots_of)(row, dim, queries, out, 2); break;
-    case 3: REID__F(dots_of)(row, dim, queries, out, 3); break;
-    default: REID__F(dots_of)(row, dim, queries, out, 4); break;
-    }
+    if (n == 1) REID__F(dots_of)(row, dim, queries, out, 1);
+    else if (n == 2) REID__F(dots_of)(row, dim, queries, out, 2);
+    else if (n == 3) REID__F(dots_of)(row, dim, queries, out, 3);
+    else REID__F(dots_of)(row, dim, queries, out, 4);
 }
 
 /* The largest value of each column of in (rows, width), and of each row, if lines is not NULL. */
@@ -6024,17 +5948,13 @@ REID__ROWS(REID__DEFINE_TILE)
 #if REID__STEP == 1
 #define REID__THREE_POINTS(rows)                                                                                       \
     static void REID__F(winograd_##rows)(const reid__points *t) {                                                      \
-        const int half = REID__W == REID__LANES && t->width < REID__PANEL;                                             \
-        const int nv = half ? REID__POINT_VECTORS / 2 : REID__POINT_VECTORS;                                           \
         if (REID__MAKES && t->made) {                                                                                  \
             REID__F(winograd_made)(t, rows);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
-        for (int at = 0; at < t->width; at += nv * REID__W) {                                                          \
-            if (half && t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 1);                     \
-            else if (half) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS / 2, 0);                           \
-            else if (t->last) REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 1);                            \
-            else REID__F(winograd_three)(t, at, rows, REID__POINT_VECTORS, 0);                                         \
+        for (int at = 0; at < REID__PANEL; at += REID__POINT_VECTORS * REID__W) {                                      \
+            if (t->last) REID__F(winograd_three)(t, at, rows, 1);                                                      \
+            else REID__F(winograd_three)(t, at, rows, 0);                                                              \
         }                                                                                                              \
     }
 REID__THREE_POINTS(1) REID__THREE_POINTS(2) REID__THREE_POINTS(3) REID__THREE_POINTS(4)
@@ -6252,17 +6172,13 @@ static void REID__F(amx_gather)(const void *const *a, int rows, int taps, int kc
 #define REID__TABLE(table, name, store, ...)                                                                           \
     static const reid__kernels table = {                                                                               \
         REID__STRING(name), /* nr */ REID__PANEL, /* element */ REID__ELEMENT,                                         \
-        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL}, REID__INT16_GEMM, /* narrow */ {__VA_ARGS__},           \
+        /* fp32 */ {REID__MR, REID__FP32_PRODUCT, NULL, NULL},                                                         \
+        /* int16 */ {REID__MR, REID__OF_INT8(int16_product), NULL, NULL}, /* narrow */ {__VA_ARGS__},                  \
         REID__OWN(load), store, REID__OWN(depthwise), REID__F(maxpool), REID__F(pool), REID__SHARED(squeeze),          \
         REID__OWN(scale), REID__SHARED(scale_rows), REID__SHARED(winograd_filters), REID__SHARED(winograd_in),         \
         REID__MAKES ? REID__SHARED(winograd_make) : NULL, REID__SHARED(winograd_product), REID__SHARED(winograd_out),  \
         /* lines */ {REID__SHARED(add_line), REID__SHARED(round_line), REID__SHARED(columns)},                         \
         REID__SHARED(widen), REID__SHARED(dots), REID__SHARED(maxima)}
-#ifdef REID__INT8
-#define REID__INT16_GEMM {REID__MR, REID__F(int16_product), NULL, NULL}
-#else
-#define REID__INT16_GEMM {0, NULL, NULL, NULL}
-#endif
 #if REID__STEP == 1
 REID__TABLE(REID__F(kernels), REID__PASS, NULL, 0, NULL, NULL, NULL);
 #elif defined(REID__AMX)
@@ -6303,7 +6219,7 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__AMX
 #undef REID__AMX_DOT
 #undef REID__FP32_PRODUCT
-#undef REID__INT16_GEMM
+#undef REID__OF_INT8
 #undef REID__OWN
 #undef REID__ADD
 #undef REID__SUM
@@ -6312,13 +6228,11 @@ REID__TABLE(REID__F(kernels), REID__BASE, REID__F(store), REID__MR, REID__F(prod
 #undef REID__T
 #undef REID__GET
 #undef REID__PUT
-#undef REID__ELEMENT
 #undef REID__STEP
 #undef REID__INPUT
 #undef REID__DOT
 #undef REID__DOT_INT16
 #undef REID__QUOTIENT
-#undef REID__EXP2_EIGHTHS
 #endif /* REID__PASS */
 
 #if defined(REID__IMPLEMENTED) && !defined(REID__PASS) && !defined(REID__FINISHED)
@@ -8866,8 +8780,7 @@ static void reid__gpu_close(reid__gpu *g, int forked) {
    The best rows or groups for a query, exactly, by looking at all of them. Scores are first computed in FP32: rows of
    the gallery times a panel of queries, with the tiles of >>cpu, or by plain inner products when there are few queries.
    Their error is below a known bound, so whatever could be among the k best is kept as a candidate; candidates are
-   scored again in double, and only those scores decide. Hence no thread, instruction set or order of work shows in the
-   result.
+   scored again in double, and only those scores decide: no thread, instruction set or order of work shows in them.
 
    A GPU has the rows in half precision and tells the best product of each query with any of 32 rows, a tile. That is
    off by less than a known bound, too; so only tiles that can matter are looked at, the best ones first, by the code
@@ -8975,7 +8888,6 @@ typedef struct reid__hunt {
 /* --- scores ------------------------------------------------------------------------------------------------------- */
 
 static size_t reid__start(const reid__hunt *h, size_t unit) { return h->starts ? h->starts[unit] : unit; }
-
 static size_t reid__row_at(const reid__hunt *h, size_t place) { return h->order ? h->order[place] : place; }
 
 /* A row as floats; `wide` has room for one. */
@@ -9304,8 +9216,7 @@ static void reid__finish_query(const reid__hunt *h, int query, float *wide) {
 
 static void reid__finish_part(void *task, int index) {
     const reid__hunt *h = (const reid__hunt *)task;
-    for (int query = index; query < h->n; query += h->x->threads)
-        reid__finish_query(h, query, h->scans[index].spare);
+    for (int query = index; query < h->n; query += h->x->threads) reid__finish_query(h, query, h->scans[index].spare);
 }
 
 /* --- a search ----------------------------------------------------------------------------------------------------- */
@@ -9387,8 +9298,7 @@ static reid_result reid__check_limit(const reid_index *x, reid_error *e) {
 /* --- a GPU -------------------------------------------------------------------------------------------------------- */
 
 #ifndef REID_NO_CUDA
-/* Rows and queries are multiplied by powers of two, so that the longest is a little shorter than 1: halves of any
-   length. Rows that are halves already stay as they are. */
+/* Queries, and rows that are not halves, are multiplied by powers of two: the longest is a little shorter than 1. */
 typedef struct reid__scout {
     reid__device device;
     void *modules[2], *functions[2];    /* for up to 16 queries, for more */
@@ -9591,8 +9501,7 @@ static reid_result reid__scout_tell(reid__hunt *h, reid_error *e) {
 #define reid__scout_tell(h, e) REID_OK
 #endif
 
-/* Every row gets a list for what it is to the chunks before its own, if that is worth it and takes no more memory than
-   the rows themselves. */
+/* Every row gets a list for what it is to chunks before its own, if that pays and takes no more memory than rows. */
 static reid_result reid__make_mutual(reid_index *x, reid__hunt *h, int n, const float *queries, reid_error *e) {
     size_t rows = x->rows.count, bytes = rows * (h->cap * sizeof(reid__awaited) + sizeof(reid__awaiting));
     int rows_are_queries = queries == x->rows.floats && (size_t)n == rows && !h->starts && !h->scouted;
@@ -9856,8 +9765,7 @@ REID_API reid_result reid_index_create(const reid_desc *desc, const reid_rows *r
    Average linkage without a matrix. The mean cosine of two groups is the product of the sums of their unit rows over
    the product of their sizes. A group that two others became is no nearer to a third than the nearer of them was, so
    two groups that are each other's nearest can be joined whatever else is to come: no order shows but that of ties
-   (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is a similarity of minus infinity, which a mean
-   inherits; that changes nothing of it.
+   (Bruynooghe 1977 calls such a linkage reducible). A cannot_link is minus infinity, which a mean inherits.
 
    >>search finds each group's REID__NEAR nearest ones; they become links in a heap. What is not among them is no nearer
    than the last of them, the group's bound. The best link joins its groups if neither has a higher bound. Otherwise it
@@ -9884,8 +9792,7 @@ typedef struct reid__grouped {
     double bound;                /* of its scores with groups to which no link leads */
 } reid__grouped;
 
-/* Homes a < b of two groups, and their score when there had been `joins` joins. If one has changed since, their score
-   can only be less. */
+/* Homes a < b of two groups, and their score after `joins` joins; if one has changed since, it can only be less now. */
 typedef struct reid__link {
     double score;
     uint32_t a, b, joins;
@@ -9975,8 +9882,7 @@ static void reid__join(reid__grouping *g, uint32_t a, uint32_t b, double score, 
 
 /* --- rounds ------------------------------------------------------------------------------------------------------- */
 
-/* Moves the means of the groups that there are now to the front, in the order of homes, and lists who needs links.
-   Returns how many they are. */
+/* Moves the groups' means to the front, in the order of homes, lists who needs links, and returns how many they are. */
 static uint32_t reid__list_groups(reid__grouping *g) {
     uint32_t asked = g->live = 0;
     for (uint32_t i = 0; i < g->count; i++) {
