@@ -1102,7 +1102,8 @@ static ptrdiff_t reid__pread(int fd, void *to, size_t size, uint64_t at) {
 
 #if defined(REID__VECTORS) && !defined(__clang__)
 /* gcc keeps vectors on a stack that Windows aligns to 16 bytes, and moves them with instructions that fault unless they
-   lie at a multiple of 32 or 64 (its bug 54412). The assembler takes those that do not mind; -flto: see WINDOWS. */
+   lie at a multiple of 32 or 64 (its bug 54412). For the assembler these become the ones that do not mind, at the same
+   speed. With -flto it is another process that assembles, without this text: see WINDOWS. */
 __asm__(".macro vmovaps all:vararg\nvmovups \\all\n.endm\n.macro vmovapd all:vararg\nvmovupd \\all\n.endm\n"
         ".macro vmovdqa all:vararg\nvmovdqu \\all\n.endm\n.macro vmovdqa32 all:vararg\nvmovdqu32 \\all\n.endm\n"
         ".macro vmovdqa64 all:vararg\nvmovdqu64 \\all\n.endm");
@@ -4546,7 +4547,8 @@ static void reid__image_inputs(const reid__job *j, ptrdiff_t m, reid__thread_mem
    computed in vain. A stride of 2 takes four copies, of the even and the odd lines, and in them of the even and the odd
    pixels. That reads an input once where gathering copies it for every window that it is in.
 
-   The outputs whose copies fit in a block, less two lines at its ends, one in vain an image, and the last window's. */
+   These are the outputs whose copies fit in a block, but for two lines that it begins and ends in, one in vain for each
+   image, and the last window's. */
 static int reid__grid_pixels(const reid__op *op, int c) {
     int lines = REID__GATHERED / ((op->ow + 1) * c / reid__per_word(op->element) * op->stride * op->stride);
     return lines > 3 ? op->ow * reid__max((lines - 3) * op->oh / (op->oh + 1) - 2, 0) : 0;
@@ -4783,9 +4785,10 @@ static int reid__part_count(const reid__job *j) {
 #define REID__REMOTE 1.5    /* a tile's inputs of a 1x1 convolution, from another core's cache */
 #define REID__TRANSFORM 0.3 /* to transform a tile of Winograd's inputs */
 
-/* Cuts M pixels (or Winograd's tiles) times N panels into parts: by the grid that would be done first if every member
-   did as many. Where pixels are cut, members find most of their inputs in their own cache; where panels are cut, each
-   weight is read only once. Half as many parts have to save a twentieth of the time; of equals, fewer parts of N do. */
+/* Cuts M pixels (or Winograd's tiles) times N panels into parts for the team. It takes the grid of parts that would be
+   done first if every member did the same number of them. Where pixels are cut, members find most of their inputs in
+   their own cache; where panels are cut, each weight is read only once. Half as many parts are taken only if that saves
+   a twentieth of the time, and of grids that take equally long the one with fewer parts of N is taken. */
 static void reid__conv_grid(reid__job *j) {
     const reid__op *op = j->op;
     int height = op->winograd ? REID__TILES : reid__gemm_of(j)->mr;
@@ -4874,7 +4877,8 @@ static int reid__counts_clipped(const reid__plan *p, const reid__op *op) {
 }
 
 /* tanh by Lambert's continued fraction x / (1 + x^2 / (3 + x^2 / (5 + ...))) (dlmf.nist.gov/4.39), of which 15 terms
-   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. No product to contract: equal bits everywhere. */
+   have a relative error of 2e-11 up to 9.02; beyond it is 1 in FP32. There is no product for a compiler to contract:
+   the bits are the same everywhere. */
 static float reid__tanh(float x) {
     double v = x > 9.02f ? 9.02 : x < -9.02f ? -9.02 : x, square = v * v, part = 31; /* a NaN stays one */
     for (int odd = 29; odd > 0; odd -= 2) part = odd + square / part;
@@ -5234,7 +5238,8 @@ static float *reid__ring_line(const reid__job *j, float *ring, int y) {
 }
 
 /* Computes `lines` lines of a panel's input, of one image, from y on: one in its place, several side by side first.
-   Each time asks for some lines of the next panel's weights, in turn with what comes later; of many, most are lost. */
+   Each time asks for a share of the next panel's weights, or, every other time, of what comes later: a few lines, for
+   most of many at once are lost. */
 static void reid__ring_compute(const reid__job *j, int image, int y, int lines, reid__source *from,
                                reid__thread_memory *s, float *ring) {
     const reid__op *op = j->op;
