@@ -71,14 +71,14 @@
                              with REID_ERR_LEFT_OUT
        REID_NO_QUEUE         leaves out the queue: its functions fail with REID_ERR_LEFT_OUT
 
-       What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler on a busy machine;
-       bytes of code and constants in the object):
+       What leaving out saves, with gcc 12 -O2 for x86-64 (one run each, CPU time of the compiler; bytes of code and
+       constants in the object, as `size` tells them):
 
            left out           seconds     bytes        left out                         seconds     bytes
-           nothing               14.6   655 684        REID_NO_NARROW                       9.3   439 212
-           REID_NO_CUDA          13.0   578 275        REID_NO_VECTORS                      5.5   253 372
-           REID_NO_SEARCH        15.3   622 303        CUDA, search, queue and narrow       7.8   326 269
-           REID_NO_QUEUE         14.4   646 230        all five                             3.3   130 457
+           nothing               15.3   733 301        REID_NO_NARROW                       8.3   426 733
+           REID_NO_CUDA          14.0   655 203        REID_NO_VECTORS                      5.1   262 846
+           REID_NO_SEARCH        14.2   700 038        CUDA, search, queue and narrow       6.0   313 047
+           REID_NO_QUEUE         14.7   723 780        all five                             2.6   136 364
 
    AT RUN TIME
        REID_CPU_ISA=scalar|avx2|avx512|avx512_bf16|amx_bf16|avx512_vnni|amx_int8|neon forces an instruction set
