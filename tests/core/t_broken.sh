@@ -111,7 +111,7 @@ bug 'a residual in its own steps' t_int8 \
     's/t.residual_scale = reid__residual_scale(.*);/t.residual_scale = 1;/' test_definition
 bug 'a shortcut without its sign' t_int8 's/t.residual_signed = residual->is_signed;/;/' test_definition
 bug 'half of a range counts as its end' t_int8 's/>> 7 & eight >> 7 & ones/>> 7 \& ones/' test_beyond
-bug 'an image beyond the ranges keeps its bytes' t_int8 's/if (ctx->again \&\& lane->beyond\[i\])/if (0)/' test_beyond
+bug 'an image beyond the ranges keeps its bytes' t_int8 's/if (ctx->again \&\& clipped\[i\] > most)/if (0)/' test_beyond
 bug 'images beyond the ranges by their place in the batch' t_int8 \
     's/&j->clipped\[j->at + image\]/\&j->clipped[image]/' test_beyond
 bug 'ranges of another network are accepted' t_int8 's/if (strcmp(own, b->ranges_for) == 0)/if (1)/' test_refused
