@@ -141,7 +141,7 @@
                reid__run_op          likewise maxpool (56, 56, 64), layer1 (56, 56, 256), layer2 (28, 28, 512), layer3
                                      (14, 14, 1024), layer4 (7, 7, 2048) and avgpool (1, 1, 2048)
            reid__normalise           divides by the length: 2048 floats of unit length
-         reid__lane_give
+         reid__give
        On a GPU, in FP16, reid_embed is the same but for reid__cpu_embed:
          reid__gpu_embed             takes up to desc.batch images at a time, in turn through two slots, so that one is
                                      filled while the GPU computes the other
@@ -11271,9 +11271,10 @@ static reid__lane *reid__lane_take(reid_ctx *ctx) {
     return lane;
 }
 
-static void reid__lane_give(reid_ctx *ctx, reid__lane *lane) {
+/* A lane, or memory to resize in, is free for who waits. taken: its mark. */
+static void reid__give(reid_ctx *ctx, int *taken) {
     pthread_mutex_lock(&ctx->mutex);
-    lane->busy = 0;
+    *taken = 0;
     pthread_cond_broadcast(&ctx->turn);
     pthread_mutex_unlock(&ctx->mutex);
 }
@@ -11368,7 +11369,7 @@ REID_API reid_result reid_embed_saturated(reid_ctx *ctx, const reid_image *image
         const reid__call call = {ctx, images, n, out, saturated, error};
         reid__lane *lane = reid__lane_take(ctx);
         r = ctx->gpu ? reid__gpu_embed(ctx->gpu, (int)(lane - ctx->lanes), lane, &call) : reid__cpu_embed(&call, lane);
-        reid__lane_give(ctx, lane);
+        reid__give(ctx, &lane->busy);
     }
     if (saturated && n > 0 && r != REID_OK) memset(saturated, 0, (size_t)n);
     if (r != REID_OK && ctx && out && n > 0) memset(out, 0, (size_t)n * (size_t)ctx->plan->dim * sizeof *out);
@@ -11401,13 +11402,6 @@ static reid__thread_memory *reid__memory_take(reid_ctx *ctx) {
     return s;
 }
 
-static void reid__memory_give(reid_ctx *ctx, reid__thread_memory *s) {
-    pthread_mutex_lock(&ctx->mutex);
-    s->preparing = 0;
-    pthread_cond_broadcast(&ctx->turn);
-    pthread_mutex_unlock(&ctx->mutex);
-}
-
 REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uint8_t *out, reid_error *error) {
     reid__caller caller = reid__enter();
     reid_box roi;
@@ -11418,11 +11412,11 @@ REID_API reid_result reid_preprocess(reid_ctx *ctx, const reid_image *image, uin
         if (ctx->gpu) {
             reid__lane *lane = reid__lane_take(ctx);
             r = reid__gpu_preprocess(ctx->gpu, (int)(lane - ctx->lanes), lane, image, out, error);
-            reid__lane_give(ctx, lane);
+            reid__give(ctx, &lane->busy);
         } else {
             reid__thread_memory *s = reid__memory_take(ctx);
             reid__prep_rows(ctx->prep, image, &roi, 0, 0, ctx->prep->height, out, s->prep_apart);
-            reid__memory_give(ctx, s);
+            reid__give(ctx, &s->preparing);
         }
     }
     reid__leave(caller);
@@ -11791,7 +11785,7 @@ static reid_result reid__profile(reid_ctx *ctx, int n, int repeats, float *micro
     reid__lane *lane = reid__lane_take(ctx);
     if (ctx->gpu) r = reid__gpu_time(ctx->gpu, (int)(lane - ctx->lanes), n, repeats, noise, times, e);
     else reid__cpu_time(ctx, lane, images, n, repeats, times);
-    reid__lane_give(ctx, lane);
+    reid__give(ctx, &lane->busy);
     for (size_t i = 0; i < ops && r == REID_OK; i++) {
         for (size_t k = 0; k < count; k++) column[k] = times[k * ops + i];
         reid__sort(column, count, sizeof *column, reid__compare_floats);
@@ -11869,7 +11863,7 @@ REID_API reid_result reid_observe(reid_ctx *ctx, const reid_image *image, reid_o
             reid__widen_output(&j, values);
             fn(&info, values, user);
         }
-        reid__lane_give(ctx, lane);
+        reid__give(ctx, &lane->busy);
     } else r = reid__no_memory(error, "an activation", most * sizeof *values);
     reid__free(&mem, values);
     reid__leave(caller);
