@@ -62,9 +62,6 @@ int models_open(models *all, const reid_desc *descs, int count) {
         const model *m = &all->at[i];
         if (descs[i].device == REID_DEVICE_AUTO && strncmp(m->info.device, "cuda", 4) == 0) /* not asked for by name */
             say_warning("computing on %s, %s, in %s", m->info.device, m->info.chip, m->info.precision);
-        if (strcmp(m->info.precision, "int8") == 0 && strcmp(m->info.device, "cpu") != 0)
-            say_warning("a GPU does not see which pictures leave INT8's ranges; --device cpu does, and computes them "
-                        "again in FP32");
         say_info("%s: %s, head %s, %s, %dx%d, %d floats, %s %s, %d threads, fingerprint %s", shown(m->weights),
                  m->info.network, m->info.head, m->info.preset, m->info.height, m->info.width, m->info.dim,
                  m->info.device, m->info.isa, m->info.threads, m->info.fingerprint);
@@ -96,6 +93,25 @@ void models_close(models *all) {
         model_close(&all->at[i]);
     }
     all->count = 0;
+}
+
+int model_prepares(const model *m) { return strcmp(m->info.device, "cpu") == 0; }
+
+size_t model_input_bytes(const model *m) { return 3 * (size_t)m->info.height * (size_t)m->info.width; }
+
+reid_image model_prepared(const model *m, const unsigned char *made, size_t i) {
+    return (reid_image){made + i * model_input_bytes(m), m->info.width, m->info.height, 0, REID_PREPARED, NULL};
+}
+
+unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes) {
+    const size_t each = model_input_bytes(m);
+    unsigned char *made = n < bytes / each ? malloc(n * each) : NULL;
+    for (size_t i = 0; i < n && made; i++) {
+        if (reid_preprocess(m->ctx, &crops[i], made + i * each, NULL) == REID_OK) continue;
+        free(made);
+        made = NULL;
+    }
+    return made;
 }
 
 int models_embed(models *all, const reid_image *images, int n, float *rows, text *why) {

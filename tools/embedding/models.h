@@ -44,6 +44,17 @@ void models_close(models *all);
 /* What all of them have seen of INT8's ranges; zeros where nothing is counted. models_close warns of it. */
 reid_saturation models_saturation(const models *all);
 
+/* 1 where threads that decode had better make pictures small at once: a GPU does so itself. */
+int model_prepares(const model *m);
+/* Bytes of the network's input for one crop, (height, width, 3). */
+size_t model_input_bytes(const model *m);
+/* Number i of the inputs that model_prepare has made. */
+reid_image model_prepared(const model *m, const unsigned char *made, size_t i);
+/* The network's inputs for n crops of one picture, (n, height, width, 3), where these take less than its `bytes` of
+   pixels. NULL where they do not, where there is no memory and where a crop is refused: whoever embeds it is told
+   why. */
+unsigned char *model_prepare(const model *m, const reid_image *crops, size_t n, size_t bytes);
+
 /* n rows of all->dim floats, each model's part in its place. The error names the model when there are two. */
 int models_embed(models *all, const reid_image *images, int n, float *rows, text *why);
 

@@ -93,44 +93,31 @@ static void shrink(pipeline *p, decoded *d, size_t cost) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static size_t input_bytes(const pipeline *p) {
-    return 3 * (size_t)p->prepare_for->info.height * (size_t)p->prepare_for->info.width;
-}
-
 const char *decoded_image(const pipeline *p, const decoded *d, size_t index, reid_image *image, reid_box *box) {
     const input *in = &p->list->at[index];
     *image = (reid_image){d->pic.rgb, d->pic.width, d->pic.height, 0, REID_RGB8, NULL};
     if (!d->pic.rgb && !d->prepared) return d->why.len ? d->why.s : "unknown failure";
     if (in->unit != BOX_NONE && !box_in_pixels(in, d->pic.width, d->pic.height, box))
         return "the box lies outside any picture";
-    if (d->prepared) {
-        image->pixels = d->prepared + (index - d->first) * input_bytes(p);
-        image->width = p->prepare_for->info.width, image->height = p->prepare_for->info.height;
-        image->format = REID_PREPARED;
-    } else if (in->unit != BOX_NONE) image->box = box;
+    if (d->prepared) *image = model_prepared(p->prepare_for, d->prepared, index - d->first);
+    else if (in->unit != BOX_NONE) image->box = box;
     return NULL;
 }
 
-/* The network's input for each row, in place of the pixels, where that is less. A picture with a row that the library
-   refuses stays as it is: whoever embeds it is told why. */
+static size_t pixel_bytes(const picture *p) { return 3 * (size_t)p->width * (size_t)p->height; }
+
+/* The network's input for each row, in place of the pixels, where that is less. */
 static void prepare(const pipeline *p, decoded *d) {
-    const size_t pixels = 3 * (size_t)d->pic.width * (size_t)d->pic.height;
-    if (!p->prepare_for || d->count >= pixels / input_bytes(p)) return;
-    unsigned char *made = malloc(d->count * input_bytes(p)); /* without it pictures stay as they are, too */
-    int good = made != NULL;
-    for (size_t i = 0; i < d->count && good; i++) {
-        reid_image image;
-        reid_box box;
-        if (decoded_image(p, d, d->first + i, &image, &box)) continue;
-        good = reid_preprocess(p->prepare_for->ctx, &image, made + i * input_bytes(p), NULL) == REID_OK;
-    }
-    if (!good) {
-        free(made);
-        return;
-    }
+    reid_image *crops = p->prepare_for ? mem_array(d->count, sizeof *crops) : NULL;
+    reid_box *boxes = crops ? mem_array(d->count, sizeof *boxes) : NULL;
+    int good = boxes != NULL; /* without memory pictures stay as they are */
+    for (size_t i = 0; i < d->count && good; i++) good = !decoded_image(p, d, d->first + i, &crops[i], &boxes[i]);
+    if (good) d->prepared = model_prepare(p->prepare_for, crops, d->count, pixel_bytes(&d->pic));
+    free(boxes);
+    free(crops);
+    if (!d->prepared) return;
     decoder_free(d->pic.rgb);
     d->pic.rgb = NULL;
-    d->prepared = made;
 }
 
 static void decode(pipeline *p, decoded *d, size_t number) {
@@ -148,7 +135,7 @@ static void decode(pipeline *p, decoded *d, size_t number) {
         if (good) {
             prepare(p, d);
             d->when.end = clock_seconds();
-            shrink(p, d, d->prepared ? d->count * input_bytes(p) : 3 * (size_t)d->pic.width * (size_t)d->pic.height);
+            shrink(p, d, d->prepared ? d->count * model_input_bytes(p->prepare_for) : pixel_bytes(&d->pic));
             return;
         }
         shrink(p, d, 0);

@@ -179,10 +179,9 @@ stream_result stream_run(const stream_job *job) {
     if (job->stats) memset(job->stats, 0, sizeof *job->stats);
     const double began = clock_seconds();
     if (job->first == job->end) return STREAM_DONE;
-    /* A GPU makes pictures small itself, and two models may want other inputs. */
-    const model *only = &job->all->at[0];
-    const int prepare = job->all->count == 1 && strcmp(only->info.device, "cpu") == 0;
-    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode, prepare ? only : NULL);
+    /* Two models may want other inputs. */
+    const model *only = job->all->count == 1 && model_prepares(&job->all->at[0]) ? &job->all->at[0] : NULL;
+    b.pipe = pipeline_start(job->list, job->first, job->end, &job->decode, only);
     if (!b.pipe) return STREAM_FAILED;
     b.trace = (stream_trace){.to = job->trace, .all = job->all, .last = job->last};
     stream_trace_begin(&b.trace, pipeline_threads(b.pipe));

@@ -32,6 +32,7 @@ struct job {
     pthread_mutex_t lock; /* of cancelled, tickets and the first failure */
     int cancelled, counted; /* counted: its images are among its models' pending ones */
     picture *decoded;     /* [r.count], of encoded pictures */
+    unsigned char **small; /* [r.count] what was made of them, and NULL of those that stay */
     reid_image *images;   /* [answer.n] */
     size_t held;          /* bytes of pictures, counted in s->held, too */
     size_t next;          /* picture that nobody has begun with */
@@ -120,9 +121,11 @@ static void note_time(job *j) {
 
 static void free_pictures(job *j) {
     for (size_t i = 0; j->decoded && i < j->r.count; i++) picture_free(&j->decoded[i]);
+    for (size_t i = 0; j->small && i < j->r.count; i++) free(j->small[i]);
     free(j->decoded);
+    free(j->small);
     free(j->images);
-    j->decoded = NULL, j->images = NULL;
+    j->decoded = NULL, j->small = NULL, j->images = NULL;
     __atomic_sub_fetch(&j->s->held, j->held, __ATOMIC_SEQ_CST);
     j->held = 0;
 }
@@ -240,6 +243,40 @@ static void refuse_picture(job *j, size_t i, const text *why) {
     job_fail(j, memory ? STATUS_BUSY : STATUS_BAD, "%s%s: %s", j->r.field, number, why->s);
 }
 
+/* Of one picture: one, or one for each box of the only picture. */
+static size_t images_of(const job *j) { return j->r.box_count ? j->r.box_count : 1; }
+
+/* The images of picture i, encoded or raw. */
+static void describe(job *j, size_t i) {
+    const job_request *r = &j->r;
+    const picture *p = r->pictures ? &j->decoded[i] : NULL;
+    for (size_t k = 0; k < images_of(j); k++) {
+        reid_image *to = &j->images[i + k];
+        memset(to, 0, sizeof *to);
+        to->pixels = p ? p->rgb : r->rgb + 3 * i * (size_t)r->height * (size_t)r->width;
+        to->width = p ? p->width : r->width;
+        to->height = p ? p->height : r->height;
+        to->format = REID_RGB8;
+        to->box = r->box_count ? &r->boxes[k] : NULL;
+    }
+}
+
+/* In place of a photograph, what one model on a CPU computes from: many may wait in the memory of a few. One that is
+   alone does not wait, and is made small sooner by all threads of its model. */
+static void make_small(job *j, size_t i) {
+    const model *m = &j->s->all.at[j->r.first];
+    const size_t n = images_of(j), bytes = 3 * (size_t)j->decoded[i].width * (size_t)j->decoded[i].height;
+    const double started = clock_seconds();
+    if (j->r.models > 1 || !model_prepares(m)) return;
+    if (j->r.count == 1 && service_jobs(j->s) == 1) return;
+    j->small[i] = model_prepare(m, &j->images[i], n, bytes);
+    if (!j->small[i]) return;
+    for (size_t k = 0; k < n; k++) j->images[i + k] = model_prepared(m, j->small[i], k);
+    picture_free(&j->decoded[i]);
+    drop(j, bytes - n * model_input_bytes(m));
+    __atomic_add_fetch(&j->s->counts.resize_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
+}
+
 static void decode(job *j, size_t i) {
     service_counts *counts = &j->s->counts;
     picture *p = &j->decoded[i];
@@ -253,22 +290,9 @@ static void decode(job *j, size_t i) {
     __atomic_add_fetch(good ? &counts->decoded : &counts->not_decoded, 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&counts->decode_ns, (uint64_t)((clock_seconds() - started) * 1e9), __ATOMIC_RELAXED);
     text_free(&why);
-}
-
-/* One image for each row: the pictures, or the boxes of the only one. */
-static void describe(job *j) {
-    const job_request *r = &j->r;
-    const size_t bytes = 3 * (size_t)r->height * (size_t)r->width;
-    for (size_t i = 0; i < j->answer.n; i++) {
-        const picture *p = r->pictures ? &j->decoded[r->box_count ? 0 : i] : NULL;
-        reid_image *to = &j->images[i];
-        memset(to, 0, sizeof *to);
-        to->pixels = p ? p->rgb : r->rgb + i * bytes;
-        to->width = p ? p->width : r->width;
-        to->height = p ? p->height : r->height;
-        to->format = REID_RGB8;
-        to->box = r->box_count ? &r->boxes[i] : NULL;
-    }
+    if (!good) return;
+    describe(j, i);
+    make_small(j, i);
 }
 
 /* Decodes pictures as long as there are any; the last helper goes on with the job. */
@@ -280,7 +304,7 @@ static void help(void *user) {
         decode(j, i);
     }
     if (__atomic_sub_fetch(&j->helpers, 1, __ATOMIC_SEQ_CST) != 0) return;
-    if (!is_over(j)) describe(j);
+    is_over(j); /* then it has failed, which submit sees */
     submit(j);
 }
 
@@ -318,7 +342,8 @@ void job_run(job *j, const job_request *r, job_done_fn done, void *user) {
     }
     j->images = mem_zeroed(j->answer.n, sizeof *j->images);
     if (r->pictures) j->decoded = mem_zeroed(r->count, sizeof *j->decoded);
-    if (!j->images || (r->pictures && !j->decoded)) {
+    if (r->pictures) j->small = mem_zeroed(r->count, sizeof *j->small);
+    if (!j->images || (r->pictures && !(j->decoded && j->small))) {
         job_fail(j, STATUS_BUSY, "out of memory");
         submit(j);
     } else if (!count_images(j, 1)) {
@@ -327,7 +352,7 @@ void job_run(job *j, const job_request *r, job_done_fn done, void *user) {
     } else if (r->pictures) {
         start_helpers(j);
     } else {
-        describe(j);
+        for (size_t i = 0; i < r->count; i++) describe(j, i);
         submit(j);
     }
 }

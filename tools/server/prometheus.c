@@ -104,7 +104,9 @@ static void add_pictures(text *t, const service *s) {
                 (unsigned long long)__atomic_load_n(&c->not_decoded, __ATOMIC_RELAXED));
     single(t, "reid_decode_seconds_total", "counter", "How long decoding took, over all pictures.",
            (double)__atomic_load_n(&c->decode_ns, __ATOMIC_RELAXED) * NANO);
-    single(t, "reid_picture_bytes", "gauge", "Memory of pictures that are decoded or being decoded.",
+    single(t, "reid_resize_seconds_total", "counter", "How long decoded pictures took to be made small, on a CPU.",
+           (double)__atomic_load_n(&c->resize_ns, __ATOMIC_RELAXED) * NANO);
+    single(t, "reid_picture_bytes", "gauge", "Memory of pictures: decoded, being decoded, made small.",
            (double)__atomic_load_n(&s->held, __ATOMIC_RELAXED));
     single(t, "reid_queries_total", "counter", "Embeddings that the gallery was asked about.",
            (double)__atomic_load_n(&c->matched, __ATOMIC_RELAXED));

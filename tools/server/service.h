@@ -26,7 +26,7 @@ typedef struct service_request {
 /* Counted since the start, by any thread. */
 typedef struct service_counts {
     uint64_t decoded, not_decoded; /* pictures */
-    uint64_t decode_ns;            /* over both */
+    uint64_t decode_ns, resize_ns; /* over both; to make them small before they wait for a model */
     uint64_t matched;              /* queries */
 } service_counts;
 
