@@ -11199,15 +11199,20 @@ static reid_isa reid__fallback_isa(reid_isa isa) {
                                                                                            : REID_ISA_AVX512;
 }
 
+static void reid__log_again(reid_log_level level, reid_result id, const char *message, void *user) {
+    if (level == REID_LOG_WARNING)
+        reid__log((const reid_desc *)user, level, id, "in FP32, for desc.fallback: %.400s", message);
+}
+
 /* The handle, and with desc.fallback a second one, in FP32, whose one lane serves all of the first. What it takes is
    not there for the first one, which is why it comes before that. */
 static reid_result reid__create_both(const reid_desc *desc, reid_ctx **out) {
     reid_ctx *again = NULL;
-    reid_desc own = *desc;
+    reid_desc own = *desc, asked = *desc;
     reid_result r = REID_OK;
     if (desc->fallback && desc->precision == REID_INT8 && desc->ranges) {
         own.precision = REID_FP32, own.ranges = NULL, own.fallback = 0;
-        own.lanes = 1, own.log_fn = NULL;
+        own.lanes = 1, own.log_fn = reid__log_again, own.log_user = &asked;
         own.cpu_isa = reid__fallback_isa(own.cpu_isa);
         own.batch = own.memory_limit ? 1 : own.batch && own.batch < REID__AGAIN ? own.batch : REID__AGAIN;
         r = reid__create_handle(&own, &again);
@@ -11228,8 +11233,10 @@ REID_API reid_result reid_create(const reid_desc *desc, reid_ctx **out) {
     reid__caller caller = reid__enter();
     reid_result r = reid__create_both(desc, out);
     if (r == REID_OK && (*out)->again && !(*out)->gpu != !(*out)->again->gpu) {
-        reid_desc cpu = *desc; /* only one of them found what it needs on the GPU; both have to be on one device */
+        reid_desc cpu = *desc;
         cpu.device = REID_DEVICE_CPU;
+        reid__log(desc, REID_LOG_WARNING, REID_ERR_DEVICE, "computing on the CPU: the GPU takes %s alone, and "
+                  "desc.fallback needs INT8 and FP32 on one device", (*out)->gpu ? "INT8" : "FP32");
         reid_destroy(*out);
         *out = NULL;
         r = reid__create_both(&cpu, out);

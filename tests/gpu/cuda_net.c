@@ -449,6 +449,49 @@ static void test_int8(const char *network, const char *ranges) {
     free(pixels), free(file.bytes);
 }
 
+static void note_warning(reid_log_level level, reid_result id, const char *message, void *user) {
+    char *all = (char *)user;
+    (void)id;
+    if (level == REID_LOG_WARNING) snprintf(all + strlen(all), 1000 - strlen(all), "%s\n", message);
+}
+
+/* desc.fallback where the GPU takes INT8 or FP32 alone: both are on the CPU, and the log says why. */
+static void both_on_cpu(reid_desc desc, const char *why, const char *alone) {
+    char log[1000] = "";
+    reid_ctx *ctx;
+    reid_info info;
+    desc.device = REID_DEVICE_AUTO, desc.fallback = 1;
+    desc.log_fn = note_warning, desc.log_user = log;
+    CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
+    CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
+    printf("%s", log);
+    CHECK(strstr(log, why) && strstr(log, alone));
+    reid_destroy(ctx);
+}
+
+/* A card that has no memory for FP32. */
+static void test_small_card(const char *ranges) {
+    static const odd none;
+    net_file file = weights_for("resnet50", 0);
+    uint8_t *pixels = net_pixels(1, 64, 32, 5);
+    reid_error error = REID_INIT;
+    reid_desc desc = net_desc(&file, 64, 32, &error);
+    reid_ctx *ctx;
+    seen s;
+    desc.device = REID_DEVICE_CPU;
+    look(&s, &desc, net_image(pixels, 0, 64, 32));
+    write_ranges(ranges, &s, &none);
+    desc.ranges = ranges, desc.precision = REID_INT8, desc.kernels_path = "reid_kernels.cu";
+    desc.device = REID_DEVICE_CUDA;
+    CHECK(reid_create(&desc, &ctx) == REID_OK);
+    reid_destroy(ctx);
+    both_on_cpu(desc, "in FP32, for desc.fallback: computing on the CPU: ", "the GPU takes INT8 alone");
+    desc.fallback = 1;
+    CHECK(reid_create(&desc, &ctx) == REID_ERR_OUT_OF_MEMORY);
+    forget(&s);
+    free(pixels), free(file.bytes);
+}
+
 /* A chip without the instruction: refused, or the CPU's where no GPU is asked for. */
 static void test_no_int8(const char *ranges) {
     static const odd none;
@@ -472,10 +515,7 @@ static void test_no_int8(const char *ranges) {
     CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
     CHECK(strcmp(info.device, "cpu") == 0 && strcmp(info.precision, "int8") == 0);
     reid_destroy(ctx);
-    desc.fallback = 1; /* FP32 could be had on the GPU, but both are on one device */
-    CHECK(reid_create(&desc, &ctx) == REID_OK && reid_query_desc(ctx, &info) == REID_OK);
-    CHECK(strcmp(info.device, "cpu") == 0 && info.fallback && !ctx->again->gpu);
-    reid_destroy(ctx);
+    both_on_cpu(desc, "INT8 needs a GPU from Ampere", "the GPU takes FP32 alone");
     forget(&s);
     free(pixels), free(file.bytes);
 }
@@ -519,9 +559,10 @@ int main(int argc, char **argv) {
     else if (strcmp(what, "calls") == 0) test_calls();
     else if (strcmp(what, "int8") == 0 && argc == 4) test_int8(argv[2], argv[3]);
     else if (strcmp(what, "no_int8") == 0 && argc == 3) test_no_int8(argv[2]);
+    else if (strcmp(what, "small_card") == 0 && argc == 3) test_small_card(argv[2]);
     else if (strcmp(what, "files") == 0 && argc == 5) test_files(argv[2], argv[3], argv[4]);
     else need(0, "golden NETWORK, small NETWORK, bits CASE, latency CASE, pictures CASE, calls, int8 NETWORK RANGES, "
-                 "no_int8 RANGES or files PRECISION A B?");
+                 "no_int8 RANGES, small_card RANGES or files PRECISION A B?");
     printf("cuda_net %s: %d failed\n", what, failures);
     return failures != 0;
 }

@@ -33,6 +33,7 @@ done
 # INT8 to the bit of the CPU's: by wgmma, and by mma.sync, whose kernels t_kernels has alone.
 ! my_turn || run "$programs/cuda_net" int8 resnet50 "$out/ranges"
 ! all || REID_EMULATOR_ARCH=80 run "$programs/cuda_net" int8 resnet50 "$out/ranges"
+! my_turn || REID_EMULATOR_MEMORY=80000000 run "$programs/cuda_net" small_card "$out/ranges"
 
 # In an arena of single allocations the bits are those of one arena, and nothing reaches into a neighbour.
 if my_turn; then
